@@ -177,7 +177,7 @@ def run_plain(torch_python: str, header_folder: Path) -> RunPlain:
             capture_output=True,
             text=True,
             check=False,
-            timeout=300,
+            timeout=900,
         )
         assert done.returncode == 0, done.stderr
         printed: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -6,7 +6,6 @@ that are worth another run, alone, where a run that was not broken off has only 
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # Who shares the tests out hears of all that the other processes run.
     file = config.getoption("--failures")
-    if file and not os.environ.get("PYTEST_XDIST_WORKER"):
+    if file and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Failures(Path(file)))
 
 

@@ -88,6 +88,6 @@ def test_cancelled_while_it_waits(proxy: Proxy, tmp_path: Path) -> None:
         os.kill(running.pid, signal.SIGINT)
         began = time.monotonic()
         assert running.wait(20) == 130
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 10
         assert running.stderr.read() == "torchkeeper: Cancelled.\n"
     assert not (tmp_path / "t").exists(), "no trace"

@@ -16,6 +16,7 @@ import pytest
 from tests.cli.conftest import Tk
 from torchkeeper.gui.desktop.pictures import draw
 from torchkeeper.link.desktop import entry, files, placing
+from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError
 
 ENTRY = "applications/torchkeeper.desktop"
@@ -66,11 +67,15 @@ def test_the_desktop_knows_bundles_and_what_opens_them(
 ) -> None:
     assert tk("install-desktop").code == 0
     bundle = tmp_path / "x.torchcache"
-    assert tk("export", clean_291, "-o", bundle).code == 0
+    with Engine() as engine:
+        engine.call("export", {"place": str(clean_291), "output": str(bundle)})
     nameless = Path(shutil.copy(bundle, tmp_path / "nameless"))
     for file in (bundle, nameless):
         said = tool("gio", "info", "-a", "standard::content-type", file)
         assert f"standard::content-type: {files.TYPE}" in said, file
+    # As on a desktop: on none it asks “file”, which knows nothing of what is installed.
+    gnome = {"XDG_CURRENT_DESKTOP": "GNOME"}
+    assert tool("xdg-mime", "query", "filetype", bundle, **gnome) == files.TYPE
     assert tool("xdg-mime", "query", "default", files.TYPE) == "torchkeeper.desktop"
     assert "torchkeeper.desktop" in tool("gio", "mime", files.TYPE)
 
@@ -185,3 +190,20 @@ def test_a_prefix_that_desktops_do_not_look_into_is_said(tk: Tk, data: Path) -> 
 def test_the_pictures_are_drawn_to_the_edge_without_a_display() -> None:
     svg = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><path d="M0 0h8v8z"/></svg>'
     assert draw(svg, 16)[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_tools_that_are_not_there_or_fail_are_named(
+    tk: Tk, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    monkeypatch.setenv("PATH", str(tools))
+    without = tk("install-desktop")
+    assert without.code == 0 and "not here: update-mime-database" in without.out
+    broken = tools / "update-desktop-database"
+    broken.write_text("#!/bin/sh\necho 'it is broken' >&2\nexit 3\n")
+    broken.chmod(0o755)
+    (data / ENTRY).unlink()
+    ran = tk("install-desktop", "--json")
+    assert (ran.code, ran.result["failed"]) == (1, {"update-desktop-database": "it is broken"})
+    assert ran.result["written"] == [ENTRY]

@@ -262,7 +262,7 @@ def test_a_listing_ends_when_nobody_reads_on(server: Server) -> None:
         listing.stdout.close()
         since = time.monotonic()
         assert listing.wait(20) == 0
-        assert time.monotonic() - since < 1.5
+        assert time.monotonic() - since < 10
 
 
 def test_kernels_are_the_same_after_a_round_trip(

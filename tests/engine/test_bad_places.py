@@ -20,7 +20,7 @@ from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError
 
 #: Seconds in which a cancelled request must have ended; what is aimed for is half a second.
-SOON = 2.0
+SOON = 10.0
 
 
 def listed(engine: Engine, place: Path) -> tuple[dict[str, Any], list[Any], list[Message]]:

@@ -183,9 +183,11 @@ def said_to(qtbot: QtBot, seat: Seat, sent: bytes) -> bytes:
 
 
 @RAISES
-def test_a_bundle_is_looked_into_and_the_window_comes_forward(
+def test_a_double_click_on_a_bundle_has_the_window_look_into_it(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path, seat: Seat
 ) -> None:
+    """As a file manager opens it: by its type, with the program that the desktop entry names."""
+    subprocess.run([*ARGV, "install-desktop"], check=True, capture_output=True)
     bundle = tmp_path / "made.torchcache"
     with Engine() as engine:
         engine.call("export", {"place": str(fixture_cache), "output": str(bundle)})
@@ -194,12 +196,11 @@ def test_a_bundle_is_looked_into_and_the_window_comes_forward(
     door(window, seat)
     os.environ["XDG_ACTIVATION_TOKEN"] = "tok-1"
     try:
-        second = subprocess.Popen([*ARGV, str(bundle)], stderr=subprocess.DEVNULL)
+        subprocess.run(["gio", "open", str(bundle)], check=True, stderr=subprocess.DEVNULL)
     finally:
         del os.environ["XDG_ACTIVATION_TOKEN"]
-    qtbot.waitUntil(lambda: second.poll() is not None, timeout=PATIENCE)
-    assert second.returncode == 0
-    assert not window.isMinimized() and window.isVisible()
+    qtbot.waitUntil(lambda: not window.isMinimized(), timeout=PATIENCE)
+    assert window.isVisible()
     assert os.environ.pop("XDG_ACTIVATION_TOKEN") == "tok-1"
     qtbot.waitUntil(lambda: bool(window.findChildren(ImportDialog)), timeout=PATIENCE)
     [dialog] = window.findChildren(ImportDialog)
@@ -241,6 +242,11 @@ WRONG = {
 @pytest.mark.parametrize("line", WRONG.values(), ids=WRONG)
 def test_what_makes_no_sense_is_not_taken(line: bytes) -> None:
     assert handover.parse(line) is None
+
+
+def test_the_help_tells_of_another_window() -> None:
+    helped = subprocess.run([*ARGV, "--help"], capture_output=True, text=True, check=True)
+    assert "--new-window" in helped.stdout
 
 
 def test_a_token_that_is_none_is_left_out() -> None:

@@ -648,10 +648,10 @@ def test_colours_of_python_and_of_the_kernels_in_it() -> None:
 
 @pytest.mark.parametrize("line", ["'" * 2000, "((" * 1000, "\\" * 2000, "/*" * 1000, "1e" * 1000])
 def test_no_line_is_slow(line: str) -> None:
-    begun = time.perf_counter()
+    begun = time.thread_time()
     for language in (PYTHON, CPP):
         syntax.tokens(line, syntax.NOTHING, language)
-    assert time.perf_counter() - begun < 0.1
+    assert time.thread_time() - begun < 0.1
 
 
 @pytest.mark.parametrize("shades", [LIGHT, DARK], ids=["light", "dark"])

@@ -50,7 +50,8 @@ def test_text_can_be_read(shades: Shades) -> None:
         (shades.warning, shades.window),
         (shades.on_accent, shades.accent),
     ]
-    pairs += [(shades.muted, shades.selected)]
+    beside = (shades.muted, shades.warning, shades.error)
+    pairs += [(text, shades.selected) for text in beside]
     for text, ground in pairs:
         assert contrast(text, ground) >= 4.5, (text, ground)
     for kind in KINDS:
@@ -124,6 +125,12 @@ STATES = {
     "sign": "sign sign-again sign-damaged sign-no-key",
     "sign-over": "sign-done sign-failed export-signed-done sign-touch",
     "passphrase": "passphrase passphrase-wrong pin-wrong",
+    "sidebar": "sidebar-places sidebar-few sidebar-none",
+    "sidebar-many": "sidebar-many sidebar-many-end",
+    "sidebar-states": "sidebar-unreachable sidebar-filling",
+    "sidebar-environments": "sidebar-environments menu-of-environments sidebar-no-verdicts",
+    "sidebar-drop": "sidebar-drop",
+    "sidebar-folded": "sidebar-folded sidebar-hidden",
     "signers": "signers signers-remove signers-none signers-unreadable trust trust-key "
     "trust-wrong import-unknown-signer",
     "work": "export-starting export-working export-cancelling export-cancelled export-entries "
@@ -155,10 +162,11 @@ STATES = {
     "clean-read-only clean-nothing",
     "clean-server": "clean-server",
     "doctor": "doctor doctor-trying doctor-looking doctor-fix doctor-fix-all doctor-fix-nothing "
-    "doctor-mended doctor-failed doctor-cancelled doctor-no-torch",
+    "doctor-mended doctor-failed doctor-cancelled doctor-no-torch doctor-nothing doctor-since",
     "doctor-healthy": "doctor-healthy",
-    "compare": "compare-settings compare-inputs compare-graph compare-none compare-reading "
-    "compare-looking compare-nearest compare-alone compare-failed",
+    "compare": "compare-empty compare-choosing compare-one "
+    "compare-settings compare-inputs compare-graph compare-none "
+    "compare-reading compare-looking compare-nearest compare-alone compare-failed",
     "confirm": "empty-trash quit",
     "help": "shortcuts ideas whats-this about bug",
     "server": "window-server window-server-read-only server-purge server-purge-many "

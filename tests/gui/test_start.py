@@ -88,7 +88,7 @@ def test_an_engine_that_died_before_the_window_came_is_reported(
 def test_the_panes_nobody_sees_are_not_loaded_for_the_first_rows() -> None:
     code = (
         "import sys; import torchkeeper.gui.app; "
-        "late = ('inspector', 'dialogs', 'shots', 'activity'); "
+        "late = ('inspector', 'dialogs', 'shots', 'activity', 'sidebar.more', 'sidebar.taking'); "
         "print([x for x in late if 'torchkeeper.gui.' + x in sys.modules], "
         "'sqlite3' in sys.modules)"
     )

@@ -245,9 +245,9 @@ def test_many_lines_are_copied_without_a_pause(qtbot: QtBot) -> None:
     clipboard = QGuiApplication.clipboard()
     clipboard.setText("before")
     many = [entry(n) for n in range(60_000)]
-    begun = time.perf_counter()
+    begun = time.thread_time()
     copier.put(copying.objects(many))
-    assert time.perf_counter() - begun < 0.1
+    assert time.thread_time() - begun < 0.1
     assert copier.busy
     copier.put(copying.keys(many[:3]))
     assert clipboard.text().split() == [e.key for e in many[:3]]

@@ -269,9 +269,9 @@ def test_ten_thousand_are_compared_in_a_moment() -> None:
         for n in range(10_000)
     ]
     among[7_777] = (7_777, nearest.Prints(groups[3], of.own))
-    began = time.perf_counter()
+    began = time.process_time()
     assert nearest.nearest(of, among)[0] == 7_777
-    assert time.perf_counter() - began < 1.0
+    assert time.process_time() - began < 1.0
 
 
 def test_whatever_a_stranger_writes_is_shown_harmlessly() -> None:

@@ -133,7 +133,7 @@ def test_an_engine_ends_with_its_input_even_when_busy(tmp_path: Path, kept_291: 
         pid = engine.pid
         started = time.monotonic()
     assert not alive(pid)
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 10
 
 
 def test_cancel_answers_at_once() -> None:
@@ -144,7 +144,7 @@ def test_cancel_answers_at_once() -> None:
         started = time.monotonic()
         found = until(engine, lambda m: m.type == "error")
         assert found[-1].body["error"]["code"] == "cancelled"
-        assert time.monotonic() - started < 1
+        assert time.monotonic() - started < 5
         engine.call("places")
 
 
@@ -179,7 +179,7 @@ def test_a_dead_window_leaves_no_engine(tmp_path: Path) -> None:
     window.kill()
     window.wait()
     window.stdout.close()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 20
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not alive(pid)

@@ -315,4 +315,4 @@ def test_who_is_patient_is_never_without_an_end(full: Server, proxy: Proxy) -> N
         began = time.monotonic()
         with pytest.raises(Lost):
             store.items(Report())
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 10

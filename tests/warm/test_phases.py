@@ -176,10 +176,10 @@ def test_events_in_any_order_are_survived() -> None:
 def test_it_costs_next_to_nothing() -> None:
     """A compile of seconds writes some hundred events."""
     records = kept("cold")
-    began = time.perf_counter()
+    began = time.process_time()
     for _ in range(20):
         heard(records)
-    assert (time.perf_counter() - began) / 20 < 0.03
+    assert (time.process_time() - began) / 20 < 0.03
 
 
 def test_what_another_process_tells() -> None:

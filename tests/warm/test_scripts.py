@@ -131,10 +131,10 @@ def test_what_goes_wrong(tmp_path: Path) -> None:
 
 
 def test_what_a_script_leaves_running_holds_nobody_up(tmp_path: Path) -> None:
-    source = "import os, time\nif os.fork() == 0:\n    time.sleep(5)\n    os._exit(0)\n"
+    source = "import os, time\nif os.fork() == 0:\n    time.sleep(30)\n    os._exit(0)\n"
     began = time.monotonic()
     assert why_not(cell(tmp_path, "-c", source))["problem"] == "script-nothing"
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 20
 
 
 def test_a_trace_that_grows(tmp_path: Path) -> None:

@@ -24,6 +24,15 @@ class Situation(NamedTuple):
     place_is_server: bool = False
     place_is_bundle: bool = False
     chosen_server: bool = False
+    #: Whether the chosen place has one above or below it that it can change places with.
+    place_up: bool = False
+    place_down: bool = False
+    sidebar: bool = True
+    #: What is known of the environment at the keyboard in the sidebar.
+    environment: bool = False
+    environment_has_torch: bool = False
+    environment_added: bool = False
+    environment_used: bool = False
     read_only: bool = False
     shown: bool = False
     #: Whether what is shown is what the filter says; with a wrong one it is what the last said.
@@ -116,8 +125,9 @@ MENUS = (
 
 #: A menu in the View menu.
 GROUP_MENU = ("group", _n("&Group by"))
-#: Another.
+#: Others.
 ONLY_MENU = ("only", _n("&Show only"))
+ENVIRONMENT_MENU = ("environment", _n("En&vironment"))
 
 ACTIONS = (
     Spec("add-folder", _n("&Add folder…"), "folder-add", "Ctrl+O",
@@ -126,6 +136,9 @@ ACTIONS = (
     Spec("add-server", _n("Add &server…"), "server", "Ctrl+Shift+S",
          _n("Put a Redis server on the list of places"),
          _always, "add_server", "file", 0, ("places",)),
+    Spec("open-bundle", _n("Open &bundle…"), "box", "",
+         _n("Put a bundle on the list of places, to look at what is in it"),
+         _always, "open_bundle", "file", 0),
     Spec("read-only", _n("Read-&only"), "", "",
          _n("Have nothing in the place changed, by the window or by a command"),
          lambda s: s.place, "toggle_read_only", "file", 0, ("places",),
@@ -139,6 +152,15 @@ ACTIONS = (
     Spec("forget-password", _n("For&get password"), "unlock", "",
          _n("Forget the password of the server, in the system's keyring too"),
          lambda s: s.chosen_server, "forget_password", "file", 0, ("places",)),
+    Spec("rename-server", _n("Re&name server"), "", "",
+         _n("Call the server otherwise on the list; F2 on the list does the same"),
+         lambda s: s.chosen_server, "rename_server", "file", 0, ("places",)),
+    Spec("place-up", _n("Move &up"), "", "Ctrl+Alt+Up",
+         _n("Have the place that you added stand one higher on the list"),
+         lambda s: s.place_up, "move_place_up", "file", 0, ("places",)),
+    Spec("place-down", _n("Move &down"), "", "Ctrl+Alt+Down",
+         _n("Have the place that you added stand one lower on the list"),
+         lambda s: s.place_down, "move_place_down", "file", 0, ("places",)),
     Spec("remove-place", _n("&Remove place from list"), "folder-remove", "",
          _n("Take the place off the list; nothing on the disk changes"),
          lambda s: s.place_added, "remove_place", "file", 0, ("places",)),
@@ -171,19 +193,28 @@ ACTIONS = (
     Spec("copy-path", _n("Copy &path"), "copy", "Ctrl+Shift+C",
          _n("Copy the paths of the selected entries"),
          lambda s: s.selected > 0, "copy_path", "edit", 1, ("entries",)),
+    Spec("copy-place", _n("Copy p&lace"), "copy", "",
+         _n("Copy the path or the address of the chosen place; Ctrl+C on the list does the same"),
+         lambda s: s.place, "copy_place", "edit", 1, ("places",)),
     Spec("copy-json", _n("Copy as &JSON"), "copy", "",
          _n("Copy the selected entries as ls --json prints them, one object a line"),
          lambda s: s.selected > 0, "copy_json", "edit", 1, ("entries",)),
     Spec("copy-command", _n("Copy as co&mmand"), "copy", "",
          _n("Copy the command that shows each selected key in a terminal"),
          lambda s: s.selected > 0, "copy_command", "edit", 1, ("entries",)),
-    Spec("compare", _n("Com&pare"), "compare", "Ctrl+D",
+    Spec("compare-two", _n("Com&pare both"), "compare", "Ctrl+D",
          _n("Show what differs between the two selected entries, and which of it is the cause"),
          lambda s: s.comparable == 2, "compare_selected", "edit", 2, ("entries",)),
     Spec("compare-nearest", _n("Compare with &nearest"), "compare", "Ctrl+Shift+D",
          _n("Find the entry that is most like the selected one, in all places, and show what "
             "differs"),
          lambda s: s.comparable == 1, "compare_nearest", "edit", 2, ("entries",)),
+    Spec("compare-as-a", _n("Compare as A"), "compare", "Ctrl+Alt+A",
+         _n("Put the selected entry on side A of a comparison; side B may be of another place"),
+         lambda s: s.comparable == 1, "compare_as_a", "edit", 2, ("entries",)),
+    Spec("compare-as-b", _n("Compare as B"), "compare", "Ctrl+Alt+B",
+         _n("Put the selected entry on side B of a comparison; side A may be of another place"),
+         lambda s: s.comparable == 1, "compare_as_b", "edit", 2, ("entries",)),
     Spec("warm", _n("&Warm…"), "warm", "Ctrl+Shift+W",
          _n("Compile ahead of time into a place"),
          _always, "warm", "cache", 0, ("places",), _n("Warm…")),
@@ -198,10 +229,6 @@ ACTIONS = (
     Spec("prepare", _n("P&repare environment…"), "prepare", "Ctrl+Shift+P",
          _n("Build the header that the first compile of an environment builds otherwise"),
          _always, "prepare", "cache", 0),
-    Spec("doctor", _n("&Doctor…"), "doctor", "Ctrl+H",
-         _n("What is wrong with caches, with what compiles and with the settings, and a way to "
-            "mend it"),
-         _always, "show_doctor", "cache", 0, ("places",)),
     Spec("settings", _n("Settin&gs…"), "settings", "Ctrl+,",
          _n("What steers PyTorch's caches: profiles of it, what is wrong with them, and where "
             "each value comes from"),
@@ -260,12 +287,40 @@ ACTIONS = (
     Spec("inspector", _n("Show or hide &inspector"), "inspector", "Ctrl+Shift+I",
          _n("Show or hide what there is to know of the selected entry"),
          _always, "toggle_inspector", "view", 0),
+    Spec("sidebar", _n("Show or hide si&debar"), "sidebar", "F9",
+         _n("Show or hide the list of pages, places and environments"),
+         _always, "toggle_sidebar", "view", 0),
+    Spec("environment-use", _n("&Use for verdicts"), "", "",
+         _n("Have verdicts be about the environment that is marked in the sidebar"),
+         lambda s: s.environment and not s.environment_used,
+         "use_environment", "environment", 0, ("environments",)),
+    Spec("environment-none", _n("&No verdicts"), "", "",
+         _n("Ask no environment what is of use in it"),
+         _always, "use_no_environment", "environment", 0, ("environments",)),
+    Spec("environment-doctor", _n("&Doctor for it"), "doctor", "",
+         _n("Have verdicts be about it, and look for what is wrong with what it uses"),
+         lambda s: s.environment_has_torch,
+         "doctor_environment", "environment", 1, ("environments",)),
+    Spec("environment-prepare", _n("&Prepare…"), "prepare", "",
+         _n("Build the header that its first compile builds otherwise"),
+         lambda s: s.environment_has_torch,
+         "prepare_environment", "environment", 1, ("environments",)),
+    Spec("environment-ask", _n("&Ask again"), "refresh", "",
+         _n("Start the interpreter and ask it anew what it is, which takes seconds"),
+         lambda s: s.environment, "ask_environment", "environment", 1, ("environments",)),
+    Spec("environment-copy", _n("&Copy path"), "copy", "",
+         _n("Copy the path of the interpreter"),
+         lambda s: s.environment, "copy_environment", "environment", 2, ("environments",)),
+    Spec("environment-remove", _n("&Remove from list"), "folder-remove", "",
+         _n("Take the interpreter that you added off the list; nothing on the disk changes"),
+         lambda s: s.environment_added,
+         "remove_environment", "environment", 2, ("environments",)),
     Spec("environments", _n("&Environments…"), "machine", "Ctrl+Shift+E",
          _n("The interpreters on this machine, their torch and what else decides"),
-         _always, "show_environments", "view", 1),
+         _always, "show_environments", "view", 1, ("environments",)),
     Spec("add-interpreter", _n("A&dd interpreter…"), "folder-add", "",
          _n("Put a Python on the list of those that verdicts can be about"),
-         _always, "add_interpreter", "view", 1),
+         _always, "add_interpreter", "view", 1, ("environments",)),
     Spec("notify", _n("&Notify when a job ends"), "", "",
          _n("Tell the desktop when a job of more than ten seconds has ended and the window is not "
             "in front"),
@@ -318,9 +373,16 @@ ACTIONS = (
     Spec("runs", _n("R&uns"), "runs", "Ctrl+Shift+R",
          _n("The programs that “torchkeeper run” ran: hits, misses, and what differed"),
          _always, "show_page", "go", 0, on=_shown("runs")),
+    Spec("compare", _n("&Compare"), "compare", "Ctrl+3",
+         _n("What makes two entries different, and which of it is the cause"),
+         _always, "show_page", "go", 0, on=_shown("compare")),
     Spec("activity", _n("&Activity"), "activity", "Ctrl+J",
          _n("Jobs: how far they are, what they say, what came of them, and those of before"),
          _always, "show_page", "go", 0, on=_shown("activity")),
+    Spec("doctor", _n("&Doctor"), "doctor", "Ctrl+H",
+         _n("What is wrong with caches, with what compiles and with the settings, and a way to "
+            "mend it"),
+         _always, "show_page", "go", 0, ("places",), on=_shown("doctor")),
     Spec("back", _n("&Back"), "back", "Alt+Left",
          _n("Show the page that was shown before"),
          lambda s: s.back, "go_back", "go", 1),

@@ -66,6 +66,9 @@ class CardList(QScrollArea):
         page.setLayout(self._rows)
         self.setWidget(page)
         self.setWidgetResizable(True)
+        # It lies on whatever it is put on.
+        page.setAutoFillBackground(False)
+        self.viewport().setAutoFillBackground(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)

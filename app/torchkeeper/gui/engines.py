@@ -144,6 +144,10 @@ class Engines(QObject):
         some = list(paths)
         return self._ask_aside(listener, lambda: lookups.offered(some))
 
+    def room(self, path: str, listener: Listener) -> int:
+        """How much room there is at a path; the result is as of ``lookups.room``."""
+        return self._ask_aside(listener, lambda: lookups.room(path))
+
     def reveal(self, path: str, listener: Listener) -> int:
         """Have the file manager show a path; the result is ``{"what", "shown"}``."""
         ticket = self._ticket(listener)

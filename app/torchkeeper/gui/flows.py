@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QDir, QObject
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui.doctorflows import DoctorFlows
+from torchkeeper.gui.comparing.flow import CompareFlows
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.operations import Selection
@@ -51,8 +51,8 @@ class Flows(QObject):
         self.recipes = RecipeFlows(window)
         self.recipes.warm.connect(self.warm)
         self.signing = SigningFlows(window, self._open)
-        self.doctor = DoctorFlows(window)
         self.profiles = ProfileFlows(window)
+        self.comparing = CompareFlows(window)
         window.operations.succeeded.connect(self._filled)
 
     def warm(self, recipes: Sequence[str] = ()) -> WarmDialog:
@@ -275,8 +275,8 @@ class Flows(QObject):
         self._window.settings.setValue(_IMPORTED_FROM, os.path.dirname(files[0]))
         self.open_import(files)
 
-    def open_import(self, files: Sequence[str]) -> ImportDialog:
-        """Look into files."""
+    def open_import(self, files: Sequence[str], into: str | None = None) -> ImportDialog:
+        """Look into files; ``into``: the place to begin with, the one that is shown without."""
         from torchkeeper.gui.dialogs.importing import ImportDialog
 
         dialog = ImportDialog(
@@ -285,40 +285,13 @@ class Flows(QObject):
             self._window.jobs,
             files,
             self._window.places.places,
-            self._window.place,
+            into or self._window.place,
             self._window.operations.import_files,
             self._window.here.environments,
         )
         dialog.looked.connect(self._window.recent.note)
         self._open(dialog)
         return dialog
-
-    def compare_selected(self) -> None:
-        """Show what differs between the two selected entries."""
-        chosen = self._window.table.selected()
-        if len(chosen) == 2:
-            self._compare(chosen[0], chosen[1])
-
-    def compare_nearest(self) -> None:
-        """Find the entry that is most like the selected one, and show what differs."""
-        chosen = self._window.table.selected()
-        if len(chosen) == 1:
-            self._compare(chosen[0], None)
-
-    def _compare(self, one: Entry, other: Entry | None) -> None:
-        from torchkeeper.gui.dialogs.comparing import CompareDialog
-
-        window = self._window
-        place = window.place
-        if place is None:
-            return
-        # Servers are looked into only where one is shown: it would be fetched whole.
-        places = [p.path for p in window.places.places if p.exists and not p.server]
-        dialog = CompareDialog(
-            window, window.engines, place, one, other, list(dict.fromkeys([place, *places]))
-        )
-        dialog.wanted.connect(self.results.go_to)
-        dialog.open()
 
     def purge_selected(self) -> None:
         """Show what would go of the selection."""

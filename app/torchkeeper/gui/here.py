@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, QTimer
 from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.gui.chooser import Chooser
 from torchkeeper.gui.environments import Environments
+from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.verdictbar import VerdictBar
 from torchkeeper.gui.verdicts import Verdicts
 
@@ -37,6 +38,8 @@ class Here(QObject):
         window.tools.insertWidget(actions["refresh"], self.chooser)
         self.bar = VerdictBar()
         window.statusBar().addWidget(self.bar, 1)
+        # What it says is about the place.
+        self.bar.setVisible(window.pages.current == ENTRIES)
         self.verdicts = Verdicts(
             window.engines, window.listing, window.entries, window.table, self.environments
         )

@@ -4,6 +4,7 @@ thread that may (``gui.asides``). All return the result of a request.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,22 @@ def paths(some: Sequence[str]) -> dict[str, Any]:
     from torchkeeper.link.paths import what
 
     return {"paths": [{"path": path, "what": what(path)} for path in some]}
+
+
+def room(path: str) -> dict[str, Any]:
+    """``{"what", "free", "total"}``: what is at a path, and bytes of its file system; None where
+    there is nothing, or nobody can say.
+    """
+    from torchkeeper.link.paths import what
+
+    try:
+        said = os.statvfs(path)
+    except OSError:
+        return {"what": what(path), "free": None, "total": None}
+    free, total = said.f_bavail * said.f_frsize, said.f_blocks * said.f_frsize
+    # A file system that has no size has no room either: nobody is told that it is full.
+    told = {"free": free, "total": total} if total else {"free": None, "total": None}
+    return {"what": what(path), **told}
 
 
 def offered(some: Sequence[str]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING
 
@@ -33,11 +34,12 @@ class Notifier(QObject):
     def __init__(self, window: Window) -> None:
         super().__init__(window)
         self._window = window
-        self.notifications = Notifications(self._clicked.emit, self._failed.emit)
+        self.notifications = Notifications(self._was_clicked, self._was_lost)
         self._clicked.connect(self._show)
         self._failed.connect(self._alert)
         window.jobs.finished.connect(self._ended)
-        window.engines.stopped.connect(self.notifications.stop)
+        for end in (window.engines.stopped, self.destroyed):
+            end.connect(self.notifications.stop)
 
     @property
     def on(self) -> bool:
@@ -49,6 +51,14 @@ class Notifier(QObject):
         self._window.settings.setValue(SETTING, not self.on)
         self._window.update_soon()
 
+    def _was_clicked(self, key: int, token: str) -> None:
+        with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
+            self._clicked.emit(key, token)
+
+    def _was_lost(self, key: int | None) -> None:
+        with contextlib.suppress(RuntimeError):
+            self._failed.emit(key)
+
     def _ended(self, job: Job) -> None:
         took = job.elapsed(time.time()) or 0.0
         # Who has cancelled it knows that it has ended.
@@ -56,7 +66,8 @@ class Notifier(QObject):
             return
         # A window that has gone only waits for its jobs; a click could bring nothing back.
         key = job.id if self._window.isVisible() else None
-        body = self.tr("{} · it took {}").format(state_text(job), say.seconds(took))
+        came = job.error.what if job.error is not None else state_text(job)
+        body = self.tr("{} · it took {}").format(came, say.seconds(took))
         note = Note(self._summary(job), body, key, self.tr("Show the job"))
         self.notifications.show(note)
 

@@ -92,6 +92,11 @@ class Place(NamedTuple):
 
     @property
     def where(self) -> str:
+        """As ``about``, and whether it is read-only."""
+        return _tr("{} · read-only").format(self.about) if self.read_only else self.about
+
+    @property
+    def about(self) -> str:
         """The folder it is in; of a server, how it is reached, and what says where it is."""
         if self.server:
             title, about = (printable(text) for text in _address(self.path))
@@ -101,7 +106,7 @@ class Place(NamedTuple):
                 about = f"{about} · {printable(self.reason)}"
         else:
             about = printable(self.path.rpartition("/")[0] or "/")
-        return _tr("{} · read-only").format(about) if self.read_only else about
+        return about
 
     @property
     def file_name(self) -> str:

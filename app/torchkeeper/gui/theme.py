@@ -289,6 +289,7 @@ QFrame#sideLine {{ background: {s.line}; border: none; }}
 QToolButton#fold {{ color: {s.muted}; font-weight: 600; padding: 4px 6px; text-align: left; }}
 QToolButton#fold:hover {{ color: {s.text}; }}
 QToolButton#fold:focus {{ border-color: {s.accent}; }}
+QToolButton#fold[aimed="true"] {{ background: {s.hover}; border: 2px solid {s.accent}; }}
 QToolButton#adder {{ padding: 4px; }}
 QToolButton#adder::menu-indicator {{ image: none; width: 0; }}
 QListWidget {{ padding: 4px 0; }}

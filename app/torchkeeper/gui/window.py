@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.operations import Operations
     from torchkeeper.gui.recent import Recent
     from torchkeeper.gui.servers import Servers
+    from torchkeeper.gui.sidebar.more import More
     from torchkeeper.gui.table.copying import RowCopier
     from torchkeeper.gui.verifications import Verifications
     from torchkeeper.gui.watching import Watch
@@ -106,6 +107,7 @@ class Window(Shell):
         self.guide = Guide(self, new=not any(map(self.settings.contains, (CURRENT, PAGE))))
         self._recent: Recent | None = None
         self._notifier: Notifier | None = None
+        self._more: More | None = None
         #: The place that was last looked at for its verification, and what it was like.
         self._marked: tuple[str | None, str] = None, ""
         self.lay_out()
@@ -115,8 +117,8 @@ class Window(Shell):
         self._connect()
         self.later.add(self._offer_places, self._watch_place, self._ask_for_facts)
         self.later.add(self._ask_protected, lambda: self.flows, self._follow_drags)
-        self.later.add(lambda: self.here, lambda: self.verifications, lambda: self.notifier)
-        self.later.add(self._explain, self.guide.begin)
+        self.later.add(lambda: self.here, lambda: self.verifications, lambda: self.more)
+        self.later.add(lambda: self.notifier, self._explain, self.guide.begin)
         self._restore()
         self.show_place(self._first)
         if first is None:
@@ -292,6 +294,15 @@ class Window(Shell):
             self.update_soon()
         return self._notifier
 
+    @property
+    def more(self) -> More:
+        """What the sidebar has besides pages and places; made when it is first asked for."""
+        if self._more is None:
+            from torchkeeper.gui.sidebar.more import More
+
+            self._more = More(self)
+        return self._more
+
     def _look_verified(self, *_: object) -> None:
         self.verifications.look(place.path for place in self.places.places if place.exists)
 
@@ -311,8 +322,8 @@ class Window(Shell):
         """The method that an action of the table names."""
         flows = self.flows
         owners = (self, self.guide, self.group_by, self.copier, flows, flows.results, flows.recipes,
-                  flows.signing, flows.profiles, flows.doctor, self.servers, self.here,
-                  self.notifier)  # fmt: skip
+                  flows.signing, flows.comparing, flows.profiles, self.servers, self.here,
+                  self.notifier, self.more.flows)  # fmt: skip
         found: Callable[..., object] = next(getattr(x, name) for x in owners if hasattr(x, name))
         return found
 
@@ -333,6 +344,10 @@ class Window(Shell):
         """The path of the place that is shown."""
         return self.listing.place
 
+    def take_in(self) -> None:
+        """Bring the actions up to date at once, for a menu that opens now."""
+        self._update()
+
     def tell(self, error: UserError) -> None:
         """Say what went wrong, without stopping anything."""
         self.error_bar.tell(error)
@@ -346,8 +361,11 @@ class Window(Shell):
     def _update(self) -> None:
         """Bring the actions, the totals and the empty state up to date."""
         chosen = self.places_pane.place
+        if not self.table.gathered:
+            return  # it says when it is, and this is done again
         selected = self.table.selected()
         job = self.chosen_job
+        one = self._more.flows.environment if self._more is not None else None
         listing = self.listing
         self.actions_.update(
             Situation(
@@ -358,6 +376,13 @@ class Window(Shell):
                 place_is_bundle=listing.what == "file" and listing.error is None,
                 chosen_server=chosen is not None and chosen.server,
                 read_only=self.places.read_only(listing.place or ""),
+                place_up=chosen is not None and self.places.may_shift(chosen.path, -1),
+                place_down=chosen is not None and self.places.may_shift(chosen.path, 1),
+                sidebar=not self.sidebar.isHidden(),
+                environment=one is not None,
+                environment_has_torch=one is not None and bool(one.torch),
+                environment_added=one is not None and one.added,
+                environment_used=one is not None and one is self.here.environments.chosen,
                 shown=self.entries.count > 0,
                 filter_valid=self.head.valid,
                 selected=len(selected),
@@ -459,8 +484,8 @@ class Window(Shell):
         self.sidebar.pages.show_current(ident)
         self.wing.stand_by(ident == ENTRIES)
         # They are about the place, which is not seen on other pages.
-        for label in (self.totals, self.trash_label):
-            label.setVisible(ident == ENTRIES)
+        for widget in (self.totals, self.trash_label, *([self._here.bar] if self._here else [])):
+            widget.setVisible(ident == ENTRIES)
         if ident == ACTIVITY:
             _ = self.activity  # somebody looks at it
         if self._strip is not None:
@@ -595,14 +620,6 @@ class Window(Shell):
         if self.place is not None:
             self.servers.ask_for_password(self.place, error)
 
-    def remove_place(self) -> None:
-        """Take the chosen place off the list."""
-        chosen = self.places_pane.place
-        if chosen:
-            self.places.remove(self.places.row_of(chosen.path))
-            if chosen.server:
-                self.engines.forget_password(chosen.path)
-
     # Dropping.
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
@@ -680,7 +697,8 @@ class Window(Shell):
 
     def _follow(self, need: Need) -> None:
         """Go to an entry that another needs, or is needed by."""
-        found = self.entries.of_keys({(need.kind, need.key)})
+        which = {(need.kind, need.key)}
+        found = self.keyed.of(which) or self.entries.of_keys(which)
         self.show_entries({entry.identity for entries in found.values() for entry in entries})
 
     def show_entries(self, identities: set[tuple[str, str]]) -> bool:

@@ -28,6 +28,8 @@ from torchkeeper.stores.names import is_server
 if TYPE_CHECKING:
     from torchkeeper.gui.window import Window
 
+#: Pixels that the list takes at least.
+_LIST = 300
 #: Milliseconds between two pictures of what runs.
 _TICK_MS = 200
 
@@ -111,6 +113,7 @@ class ActivityPage(Page):
         left.addWidget(self.damaged)
         side = QWidget()
         side.setLayout(left)
+        side.setMinimumWidth(_LIST)
         self.split = QSplitter(Qt.Orientation.Horizontal)
         self.split.setChildrenCollapsible(False)
         self.split.addWidget(side)

@@ -33,9 +33,11 @@ def heading(severity: str) -> str:
 
 
 class PressCard(Card):
-    """A card with at most one button."""
+    """A card whose first button does something about it; others lead to what it is about."""
 
     pressed = Signal()
+    #: The place that it is about is to be shown.
+    place = Signal()
 
     def __init__(
         self, mark: tuple[str, str], title: str, texts: Sequence[tuple[str, str]],
@@ -44,8 +46,14 @@ class PressCard(Card):
         """verb: what the button says; "" for none."""
         super().__init__(mark, title, texts)
         self.button: QPushButton | None = None
+        self.shows: QPushButton | None = None
         if verb:
             self.button = self.add(verb, self.pressed.emit, hint, title)
+
+    def lead_to_place(self, place: str) -> None:
+        """A button that shows a place."""
+        hint = _tr("Show what {} holds").format(printable(place, 400))
+        self.shows = self.add(_tr("Show place"), self.place.emit, hint, self.title)
 
 
 def finding_card(one: Told) -> PressCard:
@@ -58,8 +66,11 @@ def finding_card(one: Told) -> PressCard:
     remedy = told.remedy.replace("“torchkeeper doctor --fix”", _tr("“Fix…”")) if mends else ""
     texts = [(told.why, ""), (remedy or told.remedy, "muted"), (of, "muted")]
     verb = _tr("Fix…") if mends else ""
-    return PressCard(MARKS[finding.severity], told.what, texts, verb,
+    card = PressCard(MARKS[finding.severity], told.what, texts, verb,
                 _tr("Show what would be done, and do it once you agree"))  # fmt: skip
+    if finding.place:
+        card.lead_to_place(finding.place)
+    return card
 
 
 def mended_card(one: Mended, undoable: bool) -> PressCard:
@@ -95,6 +106,8 @@ class Cards(CardList):
 
     fix = Signal(object)
     undo = Signal(object)
+    #: The path of a place that is to be shown.
+    place = Signal(str)
 
     def __init__(self, name: str) -> None:
         super().__init__(name, margin=8)
@@ -143,6 +156,7 @@ class Cards(CardList):
         if isinstance(key, Told):
             card = finding_card(key)
             card.pressed.connect(lambda: self.fix.emit(key))
+            card.place.connect(lambda: self.place.emit(key.finding.place))
             return card
         assert isinstance(key, tuple)
         if isinstance(key[0], Mended):

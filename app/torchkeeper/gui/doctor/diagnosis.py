@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -41,6 +42,8 @@ class Diagnosis(QObject):
         self.found: list[Told] = []
         #: What it came to, as ``diagnose`` answers; None until it has come to its end.
         self.result: dict[str, Any] | None = None
+        #: When it had come to its end.
+        self.at = 0.0
         self.error: UserError | None = None
         #: Why it is not known what the interpreter can do.
         self.untried: UserError | None = None
@@ -161,7 +164,7 @@ class Diagnosis(QObject):
             self.changed.emit()
 
     def _over(self, result: dict[str, Any]) -> None:
-        self._ticket, self.result = None, result
+        self._ticket, self.result, self.at = None, result, time.time()
         self.changed.emit()
 
     def _failed(self, error: UserError) -> None:

@@ -125,17 +125,6 @@ class Mender(QObject):
         self._plans, self._envs = [], None
         self.changed.emit()
 
-    def outlive(self, parent: QObject | None) -> None:
-        """Go on with what is being done when the page is gone, and end after it."""
-        self.setParent(parent)
-        self._diagnosis.setParent(self)
-        self.changed.connect(self._leave)
-
-    def _leave(self) -> None:
-        if not self.busy:
-            self._diagnosis.close()
-            self.deleteLater()
-
     def clear(self) -> None:
         """Forget what was mended before."""
         self.drop()

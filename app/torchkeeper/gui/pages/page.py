@@ -39,6 +39,11 @@ class Page(QFrame):
         """Whether something on it is lost when the window closes; it asks then before it does."""
         return False
 
+    @property
+    def warning(self) -> str:
+        """What the sidebar warns of beside its name, in a few words; empty for nothing."""
+        return ""
+
     def leave(self, then: Callable[[], object]) -> None:
         """Call ``then`` once nothing on it can be lost: where it asks before, perhaps never."""
         then()

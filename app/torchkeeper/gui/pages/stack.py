@@ -56,6 +56,12 @@ class Pages(QStackedWidget):
             if (page := self._as_page(widget)) is not None:
                 yield page
 
+    def by_id(self) -> Iterator[tuple[str, Page]]:
+        """The same, each with its id."""
+        for ident, widget in self._made.items():
+            if (page := self._as_page(widget)) is not None:
+                yield ident, page
+
     def of(self, ident: str) -> QWidget:
         """A page by its id; made when it is first asked for. Raises KeyError where none is it."""
         if ident not in self._made:

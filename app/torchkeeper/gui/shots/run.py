@@ -23,6 +23,7 @@ from torchkeeper.gui.shots import (
     scenes_activity,
     scenes_bundles,
     scenes_cleaning,
+    scenes_comparing,
     scenes_copying,
     scenes_dialogs,
     scenes_doctor,
@@ -33,6 +34,7 @@ from torchkeeper.gui.shots import (
     scenes_recipes,
     scenes_runs,
     scenes_servers,
+    scenes_sidebar,
     scenes_signing,
     scenes_verdicts,
     scenes_verifying,
@@ -52,6 +54,7 @@ SCENES = {
     **scenes_overview.SCENES,
     **scenes_activity.SCENES,
     **scenes_bundles.SCENES,
+    **scenes_comparing.SCENES,
     **scenes_copying.SCENES,
     **scenes_dialogs.SCENES,
     **scenes_cleaning.SCENES,
@@ -64,6 +67,7 @@ SCENES = {
     **scenes_recipes.SCENES,
     **scenes_profiles.SCENES,
     **scenes_signing.SCENES,
+    **scenes_sidebar.SCENES,
 }
 
 

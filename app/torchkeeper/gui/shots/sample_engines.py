@@ -109,6 +109,11 @@ class SampleEngines(Engines):
         there = [{"path": p, "what": what} for p, what in zip(paths, kinds, strict=True)]
         return self._tell({"paths": there}, listener)
 
+    def room(self, path: str, listener: Listener) -> int:
+        """Every disk but a full one has room; what is there, nobody says again."""
+        free = 712_000_000 if "full" in path else 412_300_000_000
+        return self._tell({"what": "", "free": free, "total": 1_920_000_000_000}, listener)
+
     def look_at_offered(self, paths: Any, listener: Listener) -> int:
         """As ``look``."""
         return self.look(paths, listener)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from torchkeeper.gui.dialogs.doctor import DoctorDialog
 from torchkeeper.gui.doctor.mender import Mended
+from torchkeeper.gui.doctor.page import DoctorPage
 from torchkeeper.gui.jobs import State
 from torchkeeper.gui.shots import sample_doctor, samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
@@ -12,16 +12,22 @@ from torchkeeper.gui.window import Window
 from torchkeeper.link.words import user_error
 
 
-def _opened(window: Window) -> DoctorDialog:
-    dialog = window.flows.doctor.show_doctor()
-    turn(5.0, lambda: dialog.choice_of.facts is not None)
-    return dialog
+def _entered(window: Window) -> DoctorPage:
+    page = window.show_page("doctor")
+    assert isinstance(page, DoctorPage)
+    return page
 
 
-def _told(window: Window) -> DoctorDialog:
-    dialog = _opened(window)
-    turn(5.0, lambda: dialog.diagnosis.result is not None)
-    return dialog
+def _opened(window: Window) -> DoctorPage:
+    page = _entered(window)
+    turn(5.0, lambda: page.choice_of.facts is not None)
+    return page
+
+
+def _told(window: Window) -> DoctorPage:
+    page = _opened(window)
+    turn(5.0, lambda: page.diagnosis.result is not None)
+    return page
 
 
 def _doctor(stage: Stage) -> None:
@@ -29,63 +35,73 @@ def _doctor(stage: Stage) -> None:
     engines.all_answer = True
     window = stage.window(engines)
     engines.silent = {"toolchain"}
-    stage.dialog("doctor-trying", _opened(window))
+    page = _opened(window)
+    stage.take("doctor-trying", window)
     engines.silent = {"diagnose"}
     engines.progress = {"diagnose": (12, 27, "checks")}
     engines.found = {"diagnose": sample_doctor.FOUND[2:4]}
-    dialog = _opened(window)
-    stage.take("doctor-looking", dialog)
-    dialog.diagnosis.cancel()
-    stage.dialog("doctor-cancelled", dialog)
+    page.run()
+    stage.take("doctor-looking", window)
+    page.diagnosis.cancel()
+    stage.take("doctor-cancelled", window)
+    engines.found = {}
+    page.run()
+    page.diagnosis.cancel()
+    stage.take("doctor-nothing", window)
     engines.silent, engines.progress = set(), {}
     engines.found = {"diagnose": sample_doctor.FOUND}
     engines.diagnosed = sample_doctor.RESULT
-    dialog = _told(window)
-    stage.take("doctor", dialog)
-    _fixes(stage, engines, window, dialog)
-    engines.failing = {"diagnose": user_error("engine-gone", {})}
-    dialog = _opened(window)
-    turn(5.0, lambda: dialog.diagnosis.error is not None)
-    stage.dialog("doctor-failed", dialog)
+    page.run()
+    turn(5.0, lambda: page.diagnosis.result is not None)
+    stage.take("doctor", window)
+    page.diagnosis.at -= 240
+    window.operations.changed.emit(samples.PLACE)
+    stage.take("doctor-since", window)
+    _fixes(stage, engines, window, page)
+    engines.failing = {"diagnose": user_error("engine-bug", {"why": "KeyError: st_mtime_ns"})}
+    page.run()
+    turn(5.0, lambda: page.diagnosis.error is not None)
+    stage.take("doctor-failed", window)
     stage.close(window)
     none = user_error("torch-missing", {"python": samples.PYTHON})
     some = {"diagnose": sample_doctor.FOUND[2:4]}
     engines = SampleEngines(failing={"interpreters": none}, found=some)
     engines.diagnosed = sample_doctor.NO_TORCH
     window = stage.window(engines)
-    dialog = window.flows.doctor.show_doctor()
-    turn(5.0, lambda: dialog.diagnosis.result is not None)
-    stage.dialog("doctor-no-torch", dialog)
+    page = _entered(window)
+    turn(5.0, lambda: page.diagnosis.result is not None)
+    stage.take("doctor-no-torch", window)
     stage.close(window)
 
 
-def _fixes(stage: Stage, engines: SampleEngines, window: Window, dialog: DoctorDialog) -> None:
+def _fixes(stage: Stage, engines: SampleEngines, window: Window, page: DoctorPage) -> None:
     """The dialogs of fixes, and what was mended."""
     busy = user_error("place-busy", {"place": samples.PLACE})
-    first = dialog.fixable[:1]
-    for name, some in (("fix", first), ("fix-all", dialog.fixable), ("fix-nothing", first)):
+    first = page.fixable[:1]
+    for name, some in (("fix", first), ("fix-all", page.fixable), ("fix-nothing", first)):
         engines.failing = {"mend": busy} if name == "fix-nothing" else {}
-        dialog.mender.plan(some)
-        turn(5.0, lambda: dialog.preview is not None)
-        assert dialog.preview is not None
-        stage.dialog(f"doctor-{name}", dialog.preview)
+        page.mender.plan(some)
+        turn(5.0, lambda: page.preview is not None)
+        assert page.preview is not None
+        stage.dialog(f"doctor-{name}", page.preview)
     engines.failing = {}
-    one, two = dialog.fixable[:2]
-    dialog.diagnosis.found = [x for x in dialog.diagnosis.found if x not in (one, two)]
+    one, two = page.fixable[:2]
+    page.diagnosis.found = [x for x in page.diagnosis.found if x not in (one, two)]
     for told in (one, two):
         job = window.jobs.add("Purge torchinductor_ada", "purge", samples.PLACE)
         window.jobs.begin(job)
         window.jobs.end(job, State.DONE, result={"receipt": "20261122-170000"})
-        dialog.mender.mended.append(Mended(told, job, True))
-    dialog.diagnosis.changed.emit()
-    stage.dialog("doctor-mended", dialog)
+        page.mender.mended.append(Mended(told, job, True))
+    page.diagnosis.changed.emit()
+    stage.take("doctor-mended", window)
 
 
 def _healthy(stage: Stage) -> None:
     engines = SampleEngines()
     engines.diagnosed = sample_doctor.HEALTHY
     window = stage.window(engines)
-    stage.dialog("doctor-healthy", _told(window))
+    _told(window)
+    stage.take("doctor-healthy", window)
     stage.close(window)
 
 

@@ -43,7 +43,7 @@ def ground(
         painter.setBrush(QColor(shades.hover))
         painter.drawRoundedRect(box, _ROUND, _ROUND)
     aimed = view.aimed_at(index)
-    if aimed or (view.hasFocus() and index == view.currentIndex()):
+    if aimed or (view.ring and view.hasFocus() and index == view.currentIndex()):
         painter.setBrush(QColor(shades.hover) if aimed else Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(QColor(shades.accent), 2 if aimed else 1))
         inner = box.adjusted(1, 1, -1, -1) if aimed else box

@@ -90,6 +90,8 @@ class PlaceDelegate(QStyledItemDelegate):
             marks.append((beside.icon, beside.role))
         if index.data(PlacesModel.WarnedRole):
             marks.append(("warning", "warning"))
+        if place.read_only:
+            marks.append(("lock", "muted"))
         for name, role in marks:
             top = line.top() + (line.height() - side) // 2
             spot = QRect(line.right() - side + 1, top, side, side)
@@ -107,6 +109,8 @@ class PlaceDelegate(QStyledItemDelegate):
             beside = self.tr("missing")
         elif standing is not None:
             beside = standing.beside
+            if place.server and standing.trouble:
+                beside = self.tr("unreachable")
             if standing.filling is not None:
                 colour = shades.text
             elif standing.trouble or standing.silent:
@@ -114,7 +118,7 @@ class PlaceDelegate(QStyledItemDelegate):
             elif standing.low:
                 colour = shades.warning
         line = drawing.at_right(painter, line, beside, colour)
-        drawing.words(painter, line, place.where, shades.muted, Qt.TextElideMode.ElideMiddle)
+        drawing.words(painter, line, place.about, shades.muted, Qt.TextElideMode.ElideMiddle)
 
     def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, _: Index) -> None:
         box = option.rect.adjusted(drawing.EDGE + 34, 0, -drawing.EDGE, 0)

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSettings, QSize, Qt
-from PySide6.QtGui import QAction, QKeyEvent
+from PySide6.QtCore import QEvent, QSettings, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
 from torchkeeper.gui import forms, icons, theme
+
+if TYPE_CHECKING:
+    from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
+
+    from torchkeeper.gui.sidebar.carried import Carried
+    from torchkeeper.gui.sidebar.lists import Offer
 
 #: The sections that are folded, as a list of their names.
 FOLDED = "sidebar/folded"
 
 
 class Fold(QToolButton):
-    """The heading: Space and Enter fold, as the left arrow does; the right one unfolds."""
+    """The heading: Space and Enter fold, as the left arrow does; the right one unfolds.
+
+    What is dropped on it, or pasted, is for the list under it.
+    """
+
+    #: What a drop here would do; empty when nothing is dragged over it any more.
+    said = Signal(str)
 
     def __init__(self, title: str) -> None:
         super().__init__()
@@ -27,6 +40,9 @@ class Fold(QToolButton):
         self.setIconSize(QSize(14, 14))
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAcceptDrops(True)
+        self.offers: Callable[[Carried], Offer] | None = None
+        self._offer: Offer | None = None
         self.toggled.connect(lambda *_: self._say())
         theme.follow(self, self._say)
 
@@ -41,10 +57,64 @@ class Fold(QToolButton):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
             self.setChecked(event.key() == Qt.Key.Key_Right)
+        elif event.matches(QKeySequence.StandardKey.Paste):
+            self._paste()
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.click()
         else:
             super().keyPressEvent(event)
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() != QEvent.Type.ShortcutOverride or not isinstance(event, QKeyEvent):
+            return super().event(event)
+        if event.matches(QKeySequence.StandardKey.Paste):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def _paste(self) -> None:
+        from torchkeeper.gui.sidebar.carried import pasted
+
+        carried = pasted()
+        if carried is None or self.offers is None:
+            self.said.emit(self.tr("There are no files, paths or addresses on the clipboard"))
+            return
+        offer = self.offers(carried)
+        self.said.emit(offer.text)
+        if offer.do is not None:
+            offer.do()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        from torchkeeper.gui.sidebar.carried import carried
+
+        some = None if event.source() is not None else carried(event.mimeData())
+        self._offer = self.offers(some) if some is not None and self.offers is not None else None
+        if self._offer is None:
+            event.ignore()
+            return
+        self.said.emit(self._offer.text)
+        self._aim(self._offer.do is not None)
+        event.setDropAction(Qt.DropAction.CopyAction)
+        event.setAccepted(self._offer.do is not None)
+
+    def dragLeaveEvent(self, _: QDragLeaveEvent) -> None:
+        self._aim(False)
+        self.said.emit("")
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        offer, self._offer = self._offer, None
+        self._aim(False)
+        if offer is not None and offer.do is not None:
+            event.setDropAction(Qt.DropAction.CopyAction)
+            event.accept()
+            # The source of the drag waits until this returns.
+            QTimer.singleShot(0, self, offer.do)
+
+    def _aim(self, on: bool) -> None:
+        """Show that what is dragged would land here."""
+        self.setProperty("aimed", on)
+        self.style().unpolish(self)
+        self.style().polish(self)
 
 
 class Section(QWidget):
@@ -79,6 +149,7 @@ class Section(QWidget):
             made.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
             made.setObjectName("adder")
         self._head.addWidget(made)
+        QWidget.setTabOrder(self.fold, made)
         return made
 
     def _kept(self) -> list[str]:

@@ -199,7 +199,7 @@ def _end(types: str, at: int, depth: int = 0) -> int:
         if types[at] not in _ALIGN:
             raise ValueError("no type")
         return at + 1
-    at += 1
+    at = _end(types, at + 1, depth + 1)  # none is empty: many of them would be nothing to read
     while types[at : at + 1] != closing:
         at = _end(types, at, depth + 1)
     return at + 1
@@ -215,7 +215,7 @@ def _put(out: bytearray, kind: str, value: Any) -> None:
     if kind in _FIXED:
         out.extend(struct.pack(f"<{_FIXED[kind]}", value))
     elif kind in ("s", "o", "g"):
-        data = value.encode()
+        data = value.encode(errors="replace").replace(b"\0", b"?")
         out.extend(struct.pack("<B" if kind == "g" else "<I", len(data)) + data + b"\0")
     elif kind == "v":
         _put(out, "g", value[0])

@@ -127,6 +127,8 @@ class _Line:
         bus.listen(f"type='signal',sender='{_SERVICE}',interface='{_SERVICE}',path='{_PATH}'")
         able = bus.call(_SERVICE, _PATH, _SERVICE, "GetCapabilities")
         self._service = able.sender
+        if not able.body or not isinstance(able.body[0], list):
+            raise ValueError("the service makes no sense")
         self._able = [str(one) for one in able.body[0]]
         while True:
             note = following(False)
@@ -152,8 +154,8 @@ class _Line:
             "Torchkeeper", 0, "torchkeeper", note.summary, body, actions, hints, -1,
         )  # fmt: skip
         self._service = said.sender
-        if note.key is not None:
-            self._shown[int(said.body[0])] = note.key
+        if note.key is not None and said.body and isinstance(said.body[0], int):
+            self._shown[said.body[0]] = note.key
             while len(self._shown) > _MOST:
                 self._shown.pop(next(iter(self._shown)))
 
@@ -163,7 +165,7 @@ class _Line:
             if signal.sender != self._service or not signal.body:
                 continue
             number, *rest = signal.body
-            if number not in self._shown:
+            if not isinstance(number, int) or number not in self._shown:
                 continue
             if signal.member == "ActivationToken" and rest:
                 self._tokens[number] = str(rest[0])[:512]

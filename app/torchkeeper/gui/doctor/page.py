@@ -1,67 +1,84 @@
-"""The doctor: what is wrong with the caches of this machine, why, and mending it."""
+"""The doctor's page: what is wrong with the caches of this machine, why, and mending it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, Qt, QTimer
 from PySide6.QtGui import QAccessible, QAccessibleEvent, QGuiApplication
-from PySide6.QtWidgets import QComboBox, QProgressBar, QStackedWidget, QWidget
+from PySide6.QtWidgets import QComboBox, QProgressBar, QStackedWidget
 
 from torchkeeper.gui import forms
 from torchkeeper.gui.blank import Blank, Notice
-from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.mending import MendDialog
 from torchkeeper.gui.doctor import report
 from torchkeeper.gui.doctor.cards import Cards
 from torchkeeper.gui.doctor.diagnosis import Asked, Diagnosis
 from torchkeeper.gui.doctor.mender import Mended, Mender, Plan
-from torchkeeper.gui.engines import Engines
-from torchkeeper.gui.environments import Environments
-from torchkeeper.gui.jobs import JobsModel
-from torchkeeper.gui.operations import Operations
+from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.places import Place
-from torchkeeper.link import checkwords, diagnosing
+from torchkeeper.link import checkwords, diagnosing, say
 from torchkeeper.link.diagnosing import Told
 from torchkeeper.link.process import clean_environment
 from torchkeeper.link.words import printable
 
+if TYPE_CHECKING:
+    from torchkeeper.gui.window import Window
 
-class DoctorDialog(Dialog):
-    """Looks when it is opened, and whenever something else is to be looked at; the window stays
-    usable beside it.
+#: How often it is said anew how long ago it was looked.
+_AGO_MS = 20_000
+
+
+class DoctorPage(Page):
+    """Looks when it is first shown, when something else is to be looked at, and when asked. What
+    was found stays while other pages are shown, and a look that runs goes on.
     """
 
-    grows = False
-
-    def __init__(
-        self, parent: QWidget | None, engines: Engines, environments: Environments,
-        operations: Operations, jobs: JobsModel, places: Sequence[Place], shown: str | None,
-    ) -> None:  # fmt: skip
-        super().__init__(parent, "", 760)
-        self.setWindowTitle(self.tr("Doctor"))
-        self.setWindowModality(Qt.WindowModality.NonModal)
-        self._environments = environments
-        self._place = shown
-        self.diagnosis = Diagnosis(engines, self)
-        self.mender = Mender(engines, environments, operations, jobs, self.diagnosis, self)
+    def __init__(self, window: Window) -> None:
+        super().__init__(QCoreApplication.translate("DoctorPage", "Doctor"))
+        self._window = window
+        self._environments = window.here.environments
+        #: The place that the window shows, as far as the choice has it.
+        self._place: str | None = None
+        self._offered: list[str] = []
+        self._here = False
+        #: What was chosen when it was last looked.
+        self._chosen: tuple[object, ...] = ()
+        #: Whether a job has changed what was looked at since.
+        self._touched = False
+        self.diagnosis = Diagnosis(window.engines, self)
+        self.mender = Mender(
+            window.engines, self._environments, window.operations, window.jobs, self.diagnosis, self
+        )
         self.preview: MendDialog | None = None
-        self.choice_of = EnvironmentChoice(environments, self.tr("No environment"))
+        self.choice_of = EnvironmentChoice(self._environments, self.tr("No environment"))
         self.scope = QComboBox()
+        self._ago = QTimer(self)
+        self._ago.setInterval(_AGO_MS)
+        self._ago.timeout.connect(self._say_when)
         self._lay_out()
-        self._fill(places)
         self.diagnosis.changed.connect(self._say)
         self.mender.changed.connect(self._say)
         self.mender.planned.connect(self._show_plans)
         self.choice_of.changed.connect(self._use)
         self.scope.currentIndexChanged.connect(lambda *_: self._use())
-        self._use()
-        self._say()
-        room = self.screen().availableSize()
-        self.resize(min(860, room.width() - 40), min(720, room.height() - 80))
+        window.operations.changed.connect(self._place_changed)
 
     def _lay_out(self) -> None:
+        self.copy = forms.button(self.tr("&Copy report"))
+        self.copy.clicked.connect(self._copy)
+        self.all = forms.button(self.tr("&Fix all that can be fixed…"))
+        self.all.clicked.connect(lambda: self.mender.plan(self.fixable))
+        self.again = forms.button(self.tr("&Run again"))
+        self.again.setToolTip(self.tr("Look at all of it once more (F5)"))
+        self.again.clicked.connect(self.run)
+        self.cancel = forms.button(self.tr("Cancel"))
+        self.cancel.setToolTip(self.tr("Look no further"))
+        self.cancel.clicked.connect(self._cancel)
+        for button in (self.copy, self.all, self.again, self.cancel):
+            self.tools.addWidget(button)
         for text, control in (
             (self.tr("En&vironment"), self.choice_of), (self.tr("&Look at"), self.scope)
         ):  # fmt: skip
@@ -78,53 +95,72 @@ class DoctorDialog(Dialog):
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
         self.scope.setMinimumContentsLength(40)
-        self.title = forms.label("", "title", wrap=True)
+        self.summary = forms.label("", "heading", wrap=True)
         self.where = forms.label("", "muted", wrap=True)
+        self.when = forms.label("", "muted", wrap=True)
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName(self.tr("How far the looking is"))
         self.notice = Notice()
         self.notice.again.connect(self.run)
         self.body.addSpacing(4)
-        for widget in (self.title, self.where, self.bar, self.notice):
+        for widget in (self.summary, self.where, self.when, self.bar, self.notice):
             self.body.addWidget(widget)
         self.cards = Cards(self.tr("What was found"))
         self.cards.fix.connect(lambda one: self.mender.plan([one]))
         self.cards.undo.connect(self.mender.undo)
-        self.healthy = Blank("done", 520)
+        self.cards.place.connect(lambda path: self._window.open_paths([path]))
+        self.blank = Blank("doctor", 520)
+        self.blank.pressed.connect(self.run)
         self.stack = QStackedWidget()
         self.stack.addWidget(self.cards)
-        self.stack.addWidget(self.healthy)
+        self.stack.addWidget(self.blank)
         self.body.addWidget(self.stack, 1)
-        self.copy = forms.button(self.tr("&Copy report"))
-        self.copy.clicked.connect(self._copy)
-        self.all = forms.button(self.tr("&Fix all that can be fixed…"))
-        self.all.clicked.connect(lambda: self.mender.plan(self.fixable))
-        self.again = forms.button(self.tr("&Run again"))
-        self.again.clicked.connect(self.run)
-        self.cancel = forms.button(self.tr("Cancel"))
-        self.cancel.clicked.connect(self._cancel)
-        self.close_button = forms.button(self.tr("Close"))
-        self.close_button.clicked.connect(self.reject)
-        for button in (self.copy, self.all, self.again, self.cancel):
-            button.setAutoDefault(False)
-        self.close_button.setDefault(True)
-        line = forms.row()
-        line.setContentsMargins(0, forms.GAP, 0, 0)
-        line.addWidget(self.copy)
-        line.addStretch(1)
-        for button in (self.all, self.again, self.cancel, self.close_button):
-            line.addWidget(button)
-        self.body.addLayout(line)
+
+    # Coming and going.
+
+    def entered(self) -> None:
+        window = self._window
+        self._here = True
+        self._ago.start()
+        shown = None if window.listing.what == "file" else window.place
+        self._turn_to(window.places.places, shown)
+        if self.diagnosis.asked is None:
+            self._use()
+        self._say()
+
+    def left(self) -> None:
+        self._here = False
+        self._ago.stop()
+
+    def refresh(self) -> None:
+        """Look at all of it once more."""
+        if self.again.isEnabled() and not self.diagnosis.running:
+            self.run()
+
+    def let_go(self) -> None:
+        self.mender.drop()
+        self.diagnosis.close()
+
+    def _place_changed(self, path: str) -> None:
+        """A job that is not one of its own has changed a place."""
+        asked = self.diagnosis.asked
+        if asked is not None and path in asked.places and not self.mender.busy:
+            self._touched = True
+            self._say_when()
 
     # What is looked at.
 
-    def turn_to(self, places: Sequence[Place], shown: str | None) -> None:
-        """Another place is shown in the window by now: look at that."""
-        if shown != self._place:
-            self._place = shown
+    def _turn_to(self, places: Sequence[Place], shown: str | None) -> None:
+        """The places to choose from, and the one that the window shows: what is chosen stays."""
+        paths = [place.path for place in places if not place.bundle]
+        if shown != self._place or paths != self._offered:
+            before = self.scope.currentData()
+            self._place, self._offered = shown, paths
             self._fill(places)
-            self._use()
+            self.scope.blockSignals(True)
+            self.scope.setCurrentIndex(max(0, self.scope.findData(before)))
+            self.scope.blockSignals(False)
 
     def _fill(self, places: Sequence[Place]) -> None:
         self.scope.blockSignals(True)
@@ -155,20 +191,35 @@ class DoctorDialog(Dialog):
             tuple(x for x in reads if isinstance(x, str)), tuple(env),
         )  # fmt: skip
 
+    @property
+    def _stale(self) -> bool:
+        """Whether what was looked at is not what there is to look at by now."""
+        last = self.diagnosis.asked
+        if last is None or self.choice_of.waiting:
+            return False
+        return self._touched or self._asked()._replace(reads=()) != last._replace(reads=())
+
     def _use(self) -> None:
-        """Look, once it is known what the environment is, unless that is what was looked at."""
-        if self.choice_of.waiting:
+        """Look, once it is known what the environment is, unless that is what was looked at.
+        While another page is shown nobody has asked for it.
+        """
+        first = self.diagnosis.asked is None
+        if self.choice_of.waiting or not (first or self._here):
             self._say()
-            return
-        asked, last = self._asked(), self.diagnosis.asked
-        if last is None or asked._replace(reads=()) != last._replace(reads=()):
+        elif first or self._choice() != self._chosen:
             self.run()
+
+    def _choice(self) -> tuple[object, ...]:
+        """What somebody has chosen to have looked at."""
+        return self.choice_of.python, self.choice_of.facts, self.scope.currentData()
 
     def run(self) -> None:
         """Look at all of it, whatever was found before."""
         if not self.mender.busy:
             self.mender.clear()
             self.mender.error = None
+            self._touched = False
+            self._chosen = self._choice()
             self.diagnosis.begin(self._asked())
 
     def _cancel(self) -> None:
@@ -186,10 +237,9 @@ class DoctorDialog(Dialog):
         found, mender = self.diagnosis, self.mender
         over = found.result is not None
         asking = found.asked is None
-        before = self.title.text()
-        self.title.setText(self._entitled())
+        before = self.summary.text()
+        self.summary.setText(self._entitled())
         self.where.setText(self._at() if found.running or asking else self._made())
-        self.where.setVisible(bool(self.where.text()))
         self.bar.setVisible(found.running or asking or mender.busy)
         done, total = found.progress or (0, 0)
         self.bar.setRange(0, total if found.running else 0)
@@ -209,16 +259,33 @@ class DoctorDialog(Dialog):
             left.append(("toolchain", "", found.untried))
         mended = [(one, mender.can_undo(one)) for one in mender.mended]
         self.cards.show_all(found.found, mended, left, able=idle)
-        well = over and not found.found and not mended and not left
-        self.stack.setCurrentWidget(self.healthy if well else self.cards)
-        self.title.setVisible(not well)
+        nothing = idle and not found.found and not mended and not left
+        well = over and nothing
+        self.stack.setCurrentWidget(self.blank if nothing else self.cards)
+        self.summary.setVisible(not well)
         self.where.setVisible(not well and bool(self.where.text()))
+        self.blank.offer(self.tr("Look now") if nothing and not well else "")
         if well:
             self._say_healthy()
-        if over and self.title.text() != before:
-            self.title.setAccessibleName(self.title.text())
-            event = QAccessibleEvent(self.title, QAccessible.Event.Alert)
+        elif nothing:
+            self._say_for_what()
+        self._say_when()
+        if over and self.summary.text() != before:
+            self.summary.setAccessibleName(self.summary.text())
+            event = QAccessibleEvent(self.summary, QAccessible.Event.Alert)
             QAccessible.updateAccessibility(event)
+
+    def _say_when(self) -> None:
+        """How old is what is shown, and whether it is still what there is to see."""
+        found = self.diagnosis
+        over = found.result is not None and not found.running and not self.mender.busy
+        text = self.tr("Looked {}").format(say.ago(found.at)) if over else ""
+        stale = over and self._stale
+        if stale:
+            text += self.tr(" · Something has changed since: run it again to see what is so now.")
+        forms.set_role(self.when, "warning" if stale else "muted")
+        self.when.setText(text)
+        self.when.setVisible(bool(text))
 
     def _entitled(self) -> str:
         found = self.diagnosis
@@ -263,13 +330,23 @@ class DoctorDialog(Dialog):
         asked, result = self.diagnosis.asked, self.diagnosis.result or {}
         places = [printable(place, 200) for place in (asked.places if asked else ())]
         checks = checkwords.listed(map(str, result.get("checks") or ()))
-        self.healthy.say(
+        self.blank.say(
             diagnosing.summary([], result),
             "\n\n".join(
                 x for x in (
                     "\n".join(places), f"{self.tr('Checked')}: {checks}." if checks else "",
                 ) if x
             ),
+            "done",
+        )  # fmt: skip
+
+    def _say_for_what(self) -> None:
+        self.blank.say(
+            self.tr("Nothing was looked at yet"),
+            self.tr("The doctor looks at the folders and servers that caches are in, at what "
+                    "compiles and at the settings, and says what is wrong, why, and what mends "
+                    "it. Looking changes nothing."),
+            "doctor",
         )  # fmt: skip
 
     def _copy(self) -> None:
@@ -291,12 +368,3 @@ class DoctorDialog(Dialog):
         """What was mended of a code; None where nothing was."""
         found = (one for one in self.mender.mended if one.told.finding.code == code)
         return next(found, None)
-
-    def done(self, result: int) -> None:
-        self.mender.drop()
-        if self.mender.busy:
-            # What was agreed to is done, one after the other, although nobody looks on.
-            self.mender.outlive(self.parentWidget())
-        else:
-            self.diagnosis.close()
-        super().done(result)

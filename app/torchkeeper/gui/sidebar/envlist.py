@@ -1,0 +1,213 @@
+"""The environments as a list, each with its torch; the one that verdicts are about is marked."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QCoreApplication,
+    QModelIndex,
+    QObject,
+    QRect,
+    QSettings,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QAbstractItemView, QStyledItemDelegate
+
+from torchkeeper.gui import forms, theme
+from torchkeeper.gui.chooser import state_text
+from torchkeeper.gui.environments import Environment, Environments, State
+from torchkeeper.gui.help.ideas import explain
+from torchkeeper.gui.sidebar import drawing
+from torchkeeper.gui.sidebar.lists import Index, SideList
+from torchkeeper.gui.sidebar.section import Section
+from torchkeeper.link import environments as words
+from torchkeeper.link.words import printable
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QStyleOptionViewItem
+
+_MARKS = {
+    State.KNOWN: ("machine", "text"),
+    State.FAILED: ("error", "error"),
+    State.ASKING: ("running", "muted"),
+    State.UNASKED: ("queued", "muted"),
+    State.WITHOUT: ("info", "muted"),
+}
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("EnvironmentList", text)
+
+
+class EnvironmentItems(QAbstractListModel):
+    """The interpreters that are known, in their order."""
+
+    EnvironmentRole = Qt.ItemDataRole.UserRole + 1
+    ChosenRole = Qt.ItemDataRole.UserRole + 2
+
+    def __init__(self, environments: Environments, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._environments = environments
+        self._every = list(environments.every)
+        environments.changed.connect(self._renew)
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self._every)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid() or index.row() >= len(self._every):
+            return None
+        one = self._every[index.row()]
+        chosen = one is self._environments.chosen
+        if role == Qt.ItemDataRole.DisplayRole:
+            return state_text(one)
+        if role == EnvironmentItems.EnvironmentRole:
+            return one
+        if role == EnvironmentItems.ChosenRole:
+            return chosen
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return "\n".join(_about(one, chosen))
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            used = [_tr("used for verdicts")] if chosen else []
+            return ", ".join([state_text(one), printable(one.python), *used])
+        return None
+
+    def row_of(self, python: str) -> int:
+        """The row of an interpreter, or -1."""
+        return next((n for n, one in enumerate(self._every) if one.python == python), -1)
+
+    def _renew(self) -> None:
+        every = list(self._environments.every)
+        if every == self._every:
+            if every:
+                self.dataChanged.emit(self.index(0), self.index(len(every) - 1))
+            return
+        self.beginResetModel()
+        self._every = every
+        self.endResetModel()
+
+
+def _about(one: Environment, chosen: bool) -> list[str]:
+    lines = [printable(one.python), printable(one.label), state_text(one)]
+    if chosen:
+        lines.append(_tr("Verdicts are about it"))
+    elif one.torch:
+        lines.append(_tr("Click to have verdicts be about it"))
+    if one.state is State.WITHOUT:
+        lines.append(printable(words.without_torch(one.facts or {}), 400))
+    if one.error is not None:
+        lines += [line for line in str(one.error).splitlines() if line]
+    return [line for line in lines if line]
+
+
+def _where(python: str) -> str:
+    """Where an interpreter is, shorter: of a virtual environment its folder."""
+    folder, _, name = python.rpartition("/bin/")
+    inside = name.startswith("python") and folder not in ("/usr", "/usr/local", "")
+    home = os.path.expanduser("~")
+    path = folder if inside else python
+    return printable("~" + path[len(home) :] if path.startswith(home + "/") else path)
+
+
+class EnvironmentDelegate(QStyledItemDelegate):
+    """An environment in two lines: its torch, and where its interpreter is."""
+
+    def __init__(self, view: EnvironmentList) -> None:
+        super().__init__(view)
+        self._view = view
+
+    def sizeHint(self, option: QStyleOptionViewItem, _: Index) -> QSize:
+        return QSize(160, 2 * option.fontMetrics.height() + 16)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        one = index.data(EnvironmentItems.EnvironmentRole)
+        if not isinstance(one, Environment):
+            return
+        shades, metrics = theme.shades(), option.fontMetrics
+        chosen = bool(index.data(EnvironmentItems.ChosenRole))
+        box = option.rect.adjusted(drawing.EDGE, 1, -drawing.EDGE, -1)
+        painter.save()
+        drawing.ground(painter, self._view, option, index, box, False)
+        name, role = _MARKS[one.state]
+        at = QRect(box.left() + 8, box.center().y() - 9, 20, 20)
+        drawing.mark(painter, self._view, at, name, "accent" if chosen and one.torch else role)
+        inner = box.adjusted(38, 5, -8, -5)
+        first = QRect(inner.left(), inner.top(), inner.width(), metrics.height())
+        second = first.translated(0, metrics.height() + 2)
+        if chosen:
+            side = drawing.MARK
+            spot = QRect(first.right() - side + 1, first.center().y() - side // 2, side, side)
+            drawing.mark(painter, self._view, spot, "done", "accent")
+            first.adjust(0, 0, -side - drawing.GAP, 0)
+        colour = shades.error if one.state is State.FAILED else shades.text
+        colour = colour if one.torch or one.state is State.FAILED else shades.muted
+        font = painter.font()
+        font.setWeight(font.Weight.DemiBold if chosen else font.Weight.Normal)
+        painter.setFont(font)
+        drawing.words(painter, first, state_text(one), colour, Qt.TextElideMode.ElideRight)
+        font.setWeight(font.Weight.Normal)
+        painter.setFont(font)
+        where = _where(one.python)
+        drawing.words(painter, second, where, shades.muted, Qt.TextElideMode.ElideMiddle)
+        painter.restore()
+
+
+class EnvironmentList(SideList):
+    """The environments; a click or Enter has verdicts be about one."""
+
+    wanted = Signal(str)
+
+    def __init__(self, environments: Environments) -> None:
+        super().__init__("environments", _tr("Environments"))
+        self.keys = frozenset({Qt.Key.Key_Delete, Qt.Key.Key_C})
+        # The chosen one is marked, and stays so while the arrow keys go elsewhere.
+        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.items = EnvironmentItems(environments, self)
+        self.setItemDelegate(EnvironmentDelegate(self))
+        self.hold(self.items)
+        self.clicked.connect(self._want)
+        self.activated.connect(self._want)
+
+    @property
+    def current(self) -> Environment | None:
+        """The one at the keyboard, or that was clicked last."""
+        one = self.currentIndex().data(EnvironmentItems.EnvironmentRole)
+        return one if isinstance(one, Environment) else None
+
+    def _want(self, index: QModelIndex) -> None:
+        one = index.data(EnvironmentItems.EnvironmentRole)
+        if isinstance(one, Environment):
+            self.wanted.emit(one.python)
+
+
+class EnvironmentsPane(Section):
+    """The list of environments, and the button that adds one."""
+
+    def __init__(self, environments: Environments, settings: QSettings) -> None:
+        super().__init__("environments", _tr("Environments"), settings)
+        self._environments = environments
+        explain(self, "environment")
+        self.list = EnvironmentList(environments)
+        self.body.addWidget(self.list)
+        self.note = forms.label("", "muted", wrap=True)
+        self.note.setContentsMargins(16, 0, 16, 8)
+        self.body.addWidget(self.note)
+        environments.changed.connect(self._say)
+        self._say()
+
+    def _say(self) -> None:
+        text, environments = "", self._environments
+        if environments.off:
+            text = _tr("No verdicts are asked for: choose an environment to have some.")
+        elif not environments.every and environments.found:
+            text = _tr("No Python with a torch was found. Drop one here, or add one with +.")
+        elif not environments.every:
+            text = _tr("Looking for torch…")
+        self.note.setText(text)
+        self.note.setVisible(bool(text))

@@ -1,0 +1,244 @@
+"""Finds out how the places stand: what they hold, how much room they have, what fills them.
+
+What others have found is taken as it comes: the listing of the place that is shown, the overview,
+the jobs. For the rest an engine of its own is asked, one place after the other, when nobody waits
+for anything else; never for a server, of which nobody knows how large it is.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject, QTimer
+
+from torchkeeper.gui.engines import Listener
+from torchkeeper.gui.sidebar.standing import Standing
+from torchkeeper.link.words import UserError
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.places import Place
+    from torchkeeper.gui.window import Window
+    from torchkeeper.link.overviewing import PlaceTold
+
+#: Milliseconds between two looks at file systems, and that one may take to answer.
+MINUTE_MS, _SILENT_MS = 60_000, 3_000
+#: Milliseconds between news being told, and of rest before a place is added up.
+_SOON_MS, REST_MS = 200, 4_000
+#: Jobs that write into the place they are about.
+_FILLING = frozenset({"warm", "import", "copy"})
+
+
+class Gauge(QObject):
+    """Tells the list of places how they stand."""
+
+    def __init__(self, window: Window, seen: Callable[[], bool], busy: Callable[[], bool]) -> None:
+        """seen: whether somebody sees the list. busy: whether others look at places."""
+        super().__init__(window)
+        self._window, self._seen, self._busy = window, seen, busy
+        #: Entries and bytes of places; what was found to be unknown is None.
+        self._held: dict[str, tuple[int, int] | None] = {}
+        self._room: dict[str, tuple[int, int]] = {}
+        self._trouble: dict[str, str] = {}
+        self._silent: set[str] = set()
+        #: Disks that have not answered yet.
+        self._waiting: set[str] = set()
+        self._to_ask: deque[str] = deque()
+        self._ticket: int | None = None
+        self._engine: int | None = None
+        self._soon = self._timer(_SOON_MS, self._tell)
+        self._rest = self._timer(REST_MS, self._measure)
+        self._late = self._timer(_SILENT_MS, self._next_room)
+        self._minute = QTimer(self)
+        self._minute.setInterval(MINUTE_MS)
+        self._minute.timeout.connect(self.look_at_room)
+        self._minute.start()
+        jobs, listing = window.jobs, window.listing
+        for change in (jobs.rowsInserted, jobs.dataChanged, jobs.finished):
+            change.connect(self._tell_soon)
+        listing.changed.connect(self._listed)
+        listing.over.connect(self._listed)
+        window.operations.changed.connect(self._outdated)
+        window.places.rowsInserted.connect(self._more)
+        self._listed()
+        self._more()
+
+    def _timer(self, wait: int, then: Callable[[], object]) -> QTimer:
+        made = QTimer(self)
+        made.setSingleShot(True)
+        made.setInterval(wait)
+        made.timeout.connect(then)
+        return made
+
+    def _tell_soon(self, *_: object) -> None:
+        if not self._soon.isActive():
+            self._soon.start()
+
+    def _more(self, *_: object) -> None:
+        QTimer.singleShot(0, self, self.look_at_room)
+        self._rest.start()
+
+    # What others have found.
+
+    def _listed(self, *_: object) -> None:
+        listing = self._window.listing
+        place, result = listing.place, listing.result
+        if place is None or listing.loading:
+            return
+        if listing.error is not None:
+            self.fail(place, listing.error)
+        elif isinstance(entries := result.get("entries"), int):
+            size = result.get("bytes")
+            self.told(place, entries, size if isinstance(size, int) else 0)
+
+    def told(self, place: str, entries: int, size: int) -> None:
+        """What a place holds."""
+        self._held[place] = entries, size
+        self._trouble.pop(place, None)
+        self._tell_soon()
+
+    def told_room(self, place: str, free: int, total: int) -> None:
+        """How much room a place has."""
+        self._room[place] = free, total
+        self._silent.discard(place)
+        self._tell_soon()
+
+    def overlooked(self, places: Iterable[PlaceTold]) -> None:
+        """What the overview has found."""
+        for one in places:
+            if one.failed and one.problem is not None:
+                self.fail(one.place, one.problem)
+            elif one.problem is None:
+                self.told(one.place, one.entries, one.bytes)
+            if one.free_bytes is not None and one.total_bytes is not None:
+                self.told_room(one.place, one.free_bytes, one.total_bytes)
+
+    def fail(self, place: str, error: UserError) -> None:
+        """Why a place could not be read."""
+        # What it held when it could be read is still of interest.
+        self._held.setdefault(place, None)
+        if error.code in ("place-missing", "password-needed"):
+            self._trouble.pop(place, None)
+        else:
+            self._trouble[place] = error.what
+        self._tell_soon()
+
+    def _outdated(self, place: str) -> None:
+        """A job has changed a place."""
+        self._held.pop(place, None)
+        self._rest.start()
+        self.look_at_room()
+
+    # The room there is.
+
+    def look_at_room(self) -> None:
+        """Ask how much room there is, one disk after the other."""
+        if not self._seen():
+            return
+        known = [place.path for place in self._window.places.places if not place.server]
+        self._to_ask.extend(path for path in known if path not in self._to_ask)
+        if not self._late.isActive():
+            self._next_room()
+
+    def _next_room(self) -> None:
+        self._late.stop()
+        # Who does not answer is not asked again while he is at it.
+        for path in self._waiting - self._silent:
+            self._silent.add(path)
+            self._tell_soon()
+        while self._to_ask:
+            path = self._to_ask.popleft()
+            if path not in self._waiting:
+                self._ask_room(path)
+                return
+
+    def _ask_room(self, path: str) -> None:
+        self._waiting.add(path)
+
+        def answered(found: dict[str, Any]) -> None:
+            self._waiting.discard(path)
+            if path in self._silent:
+                self._silent.discard(path)
+                self._tell_soon()
+            if found["what"]:
+                self._window.places.looked(path, found["what"])
+            if found["free"] is not None:
+                self.told_room(path, found["free"], found["total"])
+            if not self._waiting - self._silent:
+                self._next_room()
+
+        self._window.engines.room(path, Listener(result=answered))
+        self._late.start()
+
+    # What is held.
+
+    def _wanted(self) -> Place | None:
+        """The next place to add up."""
+        shown = self._window.place
+        for place in self._window.places.places:
+            known = place.path in self._held or place.path in self._silent
+            if place.exists and not place.server and not known and place.path != shown:
+                return place
+        return None
+
+    def _measure(self) -> None:
+        """Add up the next place, unless somebody waits for something else."""
+        place = self._wanted()
+        if place is None or self._ticket is not None:
+            if place is None and self._engine is not None:
+                self._window.engines.release(self._engine)
+                self._engine = None
+            return
+        window = self._window
+        if not self._seen() or window.listing.loading or window.jobs.active or self._busy():
+            self._rest.start()
+            return
+        path = place.path
+
+        def over() -> None:
+            self._ticket = None
+            self._held.setdefault(path, None)
+            QTimer.singleShot(0, self, self._measure)
+
+        def found(result: dict[str, Any]) -> None:
+            kinds = [one for one in result.get("kinds") or () if isinstance(one, dict)]
+            self.told(path, sum(int(one["entries"]) for one in kinds),
+                      sum(int(one["bytes"]) for one in kinds))  # fmt: skip
+            over()
+
+        def failed(error: UserError) -> None:
+            if error.code.startswith(("place-", "not-a-bundle", "bundle-")):
+                self.fail(path, error)
+            else:
+                self._engine = None  # the next is asked by another
+            over()
+
+        listener = Listener(result=found, failed=failed, cancelled=over)
+        before = self._engine
+        self._ticket = self._engine = window.engines.ask(
+            "du", {"place": path}, listener, keep=True, engine_of=before
+        )
+
+    def _tell(self) -> None:
+        """Tell the list all that is known."""
+        places = self._window.places
+        filling = {job.place: job for job in self._window.jobs.active if job.kind in _FILLING}
+        known = {}
+        for place in places.places:
+            path = place.path
+            held, room, job = self._held.get(path), self._room.get(path), filling.get(path)
+            part = None if job is None else job.fraction()
+            standing = Standing(
+                entries=held[0] if held else None,
+                size=held[1] if held else None,
+                free=room[0] if room else None,
+                total=room[1] if room else None,
+                trouble=self._trouble.get(path, ""),
+                silent=path in self._silent,
+                filling=None if job is None else -1.0 if part is None else part,
+                job="" if job is None else job.title,
+            )
+            if standing != Standing():
+                known[path] = standing
+        places.told_standing(known)

@@ -1,0 +1,146 @@
+"""What the first picture of the sidebar does not show: made when the first rows are there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QPoint, QTimer
+
+from torchkeeper.gui.sidebar.envlist import EnvironmentsPane
+from torchkeeper.gui.sidebar.flows import SidebarFlows
+from torchkeeper.gui.sidebar.gauge import Gauge
+from torchkeeper.gui.sidebar.pagelist import Mark
+from torchkeeper.gui.sidebar.section import Fold
+from torchkeeper.gui.sidebar.taking import Taking
+from torchkeeper.link import say
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.overview.page import OverviewPage
+    from torchkeeper.gui.sidebar.lists import SideList
+    from torchkeeper.gui.window import Window
+
+#: Milliseconds between two looks at what pages have unsaved, and for which is said what was done.
+_MARK_MS, _SAID_MS = 1_000, 8_000
+
+
+class More(QObject):
+    """The environments, what is known of places and pages, and what can be dropped where."""
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(window)
+        self._window = window
+        sidebar = window.sidebar
+        here, made = window.here, window.actions_
+        self.environments = EnvironmentsPane(here.environments, window.settings)
+        adder = self.environments.offer(self.tr("Add an interpreter"), [made["add-interpreter"]])
+        sidebar.add(self.environments, adder, self.environments.list)
+        self.environments.list.wanted.connect(here.environments.choose)
+        self.flows = SidebarFlows(window, self.environments.list)
+        self._overview: OverviewPage | None = None
+        self.gauge = Gauge(window, sidebar.isVisible, self._looking)
+        self._take_drops()
+        self._hear()
+        self._marks = QTimer(self)
+        self._marks.setInterval(_MARK_MS)
+        self._marks.timeout.connect(self._mark)
+        self._marks.start()
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(100)
+        self._soon.timeout.connect(self._mark)
+        jobs = window.jobs
+        for change in (jobs.rowsInserted, jobs.dataChanged, jobs.finished, window.pages.changed):
+            change.connect(self._mark_soon)
+        window.pages.changed.connect(self._find_overview)
+        self._find_overview()
+        self._mark()
+
+    def _take_drops(self) -> None:
+        taking, sidebar = Taking(self._window), self._window.sidebar
+        sidebar.pages.offers = taking.on_page
+        sidebar.places.list.offers = taking.on_place
+        sidebar.places.fold.offers = taking.on_places
+        self.environments.list.offers = taking.on_environments
+        self.environments.fold.offers = taking.on_environments
+        lists: tuple[SideList | Fold, ...] = (
+            sidebar.pages, sidebar.places.list, sidebar.places.fold, self.environments.list,
+            self.environments.fold,
+        )  # fmt: skip
+        for shown in lists:
+            shown.said.connect(self._say)
+
+    def _hear(self) -> None:
+        places, environments = self._window.sidebar.places.list, self.environments.list
+        flows = self.flows
+        places.removing.connect(flows.remove_place)
+        places.renaming.connect(flows.rename_server)
+        places.copying.connect(flows.copy_place)
+        places.shifting.connect(flows.shift_place)
+        environments.removing.connect(flows.remove_environment)
+        environments.copying.connect(flows.copy_environment)
+        environments.selectionModel().currentChanged.connect(self._window.update_soon)
+        environments.items.modelReset.connect(self._window.update_soon)
+        environments.customContextMenuRequested.connect(self._menu)
+
+    def _menu(self, at: QPoint) -> None:
+        shown = self.environments.list
+        under = shown.indexAt(at)
+        if under.isValid():
+            shown.setCurrentIndex(under)
+        # At once: what is switched on is about the one under the pointer.
+        self._window.take_in()
+        self._window.context("environments", shown.viewport(), at)
+
+    def _say(self, text: str) -> None:
+        bar = self._window.statusBar()
+        if text:
+            bar.showMessage(text, _SAID_MS)
+        else:
+            bar.clearMessage()
+
+    # The overview knows how places stand.
+
+    def _find_overview(self, *_: object) -> None:
+        from torchkeeper.gui.overview.page import OverviewPage
+
+        if self._overview is not None:
+            return
+        for page in self._window.pages.made():
+            if isinstance(page, OverviewPage):
+                self._overview = page
+                page.looking.changed.connect(self._overlooked)
+                self._overlooked()
+
+    def _overlooked(self) -> None:
+        found = self._overview.looking.shown if self._overview is not None else None
+        if found is not None:
+            self.gauge.overlooked(found.places.values())
+
+    def _looking(self) -> bool:
+        return self._overview is not None and self._overview.looking.running
+
+    # What is beside the names of pages.
+
+    def _mark_soon(self, *_: object) -> None:
+        if not self._soon.isActive():
+            self._soon.start()
+
+    def _mark(self) -> None:
+        window = self._window
+        if not window.sidebar.isVisible():
+            return
+        marks = {}
+        for ident, page in window.pages.by_id():
+            if page.unsaved:
+                words = self.tr("something on it is not saved")
+                marks[ident] = Mark(words, icon="unsaved", role="accent")
+            elif page.warning:
+                marks[ident] = Mark(page.warning, icon="warning", role="warning")
+        if active := window.jobs.active:
+            known = [part for job in active if (part := job.fraction()) is not None]
+            words = say.count(len(active), "job", "jobs")
+            marks["activity"] = Mark(
+                self.tr("{} under way").format(words), number=f"{len(active):,}", role="accent",
+                busy=True, done=sum(known) / len(active) if known else None,
+            )  # fmt: skip
+        window.sidebar.pages.items.mark(marks)

@@ -1,0 +1,164 @@
+"""What becomes of files, paths and addresses that are dropped on the sidebar, or pasted there.
+
+While they are dragged only their names are known; what they are is looked up at once, and again
+before anything is done.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QModelIndex, QObject
+
+from torchkeeper.gui.engines import Listener
+from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.places import Place, PlacesModel
+from torchkeeper.gui.sidebar.carried import BUNDLES, Carried
+from torchkeeper.gui.sidebar.lists import Offer
+from torchkeeper.gui.sidebar.pagelist import PageItem, PageItems
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.window import Window
+
+#: Paths that are looked up while they are dragged.
+_MOST = 200
+
+
+class Taking(QObject):
+    """The offers of the parts of the sidebar."""
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(window)
+        self._window = window
+        #: What paths were found to be, and those that were looked up.
+        self._found: dict[str, str] = {}
+        self._asked: tuple[str, ...] = ()
+
+    # Offers.
+
+    def on_page(self, carried: Carried, index: QModelIndex) -> Offer:
+        """On a page: what it is for; on others, as on the window."""
+        item = index.data(PageItems.PageRole)
+        ident = item.id if isinstance(item, PageItem) else ""
+        window = self._window
+        if ident == "settings" and carried.paths:
+            text = self.tr("Import {} as settings: you are asked first").format(carried.words)
+            return Offer(text, lambda: window.flows.profiles.import_settings(carried.paths))
+        if ident == "recipes" and carried.paths:
+            if not self._are(carried, "recipes", "folder", "exported"):
+                text = self.tr("{} is no recipe: a recipe is a .toml file").format(carried.words)
+                return Offer(text, None)
+            text = self.tr("Put {} on the list of recipes").format(carried.words)
+            return Offer(text, lambda: self._look(carried.paths, self._take_recipes))
+        return self._open(carried)
+
+    def on_place(self, carried: Carried, index: QModelIndex) -> Offer:
+        """On a place: bundles are imported into it; what is no bundle is opened as what it is."""
+        place = index.data(PlacesModel.PlaceRole)
+        if not isinstance(place, Place):
+            return self.on_places(carried)
+        if carried.servers or not self._are(carried, "file"):
+            return self._open(carried)
+        if place.bundle:
+            return Offer(self.tr("{} is a bundle: nothing is imported into it").format(place.title),
+                         None)  # fmt: skip
+        if place.server:
+            text = self.tr("A bundle is imported into a folder: open it, then copy it to {}")
+            return Offer(text.format(place.title), None)
+        if place.read_only:
+            text = self.tr("{} is read-only: nothing is imported into it")
+            return Offer(text.format(place.title), None)
+        text = self.tr("Import {} into {}: you are asked first")
+        return Offer(
+            text.format(carried.words, place.title),
+            lambda: self._look(carried.paths, lambda by: self._import(by, place.path)),
+        )
+
+    def on_places(self, carried: Carried, _: object = None) -> Offer:
+        """On the list of places: folders and servers are added, and bundles, to be looked at."""
+        if not carried.servers and self._are(carried, "file"):
+            text = self.tr("Open {} to look at it, as a place").format(carried.words)
+            return Offer(text, lambda: self._look(carried.paths, self._add_bundles))
+        return self._open(carried)
+
+    def on_environments(self, carried: Carried, _: object = None) -> Offer:
+        """On the environments: interpreters, and the folders of virtual environments."""
+        if not carried.paths:
+            return Offer(self.tr("A server is no environment"), None)
+        if any(path.endswith((*BUNDLES, ".toml", ".pt2")) for path in carried.paths):
+            text = self.tr("{} is no Python interpreter").format(carried.words)
+            return Offer(text, None)
+        text = self.tr("Add {} to the environments, if it is a Python").format(carried.words)
+        return Offer(text, lambda: self._add_environments(carried.paths))
+
+    def _open(self, carried: Carried) -> Offer:
+        everything = (*carried.servers, *carried.paths)
+        if carried.servers or self._are(carried, "folder"):
+            text = self.tr("Put {} on the list of places").format(carried.words)
+        elif self._are(carried, "recipes"):
+            text = self.tr("Put {} on the list of recipes").format(carried.words)
+        elif self._are(carried, "file"):
+            text = self.tr("Import {}: you are asked first").format(carried.words)
+        else:
+            text = self.tr("Open {}").format(carried.words)
+        return Offer(text, lambda: self._window.open_paths(everything))
+
+    # What they are.
+
+    def _are(self, carried: Carried, *whats: str) -> bool:
+        """Whether all of the paths are such, as far as is known."""
+        if carried.paths != self._asked:
+            self._asked = carried.paths
+            self._look(carried.paths[:_MOST], lambda _: None)
+        return all(self._found.get(path, _by_name(path)) in whats for path in carried.paths)
+
+    def _look(self, paths: Sequence[str], then: Callable[[dict[str, list[str]]], object]) -> None:
+        def looked(found: dict[str, Any]) -> None:
+            by_what: dict[str, list[str]] = {}
+            for one in found["paths"]:
+                self._found[one["path"]] = one["what"]
+                by_what.setdefault(one["what"], []).append(one["path"])
+            then(by_what)
+
+        self._found = {path: what for path, what in self._found.items() if path in paths}
+        self._window.engines.look_at_offered(list(paths), Listener(result=looked))
+
+    # What is done.
+
+    def _import(self, by_what: dict[str, list[str]], into: str) -> None:
+        if files := by_what.pop("file", None):
+            self._window.flows.open_import(files, into)
+        if rest := [path for some in by_what.values() for path in some]:
+            self._window.open_paths(rest)
+
+    def _add_bundles(self, by_what: dict[str, list[str]]) -> None:
+        window = self._window
+        for path in by_what.pop("file", ()):
+            window.places.add(path, bundle=True)
+            window.places_pane.choose(path)
+            window.show_page(ENTRIES)
+        if rest := [path for some in by_what.values() for path in some]:
+            window.open_paths(rest)
+
+    def _take_recipes(self, by_what: dict[str, list[str]]) -> None:
+        recipes = [*by_what.pop("recipes", ()), *by_what.pop("folder", ())]
+        if recipes:
+            self._window.flows.recipes.open_recipes(recipes)
+        if rest := [path for some in by_what.values() for path in some]:
+            self._window.open_paths(rest)
+
+    def _add_environments(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            self._window.here.environments.add(path)
+
+
+def _by_name(path: str) -> str:
+    """What a path is by its name."""
+    name = os.path.basename(path.rstrip("/"))
+    if name.endswith(".toml"):
+        return "recipes"
+    if name.endswith(".pt2"):
+        return "exported"
+    return "file" if name.endswith(BUNDLES) or os.path.splitext(name)[1] else "folder"
