@@ -16,6 +16,7 @@ import pytest
 from tests.cli.conftest import Tk
 from torchkeeper.gui.desktop.pictures import draw
 from torchkeeper.link.desktop import entry, files, placing
+from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError
 
 ENTRY = "applications/torchkeeper.desktop"
@@ -66,7 +67,8 @@ def test_the_desktop_knows_bundles_and_what_opens_them(
 ) -> None:
     assert tk("install-desktop").code == 0
     bundle = tmp_path / "x.torchcache"
-    assert tk("export", clean_291, "-o", bundle).code == 0
+    with Engine() as engine:
+        engine.call("export", {"place": str(clean_291), "output": str(bundle)})
     nameless = Path(shutil.copy(bundle, tmp_path / "nameless"))
     for file in (bundle, nameless):
         said = tool("gio", "info", "-a", "standard::content-type", file)

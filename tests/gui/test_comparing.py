@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, listed, settle, type_in
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui.dialogs.comparing import CompareDialog
+from torchkeeper.gui.comparing.page import ComparePage
 from torchkeeper.gui.window import Window
 
 pytestmark = pytest.mark.torch
@@ -29,26 +29,33 @@ def choose(qtbot: QtBot, window: Window, entries: list[Entry]) -> None:
     settle(qtbot)
 
 
-def compared(qtbot: QtBot, window: Window, action: str) -> CompareDialog:
+def compared(qtbot: QtBot, window: Window, action: str) -> ComparePage:
     """Trigger an action, and wait for what it shows."""
     window.actions_[action].trigger()
-    dialog = next(x for x in window.findChildren(CompareDialog) if x.isVisible())
+    assert window.pages.current == "compare"
+    (page,) = window.findChildren(ComparePage)
+    return answered(qtbot, page)
+
+
+def answered(qtbot: QtBot, page: ComparePage) -> ComparePage:
+    """The page, as soon as it says what came of it."""
     qtbot.waitUntil(
-        lambda: dialog.found is not None or dialog.notice.error is not None, timeout=PATIENCE
+        lambda: (page.found is not None and page.tree.settled) or page.notice.error is not None,
+        timeout=PATIENCE,
     )
-    return dialog
+    return page
 
 
-def chosen(dialog: CompareDialog) -> QTreeWidgetItem:
+def chosen(page: ComparePage) -> QTreeWidgetItem:
     """The chosen difference."""
-    item = dialog.tree.currentItem()
+    item = page.tree.currentItem()
     assert item is not None
     return item
 
 
-def headings(dialog: CompareDialog) -> list[QTreeWidgetItem]:
+def headings(page: ComparePage) -> list[QTreeWidgetItem]:
     """The groups of differences."""
-    tree = dialog.tree
+    tree = page.tree
     found = [tree.topLevelItem(number) for number in range(tree.topLevelItemCount())]
     return [item for item in found if item is not None]
 
@@ -61,30 +68,37 @@ def test_two_selected_entries_are_compared(
     assert len(both) == 2
     for entries, two, one in ((both, True, False), (both[:1], False, True)):
         choose(qtbot, window, entries)
-        assert window.actions_["compare"].isEnabled() is two
+        assert window.actions_["compare-two"].isEnabled() is two
         assert window.actions_["compare-nearest"].isEnabled() is one
     choose(qtbot, window, [both[0], graphs(window, "gelu", "aotautograd")[0]])
-    assert not window.actions_["compare"].isEnabled()  # their keys are made of other things
+    assert not window.actions_["compare-two"].isEnabled()  # their keys are made of other things
     choose(qtbot, window, both)
-    dialog = compared(qtbot, window, "compare")
-    said = dialog.sentence.text()
+    page = compared(qtbot, window, "compare-two")
+    said = page.sentence.text()
     assert "batch" in said and "any size" in said and "instead of" in said
-    keys = {dialog.a.key.text(), dialog.b.key.text()}
+    keys = {page.a.key.text(), page.b.key.text()}
     assert keys == {entry.key for entry in both}
-    assert "torch 2.9.1+cu128" in dialog.a.made.text()
+    assert "torch 2.9.1+cu128" in page.a.made.text()
     # The first cause is chosen and shown in full.
-    assert chosen(dialog).text(0).startswith("inputs[")
-    assert "TensorMetadata" in dialog.view.toPlainText()
-    assert dialog.tree.hasFocus()
-    click(qtbot, dialog.copy)
+    assert chosen(page).text(0).startswith("inputs[")
+    assert "TensorMetadata" in page.view.toPlainText()
+    assert page.tree.hasFocus()
+    click(qtbot, page.copy)
     copied = QApplication.clipboard().text()
     assert copied.startswith(said) and all(key in copied for key in keys)
-    assert f"{chosen(dialog).text(0)}\t" in copied
+    assert f"{chosen(page).text(0)}\t" in copied
     QApplication.clipboard().clear()
-    qtbot.keyClick(dialog.tree, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)  # type: ignore[no-untyped-call]
+    qtbot.keyClick(page.tree, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)  # type: ignore[no-untyped-call]
     assert QApplication.clipboard().text() == copied
-    qtbot.keyClick(dialog, Qt.Key.Key_Escape)  # type: ignore[no-untyped-call]
-    qtbot.waitUntil(lambda: not dialog.isVisible())
+    # The other way round, and once more what was compared first.
+    first = page.a.key.text()
+    click(qtbot, page.swap)
+    answered(qtbot, page)
+    assert page.b.key.text() == first and page.past.count() == 2
+    page.past.setCurrentIndex(1)
+    page.past.activated.emit(1)
+    answered(qtbot, page)
+    assert page.a.key.text() == first and page.past.currentIndex() == 0
 
 
 def test_the_nearest_entry_is_found_in_any_place(
@@ -95,22 +109,23 @@ def test_the_nearest_entry_is_found_in_any_place(
     listed(qtbot, window, warm_cache)
     (one,) = graphs(window, "scaled_sum")
     choose(qtbot, window, [one])
-    dialog = compared(qtbot, window, "compare-nearest")
-    assert dialog.sentence.text().startswith(f"torch {one.torch} against 2.9.1+cu128")
-    assert dialog.b.name.text().startswith("sin_matmul")
+    page = compared(qtbot, window, "compare-nearest")
+    assert page.sentence.text().startswith(f"torch {one.torch} against 2.9.1+cu128")
+    assert page.b.name.text().startswith("sin_matmul")
     # What another torch brings with it is said to follow from that.
-    assert headings(dialog)[0].text(0) == "torch (1)"
-    rest = headings(dialog)[-1]
+    assert headings(page)[0].text(0) == "torch (1)"
+    rest = headings(page)[-1]
     assert rest.text(0).startswith("What follows from that, or may (")
     assert not rest.isExpanded()
-    total = dialog.tree.total
+    total = page.tree.total
     assert total > 20
-    type_in(qtbot, dialog.search, "torch")
-    shown = dialog.count.text()
+    type_in(qtbot, page.search_box, "torch")
+    qtbot.waitUntil(lambda: page.tree.settled, timeout=PATIENCE)
+    shown = page.count.text()
     assert shown.endswith(f" of {total}") and rest.isExpanded()
-    qtbot.keyClick(dialog.search, Qt.Key.Key_Escape)  # type: ignore[no-untyped-call]
-    assert dialog.isVisible() and dialog.count.text() == f"{total}"
-    click(qtbot, dialog.go)
+    qtbot.keyClick(page.search_box, Qt.Key.Key_Escape)  # type: ignore[no-untyped-call]
+    qtbot.waitUntil(lambda: page.count.text() == f"{total}", timeout=PATIENCE)
+    click(qtbot, page.go)
     listed(qtbot, window, fixture_cache)
     qtbot.waitUntil(lambda: len(window.table.selected()) == 1, timeout=PATIENCE)
     assert (window.table.selected()[0].name or "").startswith("sin_matmul")
@@ -125,14 +140,13 @@ def test_what_is_gone_says_so_and_can_be_tried_again(
     file = fixture_cache / both[1].path
     data = file.read_bytes()
     file.unlink()
-    dialog = compared(qtbot, window, "compare")
-    assert dialog.notice.isVisible() and not dialog.copy.isEnabled()
-    assert dialog.sentence.text() == "These entries cannot be compared"
+    page = compared(qtbot, window, "compare-two")
+    assert page.notice.isVisible() and not page.copy.isEnabled()
+    assert page.sentence.text() == "These entries cannot be compared"
     file.write_bytes(data)
-    click(qtbot, dialog.notice.button)
-    qtbot.waitUntil(lambda: dialog.found is not None, timeout=PATIENCE)
-    assert not dialog.notice.isVisible() and dialog.tree.total
-    click(qtbot, dialog.shut)
+    click(qtbot, page.notice.button)
+    qtbot.waitUntil(lambda: page.found is not None, timeout=PATIENCE)
+    assert not page.notice.isVisible() and page.tree.total
 
 
 def test_closing_ends_the_search(
@@ -141,7 +155,39 @@ def test_closing_ends_the_search(
     window = open_window(fixture_cache)
     choose(qtbot, window, graphs(window, "sin_matmul"))
     window.actions_["compare-nearest"].trigger()
-    dialog = next(x for x in window.findChildren(CompareDialog) if x.isVisible())
-    dialog.reject()  # nothing may come after that, and no engine may be left
-    settle(qtbot)
-    assert not [x for x in window.findChildren(CompareDialog) if x.isVisible()]
+    (page,) = window.findChildren(ComparePage)
+    assert page.found is None
+    window.close_surely()  # nothing may come after that, and no engine may be left
+    qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
+
+
+def test_sides_are_chosen_one_by_one_from_any_place(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, warm_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    window.actions_["compare"].trigger()
+    (page,) = window.findChildren(ComparePage)
+    assert "Nothing is compared yet" in page.blank.title.text() and page.to_entries.isVisible()
+    assert not page.swap.isEnabled() and not page.nearest.isEnabled()
+    click(qtbot, page.a.chooser)
+    assert window.pages.current == "entries"
+    assert "Ctrl+Alt+A" in window.statusBar().currentMessage()
+    (one,) = graphs(window, "sin_matmul")
+    choose(qtbot, window, [one])
+    window.actions_["compare-as-a"].trigger()
+    assert window.pages.current == "entries" and page.a.key.text() == one.key
+    window.open_paths([str(warm_cache)])
+    listed(qtbot, window, warm_cache)
+    other = graphs(window, "scaled_sum")[0]
+    choose(qtbot, window, [other])
+    window.actions_["compare-as-b"].trigger()
+    assert window.pages.current == "compare"
+    answered(qtbot, page)
+    assert page.found is not None and page.b.key.text() == other.key
+    assert page.b.made.toolTip() == str(warm_cache)
+    # What is of another kind takes the place of both.
+    window.show_page("entries")
+    choose(qtbot, window, graphs(window, "scaled_sum", "aotautograd")[:1])
+    window.actions_["compare-as-b"].trigger()
+    assert page.a.key.text() == ""
+    assert window.pages.current == "entries"

@@ -412,11 +412,13 @@ def test_dropped_on_a_place_when_the_bundle_is_ready(
     assert list(target.iterdir()) == []
 
 
-def test_files_of_others_over_the_list_are_for_the_window(dragging: Window, tmp_path: Path) -> None:
+def test_files_of_others_over_a_place_are_no_rows(dragging: Window, tmp_path: Path) -> None:
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(tmp_path / "b.torchcache"))])
+    shown = dragging.places_pane.list
     enter = QDragEnterEvent(spot(dragging, tmp_path / "target"), Qt.DropAction.CopyAction, data,
                             Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)  # fmt: skip
-    dragging.places_pane.list.dragEnterEvent(enter)
-    assert not enter.isAccepted()
-    assert aim(dragging) is None
+    QApplication.sendEvent(shown.viewport(), enter)
+    assert enter.isAccepted(), "a bundle is imported into the place"
+    assert aim(dragging) is None, "which is no copy of what is selected"
+    assert "Import b.torchcache into target" in dragging.statusBar().currentMessage()

@@ -10,6 +10,8 @@ from PySide6.QtWidgets import QApplication, QWhatsThis, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, settle, type_in
+from torchkeeper.gui.dialogs.purging import PurgeDialog
+from torchkeeper.gui.dialogs.verifying import VerifyDialog
 from torchkeeper.gui.environments import KEY
 from torchkeeper.gui.help import ideas
 from torchkeeper.gui.help.page import IdeasDialog
@@ -100,3 +102,17 @@ def test_all_are_on_one_page(qtbot: QtBot, window: Window) -> None:
     dialog.search.setText("no such idea")
     assert dialog.view.toPlainText().strip() == "No idea has these words."
     dialog.accept()
+
+
+def test_options_of_dialogs_are_explained(qtbot: QtBot, window: Window) -> None:
+    window.show_page("entries")
+    window.table.selectRow(0)
+    settle(qtbot)
+    window.actions_["purge"].trigger()
+    [purge] = window.findChildren(PurgeDialog)
+    assert purge.at_once.whatsThis() == ideas.whats_this("trash")
+    purge.reject()
+    window.actions_["verify"].trigger()
+    [verify] = window.findChildren(VerifyDialog)
+    assert verify.runs["mega"].whatsThis() == ideas.whats_this("mega-cache")
+    verify.reject()

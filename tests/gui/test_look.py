@@ -164,8 +164,9 @@ STATES = {
     "doctor": "doctor doctor-trying doctor-looking doctor-fix doctor-fix-all doctor-fix-nothing "
     "doctor-mended doctor-failed doctor-cancelled doctor-no-torch doctor-nothing doctor-since",
     "doctor-healthy": "doctor-healthy",
-    "compare": "compare-settings compare-inputs compare-graph compare-none compare-reading "
-    "compare-looking compare-nearest compare-alone compare-failed",
+    "compare": "compare-empty compare-choosing compare-one "
+    "compare-settings compare-inputs compare-graph compare-none "
+    "compare-reading compare-looking compare-nearest compare-alone compare-failed",
     "confirm": "empty-trash quit",
     "help": "shortcuts ideas whats-this about bug",
     "server": "window-server window-server-read-only server-purge server-purge-many "

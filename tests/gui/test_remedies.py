@@ -99,6 +99,10 @@ def test_what_is_broken_is_purged_from_the_inspector(qtbot: QtBot, window: Windo
     click(qtbot, button)
     [dialog] = window.findChildren(PurgeDialog)
     dialog.reject()
+    # Its list is to be read again, besides trying once more.
+    window.inspector.notice.tell(user_error("entry-gone", {"path": broken.path}), again=True)
+    said = [one.text() for one in window.inspector.notice.remedies.buttons]
+    assert said == ["Refresh"]
 
 
 def test_a_dialog_is_closed_before_something_else_is_shown(qtbot: QtBot, window: Window) -> None:
@@ -129,3 +133,16 @@ def test_an_empty_page_has_them_too(qtbot: QtBot, window: Window, engines: Sampl
     assert window.empty.button.text() == "Enter password…"
     assert "Edit server…" in said
     assert "Enter password…" not in said, "once is enough"
+
+
+def test_a_page_offers_no_way_to_itself(qtbot: QtBot, window: Window) -> None:
+    error = user_error("openssl-missing", {})
+    window.tell(error)
+    assert names(window) == ["Doctor"]
+    page = window.show_page("doctor")
+    settle(qtbot)
+    notice = page.findChildren(Notice)[0]
+    notice.tell(error)
+    assert notice.remedies.buttons == []
+    window.tell(error)
+    assert names(window) == ["Doctor"], "the bar stays when another page is shown"

@@ -17,6 +17,7 @@ from tests.gui.test_models import entry
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.table.cells import COLUMNS, KIND, SIZE
 from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.gui.table.keyed import Keyed
 from torchkeeper.gui.table.ordering import SORT_KEYS, Row, merged
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.stores.query import parse
@@ -142,3 +143,50 @@ def test_totals_follow(qtbot: QtBot) -> None:
     assert totals is not None
     assert totals.entries == 30_000
     assert totals.size == sum(e.size for e in model.shown())
+
+
+def test_a_large_selection_is_looked_at_in_parts(qtbot: QtBot) -> None:
+    model = EntriesModel()
+    table = EntryTable(model)
+    qtbot.addWidget(table)
+    worked_in(model, [entry(n) for n in range(MANY)])
+    said: list[int] = []
+    table.selectAll()
+    table.selection_changed.connect(lambda: said.append(len(table.selected())))
+    turns: list[float] = []
+    while not table.gathered:
+        begun = time.thread_time()
+        QApplication.processEvents()
+        turns.append(time.thread_time() - begun)
+    assert turns
+    assert max(turns) < SLICE
+    assert said == [MANY]
+    assert table.selected() == model.shown()
+    assert table.selected_size() == sum(one.size for one in model.shown())
+    # What changes while it is looked at is looked at again, and few are known at once.
+    table.selectAll()
+    model.filter(parse("kind:code"))
+    table.selectRow(0)
+    assert table.gathered
+    assert table.selected() == model.shown()[:1]
+
+
+def test_needed_entries_are_looked_for_in_parts(qtbot: QtBot) -> None:
+    model = EntriesModel()
+    worked_in(model, [entry(n) for n in range(MANY)])
+    keyed, told = Keyed(model), list[bool]()
+    keyed.found.connect(lambda: told.append(True))
+    last = model.shown()[-1]
+    wanted = {(last.kind, last.key), (last.kind, "no such key")}
+    assert keyed.of(wanted) == {}
+    turns: list[float] = []
+    while not told:
+        begun = time.thread_time()
+        QApplication.processEvents()
+        turns.append(time.thread_time() - begun)
+    assert max(turns) < SLICE
+    assert keyed.of(wanted) == {(last.kind, last.key): [last]} == model.of_keys(wanted)
+    assert told == [True]
+    # Another listing may hold others.
+    worked_in(model, [entry(n) for n in range(40)])
+    assert keyed.of(wanted) == model.of_keys(wanted)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QDir, QObject
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.comparing.flow import CompareFlows
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.operations import Selection
@@ -51,6 +52,7 @@ class Flows(QObject):
         self.recipes.warm.connect(self.warm)
         self.signing = SigningFlows(window, self._open)
         self.profiles = ProfileFlows(window)
+        self.comparing = CompareFlows(window)
         window.operations.succeeded.connect(self._filled)
 
     def warm(self, recipes: Sequence[str] = ()) -> WarmDialog:
@@ -290,33 +292,6 @@ class Flows(QObject):
         dialog.looked.connect(self._window.recent.note)
         self._open(dialog)
         return dialog
-
-    def compare_selected(self) -> None:
-        """Show what differs between the two selected entries."""
-        chosen = self._window.table.selected()
-        if len(chosen) == 2:
-            self._compare(chosen[0], chosen[1])
-
-    def compare_nearest(self) -> None:
-        """Find the entry that is most like the selected one, and show what differs."""
-        chosen = self._window.table.selected()
-        if len(chosen) == 1:
-            self._compare(chosen[0], None)
-
-    def _compare(self, one: Entry, other: Entry | None) -> None:
-        from torchkeeper.gui.dialogs.comparing import CompareDialog
-
-        window = self._window
-        place = window.place
-        if place is None:
-            return
-        # Servers are looked into only where one is shown: it would be fetched whole.
-        places = [p.path for p in window.places.places if p.exists and not p.server]
-        dialog = CompareDialog(
-            window, window.engines, place, one, other, list(dict.fromkeys([place, *places]))
-        )
-        dialog.wanted.connect(self.results.go_to)
-        dialog.open()
 
     def purge_selected(self) -> None:
         """Show what would go of the selection."""

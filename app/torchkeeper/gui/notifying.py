@@ -38,7 +38,8 @@ class Notifier(QObject):
         self._clicked.connect(self._show)
         self._failed.connect(self._alert)
         window.jobs.finished.connect(self._ended)
-        window.engines.stopped.connect(self.notifications.stop)
+        for end in (window.engines.stopped, self.destroyed):
+            end.connect(self.notifications.stop)
 
     @property
     def on(self) -> bool:

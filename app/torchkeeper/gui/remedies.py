@@ -84,6 +84,8 @@ LABELS = {
     "show-log": _n("Show log"),
     "purge": _n("Purge…"),
 }
+#: Here it is the list that is to be read again, whatever else can be tried again.
+_OUTDATED = frozenset({"entry-gone", "text-unknown"})
 #: These are about the place that is shown, and of no use where another one is the matter.
 _OF_PLACE = frozenset({"read-only", "remove-place", "empty-trash", "clean-up", "refresh", "purge",
                        "edit-server", "enter-password", "server"})  # fmt: skip
@@ -107,8 +109,10 @@ def offered(error: UserError, actions: Actions) -> list[QAction]:
     return found
 
 
-def label(action: QAction) -> str:
-    """What the button of an action says."""
+def label(action: QAction, code: str = "") -> str:
+    """What the button of an action says, beside an error of that code."""
+    if code in _OUTDATED:
+        return action.text().replace("&", "")
     text = LABELS.get(action.objectName())
     if text is not None:
         return QCoreApplication.translate("Remedies", text)
@@ -134,18 +138,30 @@ class RemedyButtons(QWidget):
         self.buttons = []
         actions = self._actions()
         found = offered(error, actions) if error is not None and actions is not None else []
+        if actions is not None and self._in_page():
+            found = [one for one in found if one.objectName() != actions.situation.page]
         if isinstance(self.window(), QDialog):
             found = [one for one in found if one.objectName() in _STAYING + _LEAVING]
         for action in found:
-            if action.objectName() == but:
+            code = error.code if error is not None else ""
+            if action.objectName() == but and code not in _OUTDATED:
                 continue
-            button = forms.button(label(action))
+            button = forms.button(label(action, code))
             button.setAutoDefault(False)
             button.setToolTip(action.toolTip())
             button.clicked.connect(lambda _=False, action=action: self._do(action))
             self._line.insertWidget(len(self.buttons), button)
             self.buttons.append(button)
         self.setVisible(bool(self.buttons))
+
+    def _in_page(self) -> bool:
+        """Whether it is in a page of the window, which offers no way to itself."""
+        from torchkeeper.gui.pages.page import Page
+
+        within = self.parentWidget()
+        while within is not None and not isinstance(within, Page):
+            within = within.parentWidget()
+        return within is not None
 
     def _actions(self) -> Actions | None:
         """Those of the window that this is in, or whose dialog it is in."""

@@ -132,6 +132,7 @@ class Results(QObject):
     def go_to(self, place: str, kind: str, path: str) -> None:
         """Show an entry, in whichever place it is."""
         window = self._window
+        window.show_page(ENTRIES)
         if window.place != place:
             window.places_pane.choose(place)
         self._wanted = (place, {(kind, path)})

@@ -40,6 +40,7 @@ from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.table.columns import Columns
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.groupby import GroupBy
+from torchkeeper.gui.table.keyed import Keyed
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.wing import Wing
@@ -76,6 +77,7 @@ class Shell(QMainWindow):
         self.engines.setParent(self)
         self.jobs = JobsModel(self)
         self.entries = EntriesModel(self)
+        self.keyed = Keyed(self.entries, self)
         self.group_by = GroupBy(self.entries, self.settings, self)
         self.places = PlacesModel(self.settings, self)
         self.later = Later(self)
@@ -162,6 +164,17 @@ class Shell(QMainWindow):
         elif not wordy and needed <= self.width():
             bar.setToolButtonStyle(whole)
 
+    def focusNextPrevChild(self, forward: bool, /) -> bool:
+        # Qt's own order is that in which things were made; here most are when they are needed.
+        from torchkeeper.gui import taborder
+
+        target = taborder.following(self, self.focusWidget(), forward=forward)
+        if target is None:
+            return super().focusNextPrevChild(forward)
+        reasons = Qt.FocusReason
+        target.setFocus(reasons.TabFocusReason if forward else reasons.BacktabFocusReason)
+        return True
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.fit_tools()
@@ -212,6 +225,7 @@ class Shell(QMainWindow):
             from torchkeeper.gui.inspector.pane import Inspector
 
             self._inspector = Inspector(self.engines, self.needed)
+            self.keyed.found.connect(self._inspector.show_names)
             self.wing.hold(self._inspector)
             self.inspector_made.emit()
         return self._inspector
@@ -235,8 +249,10 @@ class Shell(QMainWindow):
             QWidget.setTabOrder(before, after)
 
     def needed(self, needs: Sequence[Need]) -> dict[Need, str]:
-        """The names of those of the needed entries that are in the place."""
-        found = self.entries.of_keys({(need.kind, need.key) for need in needs})
+        """The names of those of the needed entries that are in the place, as far as they are known
+        by now: the inspector is told when more are.
+        """
+        found = self.keyed.of({(need.kind, need.key) for need in needs})
         names = {which: shown_name(entries[0]) for which, entries in found.items()}
         return {n: names[n.kind, n.key] for n in needs if (n.kind, n.key) in names}
 

@@ -322,8 +322,8 @@ class Window(Shell):
         """The method that an action of the table names."""
         flows = self.flows
         owners = (self, self.guide, self.group_by, self.copier, flows, flows.results, flows.recipes,
-                  flows.signing, flows.profiles, self.servers, self.here, self.notifier,
-                  self.more.flows)  # fmt: skip
+                  flows.signing, flows.comparing, flows.profiles, self.servers, self.here,
+                  self.notifier, self.more.flows)  # fmt: skip
         found: Callable[..., object] = next(getattr(x, name) for x in owners if hasattr(x, name))
         return found
 
@@ -361,6 +361,8 @@ class Window(Shell):
     def _update(self) -> None:
         """Bring the actions, the totals and the empty state up to date."""
         chosen = self.places_pane.place
+        if not self.table.gathered:
+            return  # it says when it is, and this is done again
         selected = self.table.selected()
         job = self.chosen_job
         one = self._more.flows.environment if self._more is not None else None
@@ -695,7 +697,8 @@ class Window(Shell):
 
     def _follow(self, need: Need) -> None:
         """Go to an entry that another needs, or is needed by."""
-        found = self.entries.of_keys({(need.kind, need.key)})
+        which = {(need.kind, need.key)}
+        found = self.keyed.of(which) or self.entries.of_keys(which)
         self.show_entries({entry.identity for entries in found.values() for entry in entries})
 
     def show_entries(self, identities: set[tuple[str, str]]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QSocketNotifier, QTimer
@@ -35,6 +36,8 @@ class Door(QObject):
         self._window = window
         self._seat = seat
         self._callers: set[_Caller] = set()
+        #: Of callers; with the one that listens, what is left where the window goes at once.
+        self.lines: set[socket.socket] = set()
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             with contextlib.suppress(FileNotFoundError):
@@ -50,6 +53,7 @@ class Door(QObject):
         self._notifier = QSocketNotifier(self._listening.fileno(), QSocketNotifier.Type.Read, self)
         self._notifier.activated.connect(self._called)
         window.engines.stopped.connect(self.shut)
+        self.destroyed.connect(partial(_hang_up, self._listening, self.lines))
 
     def shut(self) -> None:
         """Listen no longer. Safe to call again."""
@@ -90,6 +94,11 @@ class Door(QObject):
             window.open_paths(handed.paths)
 
 
+def _hang_up(listening: socket.socket, lines: set[socket.socket], *_: object) -> None:
+    for line in (listening, *lines):
+        line.close()
+
+
 class _Caller(QObject):
     """Another start of the app, for as long as it is on the line."""
 
@@ -97,6 +106,7 @@ class _Caller(QObject):
         super().__init__(door)
         self._line, self._door = line, door
         self._data = b""
+        door.lines.add(line)
         line.setblocking(False)
         self._notifier = QSocketNotifier(line.fileno(), QSocketNotifier.Type.Read, self)
         self._notifier.activated.connect(self._said)
@@ -114,6 +124,7 @@ class _Caller(QObject):
         if self._line.fileno() >= 0:
             self._notifier.setEnabled(False)
             self._timer.stop()
+            self._door.lines.discard(self._line)
             self._line.close()
             self._door.over(self)
             self.deleteLater()

@@ -20,6 +20,7 @@ from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.environments import Environments
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.operations import Selection
 from torchkeeper.gui.places import EXPORTED_TO
@@ -92,6 +93,7 @@ class ExportDialog(WorkDialog):
         self.origin = forms.label("", "muted", wrap=True)
         self.objects = forms.label("", "muted", wrap=True)
         self.out = forms.label("", "muted", wrap=True)
+        explain(self, "bundle")
         self.secrets = SecretChoice()
         self.secrets.changed.connect(self._say)
         self.key = KeyChoice(self._engines, self._settings)

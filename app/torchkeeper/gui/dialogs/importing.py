@@ -24,6 +24,7 @@ from torchkeeper.gui.dialogs.unknownsigner import UnknownSigner
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.environments import Environments
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.naming import Names, Naming
 from torchkeeper.gui.places import Place
@@ -85,6 +86,7 @@ class ImportDialog(WorkDialog):
         self._heading = forms.label("", "heading", wrap=True)
         self._made_in = forms.label("", "muted", wrap=True)
         self.signer = UnknownSigner(engines)
+        explain(self, "bundle", "mega-cache")
         self.signer.trusted.connect(self._trusts)
         self.verdicts = forms.label("", wrap=True)
         self.verdicts.hide()

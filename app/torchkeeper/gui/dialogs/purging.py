@@ -12,6 +12,7 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.base import Dialog, confirm
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.table.cells import COMPILE, DEVICE, FILES, KEY, MTIME, TORCH, VERDICT
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
@@ -71,6 +72,7 @@ class PurgeDialog(Dialog):
         self.unseen.hide()
         self.at_once = QCheckBox(self.tr("Remove at once, without the trash"))
         self.at_once.setAccessibleDescription(self.tr("This cannot be undone."))
+        explain(self.at_once, "trash")
         self.at_once.toggled.connect(self._say)
         self.hint = forms.label("", "muted", wrap=True)
         self.cancel = forms.button(self.tr("Cancel"))

@@ -21,6 +21,7 @@ ACTIONS = {
     "export": ("bundle",),
     "import": ("bundle", "mega-cache"),
     "compare": ("key-factor",),
+    "compare-two": ("key-factor",),
     "compare-nearest": ("key-factor",),
     "purge": ("trash",),
     "undo": ("trash",),

@@ -51,7 +51,7 @@ class Measured(QWidget):
         if beside is None:
             self.said.setText(self.tr("It was not verified yet."))
             self.more.setText(
-                self.tr("That runs recipes on a copy of the place, and counts what hits.")
+                self.tr("Verify runs recipes on a copy of the place, and counts what hits.")
             )
         else:
             result = beside.one.result

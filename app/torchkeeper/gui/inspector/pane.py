@@ -320,6 +320,11 @@ class Inspector(QFrame):
         self.related = relatives_from_json(told)
         self._show_facts()
 
+    def show_names(self) -> None:
+        """The names of entries that are needed are known by now."""
+        if self.stack.currentWidget() is self._one:
+            self._show_facts()
+
     def _show_facts(self) -> None:
         """What is known by now."""
         if self._entry is None:

@@ -25,6 +25,7 @@ class PageSpec(NamedTuple):
 PAGES = (
     PageSpec("overview", "torchkeeper.gui.overview.page", "OverviewPage"),
     PageSpec(ENTRIES, "", ""),
+    PageSpec("compare", "torchkeeper.gui.comparing.page", "ComparePage"),
     PageSpec("activity", "torchkeeper.gui.activity.page", "ActivityPage"),
     PageSpec("runs", "torchkeeper.gui.runs.page", "RunsPage"),
     PageSpec("doctor", "torchkeeper.gui.doctor.page", "DoctorPage"),

@@ -75,38 +75,6 @@ def _purge_dialog(window: Window) -> PurgeDialog:
     return next(x for x in window.findChildren(PurgeDialog) if x.isVisible())
 
 
-def _compare(stage: Stage) -> None:
-    engines = SampleEngines()
-    window = stage.window(engines)
-    graphs = [e for e in window.entries.shown() if e.kind == "fxgraph" and not e.problem]
-    two, one = ({entry.identity for entry in graphs[:n]} for n in (2, 1))
-    window.table.select(two)
-    for cause in ("settings", "inputs", "graph", "none"):
-        engines.cause = cause
-        window.flows.compare_selected()
-        stage.opened(f"compare-{cause}", window)
-    engines.silent = {"explain"}
-    window.flows.compare_selected()
-    stage.opened("compare-reading", window)
-    engines.progress["explain"] = (4_100.0, 10_250.0, "entries")
-    window.table.select(one)
-    window.flows.compare_nearest()
-    stage.opened("compare-looking", window)
-    engines.silent, engines.cause = set(), "inputs"
-    gone = {"place": "/scratch/old"}
-    engines.found["explain"] = [{"left": {"code": "place-missing", "params": gone}}]
-    window.flows.compare_nearest()
-    stage.opened("compare-nearest", window)
-    engines.cause = ""
-    engines.found.clear()
-    window.flows.compare_nearest()
-    stage.opened("compare-alone", window)
-    engines.failing["explain"] = user_error("entry-gone", {"path": graphs[0].path})
-    window.flows.compare_nearest()
-    stage.opened("compare-failed", window)
-    stage.close(window)
-
-
 def _confirm(stage: Stage) -> None:
     window = stage.window()
     window.flows.empty_trash()
@@ -149,4 +117,4 @@ def _help(stage: Stage) -> None:
     stage.close(window)
 
 
-SCENES = {"warm": _warm, "purge": _purge, "compare": _compare, "confirm": _confirm, "help": _help}
+SCENES = {"warm": _warm, "purge": _purge, "confirm": _confirm, "help": _help}

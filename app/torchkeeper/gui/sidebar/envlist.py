@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QAbstractItemView, QStyledItemDelegate
 from torchkeeper.gui import forms, theme
 from torchkeeper.gui.chooser import state_text
 from torchkeeper.gui.environments import Environment, Environments, State
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.sidebar import drawing
 from torchkeeper.gui.sidebar.lists import Index, SideList
 from torchkeeper.gui.sidebar.section import Section
@@ -191,6 +192,7 @@ class EnvironmentsPane(Section):
     def __init__(self, environments: Environments, settings: QSettings) -> None:
         super().__init__("environments", _tr("Environments"), settings)
         self._environments = environments
+        explain(self, "environment")
         self.list = EnvironmentList(environments)
         self.body.addWidget(self.list)
         self.note = forms.label("", "muted", wrap=True)

@@ -134,9 +134,11 @@ class Gauge(QObject):
 
     def look_at_room(self) -> None:
         """Ask how much room there is, one disk after the other."""
-        if self._seen() and not self._to_ask and not self._late.isActive():
-            known = self._window.places.places
-            self._to_ask.extend(x.path for x in known if not x.server)
+        if not self._seen():
+            return
+        known = [place.path for place in self._window.places.places if not place.server]
+        self._to_ask.extend(path for path in known if path not in self._to_ask)
+        if not self._late.isActive():
             self._next_room()
 
     def _next_room(self) -> None:

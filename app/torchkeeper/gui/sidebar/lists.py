@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, Qt, Signal
+from PySide6.QtCore import (
+    QEvent,
+    QModelIndex,
+    QPersistentModelIndex,
+    QPoint,
+    QRect,
+    Qt,
+    QTimer,
+    Signal,
+)
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QListView, QScrollArea
 
@@ -26,6 +36,8 @@ if TYPE_CHECKING:
 
 Index = QModelIndex | QPersistentModelIndex
 
+#: Seconds within which what is added has its room in what is scrolled.
+_AT_ONCE = 1.0
 #: Who has the focus again did nothing for it.
 _RETURNING = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
 
@@ -77,6 +89,8 @@ class SideList(QListView):
         self._dragged: Carried | None = None
         self._aim = QPersistentModelIndex()
         self._offer: Offer | None = None
+        #: What was to be seen last, and when.
+        self._sought, self._sought_at = QPersistentModelIndex(), 0.0
         theme.follow(self, self.viewport().update, now=False)
 
     def hold(self, model: QAbstractItemModel) -> None:
@@ -109,12 +123,21 @@ class SideList(QListView):
         index: Index,
         _hint: QAbstractItemView.ScrollHint = QAbstractItemView.ScrollHint.EnsureVisible,
     ) -> None:
+        self._sought, self._sought_at = QPersistentModelIndex(index), time.monotonic()
+        self._reveal(index)
+
+    def _reveal(self, index: Index) -> None:
         inside = self.area.widget() if self.area is not None else None
         if self.area is not None and inside is not None and index.isValid():
             box = QRect(self.viewport().mapTo(inside, self.visualRect(index).topLeft()),
                         self.visualRect(index).size())  # fmt: skip
             self.area.ensureVisible(box.left(), box.bottom(), 0, 4)
             self.area.ensureVisible(box.left(), box.top(), 0, 4)
+
+    def keep_in_sight(self) -> None:
+        """What was to be seen just now has another place: what was added has its room by now."""
+        if self._sought.isValid() and time.monotonic() - self._sought_at < _AT_ONCE:
+            self._reveal(self._sought)
 
     # Keys.
 
@@ -217,8 +240,6 @@ class SideList(QListView):
         self._let_go()
         if offer is not None and offer.do is not None:
             # The source of the drag waits until this returns.
-            from PySide6.QtCore import QTimer
-
             QTimer.singleShot(0, self, offer.do)
 
     def under(self, at: QPoint) -> QModelIndex:

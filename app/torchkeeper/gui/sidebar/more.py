@@ -32,8 +32,8 @@ class More(QObject):
         sidebar = window.sidebar
         here, made = window.here, window.actions_
         self.environments = EnvironmentsPane(here.environments, window.settings)
-        self.environments.offer(self.tr("Add an interpreter"), [made["add-interpreter"]])
-        sidebar.add(self.environments, self.environments.list)
+        adder = self.environments.offer(self.tr("Add an interpreter"), [made["add-interpreter"]])
+        sidebar.add(self.environments, adder, self.environments.list)
         self.environments.list.wanted.connect(here.environments.choose)
         self.flows = SidebarFlows(window, self.environments.list)
         self._overview: OverviewPage | None = None

@@ -6,6 +6,8 @@ besides, is made later (``gui.sidebar.more``).
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from PySide6.QtCore import QSettings, QSize, Qt
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
@@ -14,6 +16,7 @@ from torchkeeper.gui.places import PlacesModel
 from torchkeeper.gui.sidebar.lists import SideList
 from torchkeeper.gui.sidebar.pagelist import PageList
 from torchkeeper.gui.sidebar.placelist import PlacesPane
+from torchkeeper.gui.sidebar.section import Section
 
 #: Whether it is shown.
 SHOWN = "sidebar/shown"
@@ -55,13 +58,19 @@ class Sidebar(QFrame):
         whole.addWidget(self.area, 1)
         self.setLayout(whole)
         self.setMinimumWidth(_NARROWEST)
-        self.places.list.area = self.area
+        self._scroll(self.places.list)
         self.setHidden(str(settings.value(SHOWN) or "true") == "false")
 
-    def add(self, section: QWidget, shown: SideList) -> None:
-        """Put another section under the last."""
+    def add(self, section: Section, adder: QWidget, shown: SideList) -> None:
+        """Put another section under the last, with what adds something to it, and its list."""
         self._sections.insertWidget(self._sections.count() - 1, section)
+        for one, other in pairwise((self.places.list, section.fold, adder, shown)):
+            QWidget.setTabOrder(one, other)
+        self._scroll(shown)
+
+    def _scroll(self, shown: SideList) -> None:
         shown.area = self.area
+        self.area.verticalScrollBar().rangeChanged.connect(lambda *_: shown.keep_in_sight())
 
     def toggle(self) -> None:
         """Show or hide it."""

@@ -149,6 +149,7 @@ class Section(QWidget):
             made.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
             made.setObjectName("adder")
         self._head.addWidget(made)
+        QWidget.setTabOrder(self.fold, made)
         return made
 
     def _kept(self) -> list[str]:

@@ -138,6 +138,11 @@ class EntriesModel(LinesModel):
         """All entries, shown or not."""
         return [row.entry for row in self._all]
 
+    @property
+    def every_row(self) -> list[Row]:
+        """The rows of all entries, shown or not; not to be changed."""
+        return self._all
+
     def rows_of(self, identities: set[Identity]) -> list[int]:
         """The rows in which entries are shown, in order."""
         found = map(self._by_identity.get, identities)

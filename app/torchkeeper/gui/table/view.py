@@ -47,6 +47,7 @@ from torchkeeper.gui.table.cells import (
     VERDICT,
     cell_text,
 )
+from torchkeeper.gui.table.chosen import Chosen
 from torchkeeper.gui.table.delegate import ROW_HEIGHT, EntryDelegate
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group
@@ -145,8 +146,8 @@ class EntryTable(QTableView):
         self.setSortingEnabled(True)
         self.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
         # What is selected may be a million entries, and the window asks whenever a job goes on.
-        self._chosen: list[Entry] | None = None
-        self._chosen_size: int | None = None
+        self._chosen = Chosen(self.selected_lines, self)
+        self._chosen.told.connect(self.selection_changed)
         for changed in (self.selectionModel().selectionChanged, model.modelReset, model.changed,
                         model.layoutChanged, model.rowsInserted, model.rowsRemoved,
                         model.dataChanged):  # fmt: skip
@@ -196,22 +197,22 @@ class EntryTable(QTableView):
 
     def selected(self, most: int | None = None) -> list[Entry]:
         """The entries that are selected, in the order of the table; the first ``most`` of them."""
-        if most is None and self._chosen is not None:
-            return self._chosen
-        lines = self.selected_lines(most)
-        found = [line.entry for line in lines if isinstance(line, Row)][:most]
         if most is None:
-            self._chosen = found
-        return found
+            return self._chosen.entries()
+        lines = self.selected_lines(most)
+        return [line.entry for line in lines if isinstance(line, Row)][:most]
 
     def selected_size(self) -> int:
         """The bytes of all that is selected."""
-        if self._chosen is None or self._chosen_size is None:
-            self._chosen_size = sum(entry.size for entry in self.selected())
-        return self._chosen_size
+        return self._chosen.size()
 
     def _forget_chosen(self) -> None:
-        self._chosen = self._chosen_size = None
+        self._chosen.forget()
+
+    @property
+    def gathered(self) -> bool:
+        """Whether it is known what is selected; where not, ``selection_changed`` follows."""
+        return self._chosen.ready
 
     @property
     def entries(self) -> EntriesModel:

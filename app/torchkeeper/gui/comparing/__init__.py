@@ -1,0 +1,1 @@
+"""The page that compares two entries, and what differs between them."""

@@ -1,0 +1,275 @@
+"""What differs between two entries, as a tree by group, and the chosen difference in full."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QFont, QPalette, QTextCursor, QTextFormat
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QPlainTextEdit,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTextEdit,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QWidget,
+)
+
+from torchkeeper.gui import theme
+from torchkeeper.gui.copykey import CopyKey
+from torchkeeper.gui.forms import tip
+from torchkeeper.gui.inspector.code_edit import cleaned
+from torchkeeper.link import explaining
+
+FACTOR, A, B = range(3)
+_ROW = Qt.ItemDataRole.UserRole
+_QUIET = Qt.ItemDataRole.UserRole + 1
+_FIRST_WIDE = 250
+#: Seconds of work in one turn of the event loop, and rows between two looks at the clock.
+_SLICE = 0.005
+_LINES = 20
+_FULL_WIDTH = QTextFormat.Property.FullWidthSelection
+
+
+@dataclass
+class _Line:
+    """A difference that is listed, or is to be: its texts, and what a search looks in."""
+
+    texts: tuple[str, str, str]
+    hay: str
+    item: QTreeWidgetItem
+    group: int
+
+
+class _Delegate(QStyledItemDelegate):
+    """Draws what follows from something else in a quieter colour."""
+
+    def initStyleOption(
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        super().initStyleOption(option, index)
+        if index.sibling(index.row(), FACTOR).data(_QUIET):
+            option.palette.setColor(QPalette.ColorRole.Text, QColor(theme.shades().muted))
+
+
+class DifferencesTree(QTreeWidget):
+    """A heading for each group of causes, and one for all that follows from them.
+
+    However many there are, they are listed, and searched, in small slices. Emits ``counted`` with
+    how many of all are shown as that goes on.
+    """
+
+    #: The row that is chosen, or None.
+    chosen = Signal(object)
+    copied = Signal()
+    counted = Signal(int, int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        CopyKey(self, self.copied.emit)
+        self.setAccessibleName(self.tr("What differs"))
+        self.setHeaderLabels([self.tr("What"), self.tr("A"), self.tr("B")])
+        self.setUniformRowHeights(True)
+        self.setItemDelegate(_Delegate(self))
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.setTabKeyNavigation(False)
+        self.setIndentation(16)
+        header = self.header()
+        header.setSectionsMovable(False)
+        header.setStretchLastSection(False)
+        header.resizeSection(FACTOR, _FIRST_WIDE)
+        for column in (A, B):
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
+        self._found: dict[str, Any] = {}
+        #: What is not listed yet: the heading, and the rows under it.
+        self._coming: deque[tuple[QTreeWidgetItem, str, deque[dict[str, Any]]]] = deque()
+        self._lines: list[_Line] = []
+        #: A heading stays as long as one of its lines is shown; how many are, by its place.
+        self._headings: list[QTreeWidgetItem] = []
+        self._shown: Counter[int] = Counter()
+        self._words: list[str] = []
+        #: How many lines the search has looked at, and how many rows there are.
+        self._looked = 0
+        self._total = 0
+        self._timer = QTimer(self)
+        self._timer.setInterval(0)
+        self._timer.timeout.connect(self._work)
+        self.currentItemChanged.connect(lambda item, _: self.chosen.emit(_row_of(item)))
+        theme.follow(self, self.viewport().update)
+
+    def fill(self, found: dict[str, Any]) -> None:
+        """Show the differences of an answer."""
+        self.clear()
+        self._coming.clear()
+        self._lines, self._headings = [], []
+        self._found, self._looked = found, 0
+        self._shown.clear()
+        rows = explaining.differences(found)
+        self._total = len(rows)
+        for group, ones in explaining.grouped(row for row in rows if not row.get("follows")):
+            self._head(explaining.GROUPS[group], ones)
+        rest = [row for row in rows if row.get("follows")]
+        if rest:
+            causes = len(rest) < len(rows)
+            title = self.tr("What follows from that, or may") if causes else self.tr("Differences")
+            heading = self._head(title, rest, quiet=True)
+            heading.setExpanded(not causes or len(rest) <= 3)
+        self._work()
+        first = self.topLevelItem(0)
+        if first is not None:
+            self.setCurrentItem(first.child(0) or first)
+
+    def _head(
+        self, title: str, rows: list[dict[str, Any]], *, quiet: bool = False
+    ) -> QTreeWidgetItem:
+        heading = QTreeWidgetItem([f"{title} ({len(rows):,})"])
+        heading.setFlags(Qt.ItemFlag.ItemIsEnabled)
+        bold = QFont(self.font())
+        bold.setWeight(QFont.Weight.DemiBold)
+        heading.setFont(FACTOR, bold)
+        heading.setData(FACTOR, _QUIET, quiet)
+        self.addTopLevelItem(heading)
+        heading.setFirstColumnSpanned(True)
+        heading.setExpanded(True)
+        self._headings.append(heading)
+        self._coming.append((heading, title, deque(rows)))
+        return heading
+
+    # In slices.
+
+    @property
+    def settled(self) -> bool:
+        """Whether all is listed, and searched."""
+        return not self._coming and self._looked == len(self._lines)
+
+    def _work(self) -> None:
+        until = time.monotonic() + _SLICE
+        while self._coming and time.monotonic() < until:
+            self._list_some()
+        while self._looked < len(self._lines) and time.monotonic() < until:
+            self._look_at_some()
+        if self.settled:
+            self._timer.stop()
+            for number, heading in enumerate(self._headings):
+                heading.setHidden(not self._shown[number])
+        elif not self._timer.isActive():
+            self._timer.start()
+        self.counted.emit(sum(self._shown.values()), self._total)
+
+    def _list_some(self) -> None:
+        heading, title, rows = self._coming[0]
+        quiet = bool(heading.data(FACTOR, _QUIET))
+        group = self.indexOfTopLevelItem(heading)
+        items = []
+        for _ in range(min(_LINES, len(rows))):
+            row = rows.popleft()
+            a, b = explaining.values(row, self._found)
+            texts = explaining.factor(row), a, b
+            item = QTreeWidgetItem(texts)
+            for column, text in enumerate((str(row.get("factor")), a, b)):
+                item.setToolTip(column, tip(cleaned(text)))
+            item.setData(FACTOR, _ROW, row)
+            if quiet:
+                item.setData(FACTOR, _QUIET, True)
+            items.append(item)
+            hay = "\n".join((title, *texts)).lower()
+            self._lines.append(_Line(texts, hay, item, group))
+        heading.addChildren(items)
+        if not rows:
+            self._coming.popleft()
+
+    def _look_at_some(self) -> None:
+        for line in self._lines[self._looked : self._looked + _LINES]:
+            fits = all(word in line.hay for word in self._words)
+            if line.item.isHidden() is fits:
+                line.item.setHidden(not fits)
+            if fits:
+                self._shown[line.group] += 1
+        self._looked = min(self._looked + _LINES, len(self._lines))
+
+    # What is shown.
+
+    def filter(self, text: str) -> None:
+        """Show only the rows with all words of a text."""
+        words = text.lower().split()
+        if words != self._words:
+            self._words, self._looked = words, 0
+            self._shown.clear()
+            for heading in self._headings if words else ():
+                heading.setExpanded(True)
+            self._work()
+
+    @property
+    def total(self) -> int:
+        """How many rows there are."""
+        return self._total
+
+    def texts(self) -> list[tuple[str, str, str]]:
+        """The selected rows, or all that are shown: what it is, and both values."""
+        items = [item for item in self.selectedItems() if item.parent() is not None]
+        if len(items) > 1:
+            chosen = {id(item) for item in items}
+            return [line.texts for line in self._lines if id(line.item) in chosen]
+        words = self._words
+        return [line.texts for line in self._lines if all(word in line.hay for word in words)]
+
+
+def _row_of(item: QTreeWidgetItem | None) -> dict[str, Any] | None:
+    row = item.data(FACTOR, _ROW) if item is not None else None
+    return row if isinstance(row, dict) else None
+
+
+class DifferenceView(QPlainTextEdit):
+    """One difference in full: both values, or the lines of a graph that differ."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setReadOnly(True)
+        self.setTabChangesFocus(True)
+        self.setAcceptDrops(False)
+        self.setAccessibleName(self.tr("The chosen difference in full"))
+        self.setPlaceholderText(self.tr("The chosen difference appears here in full."))
+        self.document().setDocumentMargin(8)
+        self._marked: list[tuple[int, bool]] = []
+        theme.follow(self, self._paint)
+
+    def show_row(self, row: dict[str, Any] | None, found: dict[str, Any]) -> None:
+        """Show a difference; None empties it."""
+        self._marked = []
+        lines: list[str] = []
+        graph = explaining.graph_lines(found)
+        if row is not None and row.get("factor") == "gm" and not row.get("follows") and graph:
+            lines = [self.tr("Lines of the graph, + of A and − of B:"), "", *graph]
+            self._marked = [
+                (at, line.startswith("+"))
+                for at, line in enumerate(lines)
+                if line.startswith(("+ ", "- "))
+            ]
+        elif row is not None:
+            a, b = explaining.full(row)
+            lines = [str(row.get("factor")), "", "A", *_indented(a), "", "B", *_indented(b)]
+        self.setPlainText(cleaned("\n".join(lines)))
+        self._paint()
+
+    def _paint(self) -> None:
+        self.setFont(theme.monospace())
+        shades = theme.shades()
+        marks = []
+        for at, added in self._marked:
+            mark = QTextEdit.ExtraSelection()
+            mark.cursor = QTextCursor(self.document().findBlockByNumber(at))
+            mark.format.setBackground(QColor(shades.good_ground if added else shades.error_ground))
+            mark.format.setProperty(int(_FULL_WIDTH.value), True)
+            marks.append(mark)
+        self.setExtraSelections(marks)
+
+
+def _indented(text: str) -> list[str]:
+    return [f"  {line}" for line in text.splitlines()] or ["  "]

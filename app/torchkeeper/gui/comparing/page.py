@@ -1,0 +1,414 @@
+"""The Compare page: two entries, and what makes them different, in a sentence and in full."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QWidget
+
+from torchkeeper.artifacts.entry import entry_from_json
+from torchkeeper.gui import forms
+from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.comparing.cards import Card, Side
+from torchkeeper.gui.comparing.differences import DifferencesTree, DifferenceView
+from torchkeeper.gui.engines import Listener
+from torchkeeper.gui.inspector.sources import SearchBox
+from torchkeeper.gui.pages.page import Page
+from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.places import Place
+from torchkeeper.gui.table.cells import shown_name
+from torchkeeper.link import explaining, say
+from torchkeeper.link.words import UserError, user_error
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.window import Window
+
+#: Differences from which on there is a search field.
+_MANY = 8
+#: Comparisons that are remembered.
+_MOST = 20
+#: Milliseconds for which it is said how a side is chosen.
+_HINT_MS = 15_000
+
+
+class Pair(NamedTuple):
+    """What is compared; without ``b``, with the nearest entry that there is."""
+
+    a: Side
+    b: Side | None
+
+
+class ComparePage(Page):
+    """Asks an engine of its own: looking through many places holds nothing else up."""
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(QCoreApplication.translate("ComparePage", "Compare"))
+        self._window = window
+        self._engines = window.engines
+        self._side_a: Side | None = None
+        self._side_b: Side | None = None
+        self._asked: Pair | None = None
+        self._past: list[Pair] = []
+        self._ticket: int | None = None
+        self._rows: list[Any] = []
+        self._left: list[dict[str, Any]] = []
+        self._places: list[str] = []
+        #: Where the nearest entry is being looked for.
+        self._looking = ""
+        self.found: dict[str, Any] | None = None
+        self._make()
+        self._lay_out()
+        self._connect()
+        self._show_sides()
+        self._rest()
+
+    def _make(self) -> None:
+        self.sentence = forms.label("", "heading", wrap=True)
+        self.sentence.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse
+            | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self.sentence.setAccessibleName(self.tr("What differs, in a sentence"))
+        self.unread = forms.label("", "muted", wrap=True)
+        self.unread.hide()
+        self.a, self.b = Card(self.tr("A")), Card(self.tr("B"))
+        self.search_box = SearchBox(self.tr("Search what differs"))
+        self.count = forms.label("", "muted")
+        self.tree = DifferencesTree()
+        self.view = DifferenceView()
+        self.blank = Blank("compare", 420)
+        self.to_entries = forms.button(self.tr("&Go to entries"), primary=True)
+        self.notice = Notice()
+        self.past = QComboBox()
+        self.past.setAccessibleName(self.tr("Comparisons of this session"))
+        self.past.setToolTip(self.tr("Compare again what was compared before"))
+        self.past.setSizeAdjustPolicy(
+            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        )
+        self.past.setMinimumContentsLength(28)
+        self.swap = forms.button(self.tr("S&wap"))
+        self.swap.setToolTip(self.tr("Have A on the side of B, and B on that of A"))
+        self.nearest = forms.button(self.tr("&Nearest"))
+        self.nearest.setToolTip(
+            self.tr("Find the entry that is most like A, in all places, and compare with it")
+        )
+        self.go = forms.button(self.tr("&Show B in its place"))
+        self.copy = forms.button(self.tr("&Copy"))
+        self.copy.setToolTip(self.tr("Copy the sentence, both keys and what differs"))
+
+    def _lay_out(self) -> None:
+        cards = forms.row(gap=12)
+        cards.addWidget(self.a, 1)
+        cards.addWidget(self.b, 1)
+        ways = forms.row()
+        for button in (self.swap, self.nearest, self.go, self.copy):
+            ways.addWidget(button)
+        ways.addStretch(1)
+        line = forms.row()
+        line.addWidget(self.search_box, 1)
+        line.addWidget(self.count)
+        self._search_line = QWidget()
+        self._search_line.setLayout(line)
+        split = QSplitter(Qt.Orientation.Vertical)
+        split.setChildrenCollapsible(False)
+        split.addWidget(self.tree)
+        split.addWidget(self.view)
+        split.setSizes([300, 160])
+        page = forms.column()
+        page.addWidget(self._search_line)
+        page.addWidget(split, 1)
+        self._page = QWidget()
+        self._page.setLayout(page)
+        offer = forms.row()
+        offer.addStretch(1)
+        offer.addWidget(self.to_entries)
+        offer.addStretch(1)
+        empty = forms.column(gap=0)
+        empty.addStretch(2)
+        empty.addWidget(self.blank)
+        empty.addLayout(offer)
+        empty.addStretch(3)
+        self._empty = QWidget()
+        self._empty.setLayout(empty)
+        self._nothing = QWidget()
+        self.stack = QStackedWidget()
+        for widget in (self._empty, self._page, self._nothing):
+            self.stack.addWidget(widget)
+        self.tools.addWidget(self.past)
+        self.body.addLayout(cards)
+        self.body.addLayout(ways)
+        self.body.addSpacing(4)
+        self.body.addWidget(self.sentence)
+        self.body.addWidget(self.unread)
+        self.body.addWidget(self.notice)
+        self.body.addWidget(self.stack, 1)
+
+    def _connect(self) -> None:
+        self.search_box.textChanged.connect(self.tree.filter)
+        self.search_box.leave.connect(self.tree.setFocus)
+        self.search_box.step.connect(lambda _: self.tree.setFocus())
+        self.tree.chosen.connect(lambda row: self.view.show_row(row, self.found or {}))
+        self.tree.copied.connect(self._copy)
+        self.tree.counted.connect(self._counted)
+        self.notice.again.connect(self.refresh)
+        self.go.clicked.connect(self._go)
+        self.copy.clicked.connect(self._copy)
+        self.swap.clicked.connect(self._swap)
+        self.nearest.clicked.connect(self._nearest)
+        self.past.activated.connect(self._again)
+        self.a.choose.connect(lambda: self._choose("A"))
+        self.b.choose.connect(lambda: self._choose("B"))
+        self.to_entries.clicked.connect(lambda: self._window.show_page(ENTRIES))
+
+    # What is compared.
+
+    def compare(self, a: Side, b: Side | None) -> None:
+        """Compare two entries, or one with the nearest there is in any place."""
+        self._side_a, self._side_b = a, b
+        self._ask(Pair(a, b))
+
+    def put(self, letter: str, side: Side) -> bool:
+        """Have an entry on a side; whether both are there, and are compared now."""
+        if letter == "A":
+            self._side_a = side
+        else:
+            self._side_b = side
+        a, b = self._side_a, self._side_b
+        if a is not None and b is not None and a.entry.kind == b.entry.kind:
+            self.compare(a, b)
+            return True
+        if a is not None and b is not None:
+            # Of another kind than what was there before: that one has to go.
+            self._side_a, self._side_b = (side, None) if letter == "A" else (None, side)
+        self._forget()
+        self._rest()
+        return False
+
+    def refresh(self) -> None:
+        """Compare once more."""
+        if self._asked is not None:
+            self._ask(self._asked)
+
+    def entered(self) -> None:
+        if self.found is not None:
+            self.tree.setFocus()
+
+    def let_go(self) -> None:
+        self._engines.forget(self._ticket)
+
+    def search(self) -> bool:
+        if self._search_line.isVisible():
+            self.search_box.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            self.search_box.selectAll()
+        return True
+
+    def _choose(self, letter: str) -> None:
+        keys = {"A": "compare-as-a", "B": "compare-as-b"}
+        action = self._window.actions_[keys[letter]]
+        text = self.tr("Select an entry, in any place, and press {} to put it on side {}")
+        said = text.format(action.shortcut().toString(), letter)
+        self._window.show_page(ENTRIES)
+        self._window.statusBar().showMessage(said, _HINT_MS)
+        self._window.table.setFocus()
+
+    def _swap(self) -> None:
+        a, b = self._side_a, self._side_b
+        if a is not None and b is not None:
+            self.compare(b, a)
+
+    def _nearest(self) -> None:
+        if self._side_a is not None:
+            self.compare(self._side_a, None)
+
+    def _again(self, number: int) -> None:
+        if 0 <= number < len(self._past):
+            pair = self._past[number]
+            self.compare(pair.a, pair.b)
+
+    def _remember(self, pair: Pair) -> None:
+        self._past = [pair, *(one for one in self._past if one != pair)][:_MOST]
+        self.past.clear()
+        for one in self._past:
+            b = shown_name(one.b.entry) if one.b is not None else self.tr("nearest")
+            self.past.addItem(self.tr("{} with {}").format(shown_name(one.a.entry), b))
+        self.past.setVisible(len(self._past) > 1)
+
+    def _show_sides(self) -> None:
+        for card, side in ((self.a, self._side_a), (self.b, self._side_b)):
+            if side is not None:
+                card.show_side(side)
+            else:
+                card.say(self.tr("No entry yet"))
+        self.swap.setEnabled(self._side_a is not None and self._side_b is not None)
+        self.nearest.setEnabled(self._side_a is not None)
+        for button in (self.go, self.copy):
+            button.setEnabled(self.found is not None)
+
+    def _forget(self) -> None:
+        """Let go of what was found, and of who still looks."""
+        self._engines.forget(self._ticket)
+        self._ticket = self._asked = self.found = None
+        self._rows, self._left = [], []
+        self.notice.tell(None)
+        self.unread.hide()
+
+    def _rest(self) -> None:
+        """Say what the page is for: there are not two entries yet."""
+        self._show_sides()
+        self.sentence.hide()
+        self.past.setVisible(len(self._past) > 1)
+        one = self._side_a or self._side_b
+        self.blank.say(
+            self.tr("One entry more") if one else self.tr("Nothing is compared yet"),
+            self.tr("Select another entry of the same kind in the table, in any place, and put it "
+                    "on the other side; or look for the nearest one.")
+            if one
+            else self.tr("This says what makes two entries different, and which of it is the cause "
+                         "that one is not found. Select two entries in the table and press "
+                         "Ctrl+D, or one and Ctrl+Shift+D for the nearest."),
+        )  # fmt: skip
+        self.to_entries.show()
+        self.stack.setCurrentWidget(self._empty)
+
+    # Asking.
+
+    def _ask(self, pair: Pair) -> None:
+        self._forget()
+        self._asked = pair
+        self._show_sides()
+        self.sentence.show()
+        self.to_entries.hide()
+        self.stack.setCurrentWidget(self._empty)
+        params: dict[str, Any] = {
+            "place": pair.a.place, "kind": pair.a.entry.kind, "path": pair.a.entry.path,
+        }  # fmt: skip
+        if pair.b is not None:
+            self.sentence.setText(self.tr("Comparing…"))
+            self.blank.say(self.tr("Reading both entries…"))
+            place, other = pair.b
+            params["other"] = {"place": place, "kind": other.kind, "path": other.path}
+        else:
+            self._places = self._to_look_in(pair.a.place)
+            self.sentence.setText(self.tr("Looking for the nearest entry…"))
+            self._looking = say.count(len(self._places), "place", "places")
+            self.blank.say(self.tr("Looking in {}…").format(self._looking))
+            self.b.say(self.tr("Not found yet"))
+            params["nearest"] = self._places
+        listener = Listener(
+            rows=self._rows.extend, progress=self._progress, findings=self._findings,
+            result=self._answered, failed=self._failed,
+        )  # fmt: skip
+        self._ticket = self._engines.ask("explain", params, listener)
+
+    def _to_look_in(self, place: str) -> list[str]:
+        # Servers are looked into only where one is shown: it would be fetched whole.
+        every = self._window.places.places
+        return list(dict.fromkeys([place, *(p.path for p in every if p.exists and not p.server)]))
+
+    def _progress(self, done: float, total: float | None, unit: str) -> None:
+        if self._asked is not None and self._asked.b is None and unit == "entries":
+            of = self.tr("{} of {} entries").format(f"{done:,.0f}", f"{total or done:,.0f}")
+            self.blank.say(self.tr("Looking in {}…").format(self._looking), of)
+
+    def _findings(self, found: list[dict[str, Any]]) -> None:
+        for one in found:
+            if isinstance(left := one.get("left"), dict):
+                self._left.append(left)
+            elif isinstance(looking := one.get("looking"), dict):
+                self._looking = Place(str(looking.get("place") or "")).title
+                self.blank.say(self.tr("Looking in {}…").format(self._looking))
+
+    def _answered(self, result: dict[str, Any]) -> None:
+        self._ticket = None
+        asked = self._asked
+        assert asked is not None
+        self._tell_left()
+        try:
+            own, other = result.get("a"), result.get("b")
+            a = Side(_place_of(own, asked.a.place), entry_from_json(own))
+            b = None
+            if other is not None:
+                b = Side(_place_of(other, asked.a.place), entry_from_json(other))
+        except ValueError as e:
+            self._failed(user_error("request-malformed", {"why": str(e)}))
+            return
+        self._side_a = a
+        if b is None:
+            self._alone()
+            return
+        self._side_b = b
+        self.found = found = {**result, "differences": self._rows}
+        self._asked = Pair(a, b)
+        self._show_sides()
+        self._remember(Pair(a, b))
+        self.sentence.setText(explaining.sentence(found))
+        self.search_box.clear()
+        self.tree.fill(found)
+        self._search_line.setVisible(self.tree.total >= _MANY)
+        if self.tree.total:
+            self.stack.setCurrentWidget(self._page)
+            if self.isVisible():
+                self.tree.setFocus()
+        else:
+            self.blank.say(
+                self.tr("Nothing to list"),
+                self.tr("What both keys were made of is the same, as far as it is recorded."),
+            )  # fmt: skip
+
+    def _tell_left(self) -> None:
+        """Places that could not be looked into."""
+        lines = []
+        for one in self._left:
+            params = one.get("params")
+            error = user_error(str(one.get("code")), params if isinstance(params, dict) else {})
+            lines.append(self.tr("Not looked into: {}").format(error.what))
+        self.unread.setText("\n".join(lines[:3]))
+        self.unread.setVisible(bool(lines))
+
+    def _alone(self) -> None:
+        """There is nothing to compare with."""
+        self._show_sides()
+        self.sentence.setText(self.tr("There is no other entry of this kind"))
+        self.b.say(self.tr("None"))
+        self.blank.say(
+            self.tr("Looked in {}").format(say.count(len(self._places), "place", "places")),
+            self.tr("Add more folders or bundles to the list of places to have them looked into; "
+                    "servers only while they are the place that is shown."),
+        )  # fmt: skip
+
+    def _failed(self, error: UserError) -> None:
+        self._ticket = None
+        self.sentence.setText(self.tr("These entries cannot be compared"))
+        if self._asked is not None and self._asked.b is None:
+            self.sentence.setText(self.tr("No entry to compare with was found"))
+            self.b.say(self.tr("None"))
+        self.notice.tell(error, again=True)
+        self.stack.setCurrentWidget(self._nothing)
+
+    # What is shown.
+
+    def _counted(self, shown: int, total: int) -> None:
+        of = self.tr("{} of {}").format(f"{shown:,}", f"{total:,}")
+        self.count.setText(f"{total:,}" if shown == total else of)
+
+    def _copy(self) -> None:
+        if self.found is None:
+            return
+        lines = [explaining.sentence(self.found), ""]
+        for letter, card in (("A", self.a), ("B", self.b)):
+            lines.append(f"{letter}\t{card.key.text()}\t{card.name.text()}")
+        lines += ["", *("\t".join(row) for row in self.tree.texts())]
+        QGuiApplication.clipboard().setText("\n".join(lines))
+
+    def _go(self) -> None:
+        if self._side_b is not None:
+            place, entry = self._side_b
+            self._window.flows.results.go_to(place, entry.kind, entry.path)
+
+
+def _place_of(told: object, place: str) -> str:
+    """The place an entry is said to be in."""
+    named = told.get("place") if isinstance(told, dict) else None
+    return named if isinstance(named, str) else place

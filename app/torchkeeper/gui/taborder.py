@@ -1,0 +1,83 @@
+"""Where Tab goes: as the window is read, whatever was made first or comes later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QAbstractScrollArea,
+    QAbstractSpinBox,
+    QComboBox,
+    QLayout,
+    QMainWindow,
+    QScrollArea,
+    QSplitter,
+    QStackedWidget,
+    QStatusBar,
+    QTabWidget,
+    QToolBar,
+    QWidget,
+)
+
+#: What is inside of these is reached with other keys.
+_WHOLE = (QComboBox, QAbstractSpinBox)
+
+
+def following(window: QMainWindow, at: QWidget | None, *, forward: bool) -> QWidget | None:
+    """What Tab goes to from a widget, around the whole window; None where there is nothing."""
+    order = list(stops(window))
+    if not order:
+        return None
+    # What is inside of a control stands for it.
+    while at is not None and at not in order:
+        at = at.parentWidget() if not at.isWindow() else None
+    if at is None:
+        return order[0 if forward else -1]
+    return order[(order.index(at) + (1 if forward else -1)) % len(order)]
+
+
+def stops(widget: QWidget) -> Iterator[QWidget]:
+    """Everything below a widget that Tab goes to, as it is read."""
+    for child in _inside(widget):
+        if not child.isVisible() or not child.isEnabled():
+            continue
+        if child.focusPolicy() & Qt.FocusPolicy.TabFocus and child.focusProxy() is None:
+            yield child
+            if isinstance(child, _WHOLE):
+                continue
+            if isinstance(child, QAbstractScrollArea) and not isinstance(child, QScrollArea):
+                continue
+        yield from stops(child)
+
+
+def _inside(widget: QWidget) -> Iterator[QWidget]:
+    """The parts of a widget, as they are read."""
+    if isinstance(widget, QMainWindow):
+        yield from widget.findChildren(QToolBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        yield from filter(None, (widget.centralWidget(), widget.statusBar()))
+    elif isinstance(widget, QTabWidget):
+        yield from filter(None, (widget.tabBar(), widget.currentWidget()))
+    elif isinstance(widget, QStackedWidget):
+        yield from filter(None, (widget.currentWidget(),))
+    elif isinstance(widget, QScrollArea):
+        yield from filter(None, (widget.widget(),))
+    elif isinstance(widget, QSplitter):
+        yield from filter(None, map(widget.widget, range(widget.count())))
+    elif (layout := widget.layout()) is not None and not isinstance(widget, QStatusBar):
+        yield from _laid_out(layout)
+    else:
+        children = [child for child in widget.children() if isinstance(child, QWidget)]
+        yield from sorted(children, key=lambda child: (child.x(), child.y()))
+
+
+def _laid_out(layout: QLayout) -> Iterator[QWidget]:
+    for number in range(layout.count()):
+        item = layout.itemAt(number)
+        if item is None:
+            continue
+        inner, widget = item.layout(), item.widget()
+        if inner is not None:
+            yield from _laid_out(inner)
+        elif widget is not None:
+            yield widget

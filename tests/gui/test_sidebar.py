@@ -1,0 +1,561 @@
+"""The sidebar: pages, places and how they stand, environments; drops, and the keys for the same."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QSettings, Qt, QUrl
+from PySide6.QtGui import (
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDragMoveEvent,
+    QDropEvent,
+    QGuiApplication,
+)
+from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QWidget
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import PATIENCE, OpenWindow, click, settle, type_in
+from torchkeeper.gui.dialogs.importing import ImportDialog
+from torchkeeper.gui.engines import Listener
+from torchkeeper.gui.environments import KEY
+from torchkeeper.gui.jobs import State
+from torchkeeper.gui.pages.page import Page
+from torchkeeper.gui.pages.table import ENTRIES, PAGES
+from torchkeeper.gui.places import FEW, Place, PlacesModel
+from torchkeeper.gui.shots import samples
+from torchkeeper.gui.shots.sample_engines import SampleEngines
+from torchkeeper.gui.sidebar import gauge
+from torchkeeper.gui.sidebar.carried import Carried, carried
+from torchkeeper.gui.sidebar.lists import SideList
+from torchkeeper.gui.sidebar.section import FOLDED
+from torchkeeper.gui.sidebar.standing import Standing
+from torchkeeper.gui.window import Window
+from torchkeeper.link import interpreters
+from torchkeeper.link.words import user_error
+
+TEAM, FULL = "/srv/shared/team", "/scratch/full/cache"
+
+
+class Dead(SampleEngines):
+    """Engines of a machine on which some disks do not answer, until they do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dead: set[str] = set()
+        self.hung: list[tuple[str, Listener]] = []
+
+    def room(self, path: str, listener: Listener) -> int:
+        if path in self.dead:
+            self.hung.append((path, listener))
+            return self._ticket(listener)
+        return super().room(path, listener)
+
+
+@pytest.fixture
+def engines() -> Dead:
+    return Dead()
+
+
+@pytest.fixture
+def make(qtbot: QtBot, settings: QSettings, engines: Dead) -> Iterator[Callable[[], Window]]:
+    """Makes the window over the samples, whole."""
+    made: list[Window] = []
+    settings.setValue(KEY, samples.PYTHON)
+    settings.setValue("pages/current", ENTRIES)
+
+    def make_one() -> Window:
+        window = Window(settings, SampleEngines() if made else engines)
+        made.append(window)
+        window.resize(1360, 800)
+        window.show()
+        window.later.start()
+        qtbot.waitUntil(lambda: window.later.over and window.place is not None, timeout=PATIENCE)
+        return window
+
+    yield make_one
+    for window in made:
+        window.close_surely()
+        window.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+@pytest.fixture
+def window(make: Callable[[], Window]) -> Window:
+    return make()
+
+
+def key(qtbot: QtBot, widget: QWidget, which: Qt.Key, *how: Qt.KeyboardModifier) -> None:
+    """Press a key as a user would."""
+    modifier = how[0] if how else Qt.KeyboardModifier.NoModifier
+    qtbot.keyClick(widget, which, modifier)  # type: ignore[no-untyped-call]
+
+
+def press(qtbot: QtBot, shown: SideList, row: int) -> None:
+    """Click an item."""
+    index = shown.model().index(row, 0)
+    shown.scrollTo(index)
+    click(qtbot, shown.viewport(), shown.visualRect(index).center())
+
+
+def standing(window: Window, path: str) -> Standing:
+    """What is said of a place."""
+    told = window.places.index(window.places.row_of(path)).data(PlacesModel.StandingRole)
+    return told if isinstance(told, Standing) else Standing()
+
+
+def spoken(window: Window, path: str) -> str:
+    """What a screen reader says of a place."""
+    index = window.places.index(window.places.row_of(path))
+    return str(index.data(Qt.ItemDataRole.AccessibleTextRole))
+
+
+def files(*paths: object) -> QMimeData:
+    """Files as they are dragged or copied."""
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    return data
+
+
+def drop(over: QWidget, at: QPoint, data: QMimeData, *, moves: bool = True) -> bool:
+    """Drag something from outside over a widget, and let go if it would be taken."""
+    about = (Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
+             Qt.KeyboardModifier.NoModifier)  # fmt: skip
+    enter = QDragEnterEvent(at, *about)
+    QApplication.sendEvent(over, enter)
+    move = QDragMoveEvent(at, *about)
+    if moves:
+        QApplication.sendEvent(over, move)
+    taken = move.isAccepted() if moves else enter.isAccepted()
+    if taken:
+        QApplication.sendEvent(over, QDropEvent(at.toPointF(), *about))
+    else:
+        QApplication.sendEvent(over, QDragLeaveEvent())
+    return taken
+
+
+def spot(window: Window, path: str) -> QPoint:
+    """The middle of a place, in its list."""
+    shown = window.places_pane.list
+    return shown.visualRect(window.places.index(window.places.row_of(path))).center()
+
+
+# Pages.
+
+
+def test_the_pages_are_those_of_the_table_and_the_one_shown_is_marked(
+    qtbot: QtBot, window: Window
+) -> None:
+    shown = window.sidebar.pages
+    assert [item.id for item in shown.items.items] == [spec.id for spec in PAGES]
+    assert shown.items.items[0].text == "Overview"
+    row = shown.items.row_of("runs")
+    press(qtbot, shown, row)
+    assert (window.pages.current, shown.items.current) == ("runs", "runs")
+    said = shown.model().index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole)
+    assert "this page is shown" in said
+    shown.setFocus()
+    key(qtbot, shown, Qt.Key.Key_Up)
+    assert window.pages.current == "runs", "the arrows go where Enter opens"
+    assert shown.currentIndex().row() == row - 1
+    key(qtbot, shown, Qt.Key.Key_Home)
+    type_in(qtbot, shown, "ru")
+    assert shown.currentIndex().row() == row, "and letters go to a name"
+    key(qtbot, shown, Qt.Key.Key_Home)
+    key(qtbot, shown, Qt.Key.Key_Return)
+    assert window.pages.current == PAGES[0].id
+    window.actions_["back"].trigger()
+    assert shown.items.current == "runs", "whoever goes there, it is marked"
+
+
+def test_what_is_unsaved_and_what_warns_is_beside_the_page(
+    qtbot: QtBot, window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = window.show_page("runs")
+    assert isinstance(page, Page)
+    shown = window.sidebar.pages
+    index = shown.model().index(shown.items.row_of("runs"), 0)
+
+    def says(text: str) -> bool:
+        return text in index.data(Qt.ItemDataRole.AccessibleTextRole)
+
+    monkeypatch.setattr(type(page), "warning", property(lambda _: "3 warnings"))
+    qtbot.waitUntil(lambda: says("3 warnings"), timeout=PATIENCE)
+    monkeypatch.setattr(type(page), "unsaved", property(lambda _: True))
+    qtbot.waitUntil(lambda: says("not saved"), timeout=PATIENCE)
+    assert not says("3 warnings")
+    monkeypatch.undo()
+    qtbot.waitUntil(lambda: not says("not saved"), timeout=PATIENCE)
+
+
+# How places stand.
+
+
+def test_a_place_says_what_it_holds_and_how_much_room_there_is(
+    qtbot: QtBot, window: Window
+) -> None:
+    window.places.add(FULL)
+    qtbot.waitUntil(lambda: standing(window, FULL).low, timeout=PATIENCE)
+    window.more.gauge.told(FULL, 3120, 9_310_000_000)
+    qtbot.waitUntil(lambda: standing(window, FULL).size is not None)
+    said = spoken(window, FULL)
+    assert "3,120 entries (9.3 GB)" in said and "little room" in said
+    assert standing(window, FULL).beside == "712 MB free"
+    ours = standing(window, samples.PLACE)
+    assert ours.entries == len(samples.entries()), "of the one that is shown its listing tells"
+    assert not ours.low
+    window.jobs.begin(job := window.jobs.add("Warm llama.toml", "warm", FULL))
+    window.jobs.progress(job, 3, 8, "steps")
+    qtbot.waitUntil(lambda: standing(window, FULL).beside == "38%")
+    assert "Warm llama.toml, 38%" in spoken(window, FULL)
+    window.jobs.end(job, State.CANCELLED)
+    qtbot.waitUntil(lambda: standing(window, FULL).filling is None)
+
+
+def test_what_was_asked_by_others_is_not_asked_again(
+    qtbot: QtBot, window: Window, engines: Dead
+) -> None:
+    page = window.show_page("overview")
+    assert page is not None
+    window.more.gauge.fail(TEAM, user_error("place-unreadable", {"place": TEAM, "why": "no"}))
+    window.places.add(TEAM)
+    qtbot.waitUntil(lambda: standing(window, TEAM).trouble != "")
+    assert standing(window, TEAM).beside == "unreadable"
+    window.more.gauge.told(TEAM, 1, 20)
+    qtbot.waitUntil(lambda: standing(window, TEAM).trouble == "")
+
+
+def test_a_disk_that_does_not_answer_holds_nobody_up(
+    qtbot: QtBot, window: Window, engines: Dead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window.more.gauge._late.setInterval(20)
+    engines.dead = {TEAM}
+    window.places.add(TEAM)
+    window.places.add(FULL)
+    qtbot.waitUntil(lambda: standing(window, TEAM).silent, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: standing(window, FULL).free is not None, timeout=PATIENCE)
+    assert "does not answer" in spoken(window, TEAM)
+    window.more.gauge.look_at_room()
+    settle(qtbot)
+    assert len(engines.hung) == 1, "who is still at it is not asked again"
+    (_, listener) = engines.hung.pop()
+    assert listener.result is not None
+    listener.result({"what": "folder", "free": 5_000_000_000, "total": 6_000_000_000})
+    qtbot.waitUntil(lambda: not standing(window, TEAM).silent, timeout=PATIENCE)
+    assert standing(window, TEAM).beside == "5.0 GB free"
+
+
+def test_places_that_nobody_shows_are_added_up_by_an_engine(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, settings: QSettings,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(gauge, "REST_MS", 10)
+    settings.setValue("pages/current", ENTRIES)
+    other, third = tmp_path / "other", tmp_path / "third"
+    shutil.copytree(fixture_cache, other)
+    shutil.copytree(fixture_cache, third)
+    window = open_window(fixture_cache)
+    window.places.add(str(other))
+    window.places.add(str(third))
+    window.places.add("redis://127.0.0.1:1/0")
+
+    def held(place: Path) -> tuple[int | None, int | None]:
+        return standing(window, str(place))[:2]
+
+    qtbot.waitUntil(lambda: held(third)[0] is not None, timeout=PATIENCE)
+    assert held(third) == held(other) == (window.entries.total, window.listing.result["bytes"])
+    told = standing(window, str(third))
+    assert told.free is not None and told.total is not None and told.free <= told.total
+    assert standing(window, "redis://127.0.0.1:1/0") == Standing(), "of a server nobody asks"
+    shutil.rmtree(other)
+    window.more.gauge.look_at_room()
+    gone = window.places.row_of(str(other))
+    qtbot.waitUntil(lambda: not window.places.places[gone].exists, timeout=PATIENCE)
+    assert "missing" in spoken(window, str(other))
+
+
+# The list of places.
+
+
+def test_many_places_stand_under_headings(settings: QSettings) -> None:
+    model = PlacesModel(settings)
+    model.found([Place("/a"), Place("redis://here/0")])
+    model.add("/mine")
+    model.add("/b.torchcache", bundle=True)
+    model.add("redis://there/0")
+
+    def headings() -> list[str]:
+        rows = range(model.rowCount())
+        return [model.index(row).data(PlacesModel.HeadingRole) for row in rows]
+
+    assert model.rowCount() == FEW and not any(headings())
+    model.add("/mine too")
+    assert [place.path for place in model.places] == [
+        "/a", "/mine", "/mine too", "redis://here/0", "redis://there/0", "/b.torchcache",
+    ]  # fmt: skip
+    assert headings() == ["On this machine", "Added", "", "Servers", "", "Bundles"]
+    model.looked("/mine too", "file")
+    assert model.places[4].path == "/mine too", "what is found to be a bundle stands with them"
+    model.looked("/mine too", "folder")
+    assert [place.path for place in model.places[1:3]] == ["/mine", "/mine too"]
+    assert not model.may_shift("/mine", -1), "what was found is not moved"
+    model.shift("/mine", 1)
+    assert [place.path for place in model.places[1:3]] == ["/mine too", "/mine"]
+    assert [p.path for p in PlacesModel(settings).places][:2] == ["/mine too", "/mine"]
+
+
+def test_keys_of_the_list_of_places(qtbot: QtBot, window: Window) -> None:
+    for place in (TEAM, FULL, samples.SERVER):
+        window.places.add(place)
+    shown = window.places_pane.list
+    shown.setFocus()
+    window.places_pane.choose(FULL)
+    key(qtbot, shown, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
+    rows = [window.places.row_of(path) for path in (FULL, TEAM)]
+    assert rows == sorted(rows) and window.places_pane.place == window.places.places[rows[0]]
+    key(qtbot, shown, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == FULL
+    key(qtbot, shown, Qt.Key.Key_Delete)
+    assert window.places.row_of(FULL) < 0
+    assert "cache is off the list" in window.undo_bar.text.text()
+    assert window.undo_bar.isVisible()
+    click(qtbot, window.undo_bar.button)
+    assert window.places.row_of(FULL) == rows[0] and window.place == FULL
+    window.places_pane.choose(samples.PLACE)
+    key(qtbot, shown, Qt.Key.Key_Delete)
+    assert window.places.row_of(samples.PLACE) >= 0
+    assert "was found on this machine" in window.statusBar().currentMessage()
+    window.places_pane.choose(samples.SERVER)
+    key(qtbot, shown, Qt.Key.Key_F2)
+    (editor,) = shown.findChildren(QLineEdit)
+    editor.setText("the team's")
+    key(qtbot, editor, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: window.places.title(samples.SERVER) == "the team's")
+
+
+def test_enter_and_a_click_show_what_the_chosen_place_holds(qtbot: QtBot, window: Window) -> None:
+    window.show_page("runs")
+    shown = window.places_pane.list
+    press(qtbot, shown, 0)
+    assert window.pages.current == ENTRIES
+    window.show_page("runs")
+    shown.setFocus()
+    key(qtbot, shown, Qt.Key.Key_Return)
+    assert window.pages.current == ENTRIES
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+def test_the_menu_key_opens_the_menu_of_what_is_current(qtbot: QtBot, window: Window) -> None:
+    places, environments = window.places_pane.list, window.more.environments.list
+    qtbot.waitUntil(lambda: environments.items.rowCount() > 1, timeout=PATIENCE)
+    for shown, action in ((places, "remove-place"), (environments, "environment-use")):
+        shown.setFocus()
+        key(qtbot, shown, Qt.Key.Key_F10, Qt.KeyboardModifier.ShiftModifier)
+        menu = QApplication.activePopupWidget()
+        assert isinstance(menu, QMenu)
+        assert window.actions_[action] in menu.actions()
+        menu.close()
+
+
+def test_with_forty_places_the_chosen_one_is_seen(qtbot: QtBot, window: Window) -> None:
+    for number in range(40):
+        window.places.add(f"/caches/number {number:02}")
+    window.places_pane.choose("/caches/number 39")
+    settle(qtbot)
+    shown = window.places_pane.list
+    box = shown.visualRect(window.places.index(window.places.row_of("/caches/number 39")))
+    assert shown.visibleRegion().contains(box.center())
+    assert shown.height() == sum(
+        shown.sizeHintForRow(row) for row in range(window.places.rowCount())
+    )
+
+
+# Drops, and the same by keys.
+
+
+def test_a_bundle_on_a_place_is_imported_into_it(qtbot: QtBot, window: Window) -> None:
+    for place in (TEAM, FULL):
+        window.places.add(place)
+    window.places.add(samples.NIGHTLY, bundle=True)
+    shown = window.places_pane.list
+    said: list[str] = []
+    shown.said.connect(said.append)
+    bundle = files("/home/ada/new.torchcache")
+    assert drop(shown.viewport(), spot(window, FULL), bundle)
+    assert "Import new.torchcache into cache" in said[0]
+    qtbot.waitUntil(lambda: bool(window.findChildren(ImportDialog)), timeout=PATIENCE)
+    (dialog,) = window.findChildren(ImportDialog)
+    assert dialog.target.path == FULL, "rather than the one that is shown"
+    dialog.reject()
+    assert not drop(shown.viewport(), spot(window, samples.NIGHTLY), bundle)
+    window.places.set_read_only(TEAM, True)
+    assert not drop(shown.viewport(), spot(window, TEAM), bundle)
+    assert any("is read-only" in text for text in said) and said[-1] == ""
+
+
+def test_the_same_from_the_clipboard(qtbot: QtBot, window: Window) -> None:
+    window.places.add(FULL)
+    window.places_pane.choose(FULL)
+    shown = window.places_pane.list
+    shown.setFocus()
+    QGuiApplication.clipboard().setText("nothing of use")
+    key(qtbot, shown, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    assert "no files, paths or addresses" in window.statusBar().currentMessage()
+    QGuiApplication.clipboard().setText("/home/ada/new.torchcache\n")
+    key(qtbot, shown, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: bool(window.findChildren(ImportDialog)), timeout=PATIENCE)
+    (dialog,) = window.findChildren(ImportDialog)
+    assert dialog.target.path == FULL
+    dialog.reject()
+    QGuiApplication.clipboard().setMimeData(files("/caches/a folder"))
+    key(qtbot, shown, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: window.place == "/caches/a folder", timeout=PATIENCE)
+    window.places_pane.fold.setFocus()
+    QGuiApplication.clipboard().setText("redis://:hunter2@cache.example.org/0")
+    key(qtbot, window.places_pane.fold, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    assert "hunter2" not in window.statusBar().currentMessage()
+    assert "cache.example.org" in window.statusBar().currentMessage()
+
+
+def test_on_the_heading_a_bundle_is_opened_to_be_looked_at(qtbot: QtBot, window: Window) -> None:
+    fold = window.places_pane.fold
+    assert drop(fold, fold.rect().center(), files("/home/ada/seen.torchcache"), moves=False)
+    qtbot.waitUntil(lambda: window.place == "/home/ada/seen.torchcache", timeout=PATIENCE)
+    assert window.places_pane.place is not None and window.places_pane.place.bundle
+
+
+def test_an_interpreter_on_the_environments_is_added(
+    qtbot: QtBot, window: Window, engines: Dead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added: list[str] = []
+    plain = engines.interpreters
+
+    def interpreters_(listener: Listener, **how: Any) -> int:
+        added.append(how.get("add", ""))
+        return plain(listener, **how)
+
+    monkeypatch.setattr(engines, "interpreters", interpreters_)
+    shown = window.more.environments.list
+    qtbot.waitUntil(lambda: shown.items.rowCount() > 1, timeout=PATIENCE)
+    assert drop(shown.viewport(), QPoint(40, 10), files("/opt/new/bin/python"))
+    qtbot.waitUntil(lambda: added == ["/opt/new/bin/python"], timeout=PATIENCE)
+    assert not drop(shown.viewport(), QPoint(40, 10), files("/home/ada/new.torchcache"))
+    fold = window.more.environments.fold
+    fold.setFocus()
+    QGuiApplication.clipboard().setText("~/venv")
+    key(qtbot, fold, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: len(added) == 2, timeout=PATIENCE)
+    assert added[1].endswith("/venv") and added[1].startswith("/")
+
+
+def test_what_a_page_is_for_can_be_dropped_on_it(window: Window) -> None:
+    taking = window.sidebar.pages.offers
+    assert taking is not None
+    items = window.sidebar.pages.items
+    offer = taking(Carried(("/home/ada/x.toml",)), items.index(items.row_of(ENTRIES)))
+    assert "list of recipes" in offer.text and offer.do is not None
+
+
+def test_what_is_dragged_is_read_as_paths_and_addresses() -> None:
+    assert carried(files("/a/b", "/c")) == Carried(("/a/b", "/c"))
+    text = QMimeData()
+    text.setText("'/with quotes'\nredis://host/1\nnothing\n~/x")
+    found = carried(text)
+    assert found is not None and found.servers == ("redis://host/1",)
+    assert found.paths[0] == "/with quotes" and found.paths[1].endswith("/x")
+    text.setText("only words")
+    assert carried(text) is None and carried(None) is None
+    away = QMimeData()
+    away.setUrls([QUrl("https://example.org/x.torchcache")])
+    assert carried(away) is None, "what is not on this machine cannot be read"
+
+
+# Environments.
+
+
+def test_a_click_on_an_environment_has_verdicts_be_about_it(qtbot: QtBot, window: Window) -> None:
+    shown, environments = window.more.environments.list, window.here.environments
+    qtbot.waitUntil(lambda: shown.items.rowCount() == len(samples.interpreters()), timeout=PATIENCE)
+    assert environments.chosen is not None and environments.chosen.python == samples.PYTHON
+    row = shown.items.row_of(samples.OLD_PYTHON)
+    press(qtbot, shown, row)
+    assert environments.chosen.python == samples.OLD_PYTHON
+    said = shown.items.index(row).data(Qt.ItemDataRole.AccessibleTextRole)
+    assert said == f"torch 2.9.1+cu128, {samples.OLD_PYTHON}, used for verdicts"
+    shown.setFocus()
+    key(qtbot, shown, Qt.Key.Key_Up)
+    assert shown.current is not None and shown.current.python == samples.BROKEN_PYTHON
+    window.take_in()
+    assert window.actions_["environment-remove"].isEnabled()
+    assert not window.actions_["environment-doctor"].isEnabled()
+    key(qtbot, shown, Qt.Key.Key_Delete)
+    qtbot.waitUntil(lambda: shown.items.row_of(samples.BROKEN_PYTHON) < 0, timeout=PATIENCE)
+    assert samples.BROKEN_PYTHON in window.undo_bar.text.text()
+    click(qtbot, window.undo_bar.button)
+    qtbot.waitUntil(lambda: shown.items.row_of(samples.BROKEN_PYTHON) >= 0, timeout=PATIENCE)
+    window.actions_["environment-none"].trigger()
+    assert environments.off and window.more.environments.note.isVisible()
+    shown.setCurrentIndex(shown.items.index(shown.items.row_of(samples.PYTHON)))
+    window.take_in()
+    window.actions_["environment-use"].trigger()
+    assert environments.chosen is not None and environments.chosen.python == samples.PYTHON
+    window.actions_["environment-copy"].trigger()
+    assert QGuiApplication.clipboard().text() == samples.PYTHON
+
+
+def test_the_folder_of_an_environment_stands_for_its_interpreter(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, settings: QSettings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    python = tmp_path / "env" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\nexit 1\n")
+    python.chmod(0o755)
+    window = open_window()
+    window.here.environments.find()
+    shown, fold = window.more.environments.list, window.more.environments.fold
+    assert drop(fold, fold.rect().center(), files(tmp_path / "env"), moves=False)
+    qtbot.waitUntil(lambda: shown.items.row_of(str(python)) >= 0, timeout=PATIENCE)
+    assert interpreters.added() == [str(python)]
+
+
+# The sidebar as a whole.
+
+
+def test_what_is_folded_and_hidden_stays_so(
+    qtbot: QtBot, make: Callable[[], Window], settings: QSettings
+) -> None:
+    window = make()
+    fold = window.places_pane.fold
+    fold.setFocus()
+    key(qtbot, fold, Qt.Key.Key_Left)
+    assert not window.places_pane.list.isVisible() and "folded" in fold.accessibleName()
+    key(qtbot, window, Qt.Key.Key_F9)
+    assert not window.sidebar.isVisible()
+    assert settings.value(FOLDED) in ("places", ["places"])
+    again = make()
+    assert again.sidebar.isHidden() and not again.places_pane.fold.isChecked()
+    key(qtbot, again, Qt.Key.Key_F9)
+    assert again.sidebar.isVisible() and again.sidebar.width() >= 200
+    click(qtbot, again.places_pane.fold)
+    assert again.places_pane.list.isVisible()
+
+
+def test_every_part_is_in_the_tab_order(qtbot: QtBot, window: Window) -> None:
+    window.sidebar.pages.setFocus()
+    seen: list[str] = []
+    for _ in range(7):
+        at = QApplication.focusWidget()
+        assert at is not None and at.accessibleName()
+        seen.append(at.objectName())
+        key(qtbot, at, Qt.Key.Key_Tab)
+    assert seen[0] == "goto"
+    assert [name for name in seen if name in ("places", "environments")] == [
+        "places", "environments",
+    ]  # fmt: skip
+    assert seen.count("fold") == 2
