@@ -14,6 +14,7 @@ _NIGHTLY = "/srv/artifacts/nightly.torchcache"
 
 
 def _tr(text: str) -> str:
+    """A name that gui.activity.past has for what a job was given."""
     return QCoreApplication.translate("Activity", text)
 
 
