@@ -476,7 +476,8 @@ def test_what_a_page_is_for_can_be_dropped_on_it(
     done: list[tuple[str, list[str]]] = []
     flows = window.flows
     monkeypatch.setattr(flows.recipes, "open_recipes", lambda some: done.append(("r", list(some))))
-    monkeypatch.setattr(flows.profiles, "import_settings", lambda x: done.append(("s", list(x))))
+    settings = window.pages.of("settings")
+    monkeypatch.setattr(settings, "open_files", lambda some: done.append(("s", list(some))))
     for ident, some in (("recipes", recipe), ("settings", Carried(("/home/ada/.env",)))):
         if items.row_of(ident) < 0:
             items.items.append(page_item(ident))

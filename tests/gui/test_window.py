@@ -243,7 +243,7 @@ def test_every_control_has_an_accessible_name(open_window: OpenWindow, fixture_c
     window = open_window(fixture_cache)
     window.flows.warm()
     window.flows.open_import([str(fixture_cache)])
-    window.flows.recipes.show_recipes()
+    window.show_page("recipes")
     window.flows.recipes._edit(RecipeEditor(window, window.engines, text="x = 1"))
     window.flows.recipes.new_recipe(FORM)
     window.show_shortcuts()

@@ -218,9 +218,6 @@ ACTIONS = (
     Spec("warm", _n("&Warm…"), "warm", "Ctrl+Shift+W",
          _n("Compile ahead of time into a place"),
          _always, "warm", "cache", 0, ("places",), _n("Warm…")),
-    Spec("recipes", _n("&Recipes…"), "recipes", "Ctrl+R",
-         _n("What can be compiled ahead of time: your own recipes, and the one that comes with it"),
-         _always, "show_recipes", "cache", 0, ("places",), _n("Recipes…")),
     Spec("verify", _n("Verif&y…"), "verify", "Ctrl+Shift+V",
          _n("Measure what a fresh process finds in the place: hits, rebuilt objects, and how many "
             "times as fast as cold"),
@@ -229,10 +226,6 @@ ACTIONS = (
     Spec("prepare", _n("P&repare environment…"), "prepare", "Ctrl+Shift+P",
          _n("Build the header that the first compile of an environment builds otherwise"),
          _always, "prepare", "cache", 0),
-    Spec("settings", _n("Settin&gs…"), "settings", "Ctrl+,",
-         _n("What steers PyTorch's caches: profiles of it, what is wrong with them, and where "
-            "each value comes from"),
-         _always, "show_settings", "cache", 0),
     Spec("copy-to", _n("Copy &to…"), "copy-to", "Ctrl+T",
          _n("Copy the selected entries, or all that are shown, to another place or a new bundle"),
          lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid),
@@ -370,19 +363,26 @@ ACTIONS = (
     Spec("entries", _n("&Entries"), "entries", "Ctrl+2",
          _n("What the chosen place holds"),
          _always, "show_page", "go", 0, on=_shown("entries")),
-    Spec("runs", _n("R&uns"), "runs", "Ctrl+Shift+R",
-         _n("The programs that “torchkeeper run” ran: hits, misses, and what differed"),
-         _always, "show_page", "go", 0, on=_shown("runs")),
     Spec("compare", _n("&Compare"), "compare", "Ctrl+3",
          _n("What makes two entries different, and which of it is the cause"),
          _always, "show_page", "go", 0, on=_shown("compare")),
-    Spec("activity", _n("&Activity"), "activity", "Ctrl+J",
-         _n("Jobs: how far they are, what they say, what came of them, and those of before"),
-         _always, "show_page", "go", 0, on=_shown("activity")),
+    Spec("runs", _n("R&uns"), "runs", "Ctrl+Shift+R",
+         _n("The programs that “torchkeeper run” ran: hits, misses, and what differed"),
+         _always, "show_page", "go", 0, on=_shown("runs")),
+    Spec("recipes", _n("&Recipes"), "recipes", "Ctrl+R",
+         _n("What can be compiled ahead of time: your own recipes, and the one that comes with it"),
+         _always, "show_page", "go", 0, on=_shown("recipes")),
+    Spec("settings", _n("&Settings"), "settings", "Ctrl+,",
+         _n("What steers PyTorch's caches: profiles of it, what is wrong with them, and where "
+            "each value comes from"),
+         _always, "show_page", "go", 0, on=_shown("settings")),
     Spec("doctor", _n("&Doctor"), "doctor", "Ctrl+H",
          _n("What is wrong with caches, with what compiles and with the settings, and a way to "
             "mend it"),
          _always, "show_page", "go", 0, ("places",), on=_shown("doctor")),
+    Spec("activity", _n("&Activity"), "activity", "Ctrl+J",
+         _n("Jobs: how far they are, what they say, what came of them, and those of before"),
+         _always, "show_page", "go", 0, on=_shown("activity")),
     Spec("back", _n("&Back"), "back", "Alt+Left",
          _n("Show the page that was shown before"),
          lambda s: s.back, "go_back", "go", 1),
@@ -538,5 +538,5 @@ class Actions(QObject):
 
     def toolbar(self) -> list[Spec]:
         """The actions on the toolbar, the main job first."""
-        order = ("warm", "recipes", "verify", "export", "import", "purge", "clean-up", "refresh")
+        order = ("warm", "verify", "export", "import", "purge", "clean-up", "refresh")
         return sorted((s for s in ACTIONS if s.short), key=lambda s: order.index(s.id))
