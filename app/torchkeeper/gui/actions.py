@@ -136,7 +136,7 @@ ACTIONS = (
     Spec("add-server", _n("Add &server…"), "server", "Ctrl+Shift+S",
          _n("Put a Redis server on the list of places"),
          _always, "add_server", "file", 0, ("places",)),
-    Spec("open-bundle", _n("Open &bundle…"), "box", "",
+    Spec("open-bundle", _n("Open bund&le…"), "box", "",
          _n("Put a bundle on the list of places, to look at what is in it"),
          _always, "open_bundle", "file", 0),
     Spec("read-only", _n("Read-&only"), "", "",

@@ -774,7 +774,7 @@ class Window(Shell):
         from torchkeeper.gui.activity.strip import JobStrip
 
         self._keeper = Keeper(self.jobs, self.engines, self)
-        self._strip = strip = JobStrip(self.jobs)
+        self._strip = strip = JobStrip(self.jobs, self.statusBar())
         strip.opened.connect(self._show_job)
         strip.cancelled.connect(self.operations.cancel)
         self.statusBar().addPermanentWidget(strip)

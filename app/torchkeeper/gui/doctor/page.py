@@ -238,6 +238,14 @@ class DoctorPage(Page):
     # What was found.
 
     @property
+    def warning(self) -> str:
+        """How much of what was found is wrong, or may be."""
+        found = [one.finding.severity for one in self.diagnosis.found]
+        errors, warnings = found.count("error"), found.count("warning")
+        told = [(errors, "error", "errors"), (warnings, "warning", "warnings")]
+        return ", ".join(say.count(*one) for one in told if one[0])
+
+    @property
     def fixable(self) -> list[Told]:
         """What a program can mend."""
         return [one for one in self.diagnosis.found if diagnosing.mends(one.finding)]

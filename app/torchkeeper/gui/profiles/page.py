@@ -70,6 +70,7 @@ class SettingsPage(Page):
         self._later = Later(self)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setAccessibleName(self.tr("Profiles, or where values come from"))
         self._name = forms.label(self.tr("En&vironment"), "heading")
         self._name.setContentsMargins(0, 7, 0, 0)
         self._above = forms.row(gap=12)
