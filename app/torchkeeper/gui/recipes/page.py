@@ -353,6 +353,10 @@ class RecipesPage(Page):
 
     def _told(self, one: Listed | Known | None) -> str:
         """The file, what it compiles, and when it was warmed."""
+        if isinstance(one, Listed) and one.recipes:
+            cells = sum(known.cells for known in one.recipes)
+            many = say.count(len(one.recipes), "recipe", "recipes")
+            return self.tr("{} · {}").format(many, say.count(cells, "cell", "cells"))
         if not isinstance(one, Known):
             return ""
         parts = [words.source_title(one.source)] if one.good else []
