@@ -11,7 +11,7 @@ pytest_once() {
     local name=$1 color=no
     shift
     [ ! -t 1 ] || color=yes
-    "$python" -m pytest -p tests.failures --failures "$private/$name.failed" --color="$color" "$@" \
+    "$python" -m pytest -p tests.failures --failures="$private/$name.failed" --color="$color" "$@" \
         2>&1 | tee "$private/$name"
     return "${PIPESTATUS[0]}"
 }

@@ -1,4 +1,4 @@
-"""What packaging/test tells of a run of pytest, with ``-p tests.failures --failures FILE``.
+"""What packaging/test tells of a run of pytest, with ``-p tests.failures --failures=FILE``.
 
 ``FILE`` names each test that failed, and why, as it fails. At the end ``FILE.alone`` names those
 that are worth another run, alone, where a run that was not broken off has only a few.

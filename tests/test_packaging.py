@@ -154,6 +154,9 @@ def came_of(
 
     ``also`` is another file of tests.
     """
+    # Elsewhere than the tests, which must not make pytest look for its settings there.
+    (private := folder / "private").mkdir()
+    (folder := folder / "tests").mkdir()
     (folder / "test_some.py").write_text(TESTS)
     (folder / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n")
     if also:
@@ -165,12 +168,14 @@ def came_of(
         echo Summary; tell_of_pytest; exit "$status"
     """
     told = call("bash", "-c", script, "test", folder, *arguments,
-                root=str(ROOT), python=sys.executable, private=str(folder), LC_ALL="C.UTF-8",
+                root=str(ROOT), python=sys.executable, private=str(private), LC_ALL="C.UTF-8",
                 PYTHONPATH=str(ROOT), PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
                 PYTEST_PLUGINS="xdist.plugin")  # fmt: skip
     assert told.stderr == ""
     ran = {
-        path.name: len(path.read_text()) for path in folder.iterdir() if path.read_text()[:1] == "x"
+        path.name: len(path.read_text())
+        for path in folder.iterdir()
+        if path.is_file() and path.read_text()[:1] == "x"
     }
     return told.returncode, told.stdout.partition("Summary\n")[2].splitlines(), ran, told.stdout
 
