@@ -22,7 +22,7 @@ def test_version(tk: Tk) -> None:
 @pytest.mark.parametrize(
     "command",
     ["places", "ls", "du", "show", "warm", "prepare", "copy", "export", "import", "inspect",
-     "purge", "undo", "trash", "server", "ttl", "check", "env", "run", "runs", "verify",
+     "purge", "undo", "trash", "server", "ttl", "check", "env", "run", "runs", "jobs", "verify",
      "shots", "overview"],
 )  # fmt: skip
 def test_every_command_has_help(tk: Tk, command: str) -> None:

@@ -125,3 +125,24 @@ def test_links_are_not_followed(ask: Ask, fixture_cache: Path, tmp_path: Path) -
     (fixture_cache / "link").symlink_to(tmp_path / "outside")
     with pytest.raises(UserError, match="symbolic link"):
         ask("detail", place=str(fixture_cache), kind="unknown", path="link/x")
+
+
+def test_what_one_entry_would_leak(ask: Ask, kept_291: Path, tmp_path: Path) -> None:
+    bundle = str(tmp_path / "one.torchcache")
+    ask("export", place=str(kept_291), output=bundle, secrets="allow")
+    for place in (str(kept_291), bundle):
+        _, messages = ask("list", place=place)
+        rows = [row for m in messages for row in m.rows]
+        graph = next(r for r in rows if r["name"] == "sin_matmul: mm, sin")
+        result, messages = ask("leaks", place=place, kind=graph["kind"], path=graph["path"])
+        assert (result["secrets"], result["entries"]) == (1, 1)
+        [secret] = [m.body["secret"] for m in messages if "secret" in m.body]
+        assert (secret["key"], secret["excerpt"][:9]) == (graph["key"], "redis://:")
+        assert "hunter2" not in str([m.body for m in messages])
+        assert {one["value"] for one in result["private"]} >= {"/srv/train/make_cache.py"}
+        autotune = next(r for r in rows if r["kind"] == "pgo")
+        result, _ = ask("leaks", place=place, kind="pgo", path=autotune["path"])
+        assert result["secrets"] == 0
+    with pytest.raises(UserError) as raised:
+        ask("leaks", place=str(kept_291), kind="fxgraph", path="fxgraph/no/such")
+    assert raised.value.code == "entry-gone"

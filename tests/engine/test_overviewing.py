@@ -246,6 +246,16 @@ def test_bad_places_hide_no_other(fixture_cache: Path, tmp_path: Path) -> None:
         assert engine.call("overview", {"places": []}) == {"places": []}
 
 
+def test_a_bug_hides_no_other_place(fixture_cache: Path, tmp_path: Path) -> None:
+    with serving(tmp_path / "redis") as server, Engine() as engine:
+        # Half a character cannot be sent, which is found out when it is to be.
+        engine.call("secret", {"place": server.url, "password": "\ud800"})
+        looked = Looked(engine, server.url, fixture_cache)
+        assert looked.problems == ["engine-bug", None]
+        assert looked.sums.totals.entries == 70
+        assert any("Traceback" in line for line in engine.log)
+
+
 def test_bundles_and_servers_count_as_well(fixture_cache: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "b.torchcache"
     with serving(tmp_path / "redis") as server, Engine() as engine:

@@ -35,3 +35,19 @@ def test_a_selection_of_a_server_is_exported(tmp_path: Path) -> None:
     with zipfile.ZipFile(output) as archive:
         listed = json.loads(archive.read(manifest.NAME))["entries"]
     assert sum(one["size"] for one in listed) == done["bytes"]
+
+
+def test_what_one_entry_of_a_server_would_leak(tmp_path: Path) -> None:
+    with serving(tmp_path / "r") as server, Engine() as engine:
+        server.load(dump())
+        heard: list[Message] = []
+        engine.call("list", {"place": server.url}, heard.append)
+        rows = [row for message in heard for row in message.rows]
+        found: dict[str, int] = {}
+        for row in rows:
+            which = {"place": server.url, "kind": row["kind"], "path": row["path"]}
+            told = engine.call("leaks", which)
+            found[row["kind"]] = found.get(row["kind"], 0) + told["secrets"]
+        whole = engine.call("leaks", {"place": server.url})
+    assert found["fxgraph"] > 0
+    assert sum(found.values()) <= whole["secrets"], "only all together tell of what is there again"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from tests.conftest import SlowDisk
@@ -17,9 +18,11 @@ from tests.snapshots import snapshot
 from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.gui.dialogs.mending import MendDialog
 from torchkeeper.gui.doctor.page import DoctorPage
+from torchkeeper.gui.profiles.page import SettingsPage
 from torchkeeper.gui.window import Window
 from torchkeeper.link import checkwords
 from torchkeeper.link.process import Engine
+from torchkeeper.link.profiles.profile import Profile
 
 #: What is so of the disk of whoever runs the tests, and no fault that a test has made.
 OF_THE_DISK = {"folder-in-container", "folder-in-memory", "folder-on-network", "disk-nearly-full"}
@@ -396,3 +399,26 @@ def test_with_a_real_environment(
     idle(qtbot, window)
     assert stale in codes(page)
     assert snapshot(fixture_cache) == before
+
+
+def test_a_finding_of_a_setting_leads_to_it(
+    qtbot: QtBot, open_window: OpenWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE", "1")
+    window = open_window()
+    page = opened(qtbot, window)
+    [one] = [x for x in page.diagnosis.found if x.finding.code == "remote-autograd-alone"]
+    card = page.cards.of(one)
+    assert card is not None
+    assert card.sets is not None
+    click(qtbot, card.sets)
+    settings = window.pages.page
+    assert isinstance(settings, SettingsPage)
+    qtbot.waitUntil(lambda: settings.profiles.read, timeout=PATIENCE)
+    # Without an environment there is nothing to ask: with a profile, its field is gone to.
+    settings.profiles.add(Profile("one"))
+    window.go_back()
+    click(qtbot, card.sets)
+    field = settings.profiles.form.field("TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE")
+    assert field is not None
+    qtbot.waitUntil(lambda: QApplication.focusWidget() is field.editor.focusProxy())

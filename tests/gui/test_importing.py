@@ -134,7 +134,7 @@ def test_open_shows_the_place_with_the_new_entries_selected(
     listed(qtbot, window, fixture_cache)
     qtbot.waitUntil(lambda: len(window.table.selected()) == 4, timeout=PATIENCE)
     assert {entry.kind for entry in window.table.selected()} == {"aotautograd"}
-    # The same from the Activity pane, also where the place is shown already, under headings.
+    # The same from the Activity page, also where the place is shown already, under headings.
     window.table.clearSelection()
     window.actions_["group-kind"].trigger()
     window.actions_["collapse-all"].trigger()

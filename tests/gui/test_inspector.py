@@ -442,7 +442,7 @@ def test_the_places_are_as_wide_with_it_as_without(
     wing.restore(1640)
     splitter.resize(1640, 900)
     splitter.show()
-    assert splitter.sizes()[0] == 232
+    assert splitter.sizes()[0] == 252
     assert (splitter.sizes()[2] > 400) == (shown == "true")
 
 

@@ -63,7 +63,7 @@ def test_jobs_go_on_in_the_background_and_the_program_ends_with_them(
     click(qtbot, dialog.cancel)
     assert window.isVisible()
     assert job.state is State.RUNNING
-    recipes = window.flows.recipes.show_recipes()
+    recipes = window.flows.recipes.edit_recipe("/nowhere/recipe.toml")
     click(qtbot, asked(window).background)
     assert not window.isVisible()
     assert not recipes.isVisible()

@@ -20,11 +20,11 @@ from tests.redis_server import serving
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.profileexport import ProfileExport
 from torchkeeper.gui.dialogs.profileimport import ProfileImport
-from torchkeeper.gui.dialogs.settings import SettingsDialog
 from torchkeeper.gui.profiles.addressedit import AddressEdit, apart, together
 from torchkeeper.gui.profiles.editors import FolderEdit, SwitchEdit, editor_of
 from torchkeeper.gui.profiles.form import Form
 from torchkeeper.gui.profiles.origins import profile_of
+from torchkeeper.gui.profiles.page import SettingsPage
 from torchkeeper.gui.window import Window
 from torchkeeper.link.profiles import keeping, reading
 from torchkeeper.link.profiles.profile import Profile
@@ -58,29 +58,30 @@ spec:
 """
 
 
-def shown(qtbot: QtBot, window: Window) -> SettingsDialog:
+def shown(qtbot: QtBot, window: Window) -> SettingsPage:
     """The settings, once the profiles are read."""
     window.actions_["settings"].trigger()
-    [dialog] = [x for x in window.findChildren(SettingsDialog) if x.isVisible()]
-    qtbot.waitUntil(lambda: dialog.page.read, timeout=PATIENCE)
+    page = window.pages.page
+    assert isinstance(page, SettingsPage)
+    qtbot.waitUntil(lambda: page.profiles.read, timeout=PATIENCE)
     # Else a thread would still look for interpreters when the test is over.
     qtbot.waitUntil(lambda: window.here.environments.found, timeout=PATIENCE)
-    return dialog
+    return page
 
 
-def codes(dialog: SettingsDialog) -> list[str]:
-    return [one.code for one in dialog.page.checked.list.findings if one.settings[0] != "?"]
+def codes(page: SettingsPage) -> list[str]:
+    return [one.code for one in page.profiles.checked.list.findings if one.settings[0] != "?"]
 
 
-def switch(dialog: SettingsDialog, name: str) -> SwitchEdit:
-    field = dialog.page.form.field(name)
+def switch(page: SettingsPage, name: str) -> SwitchEdit:
+    field = page.profiles.form.field(name)
     assert field is not None
     assert isinstance(field.editor, SwitchEdit)
     return field.editor
 
 
-def line(dialog: SettingsDialog, name: str) -> QLineEdit:
-    field = dialog.page.form.field(name)
+def line(page: SettingsPage, name: str) -> QLineEdit:
+    field = page.profiles.form.field(name)
     assert field is not None
     proxy = field.editor.focusProxy()
     assert isinstance(proxy, QLineEdit)
@@ -93,64 +94,65 @@ def pick(editor: SwitchEdit, row: int) -> None:
     editor.combo.activated.emit(row)
 
 
-def rename(qtbot: QtBot, dialog: SettingsDialog, name: str) -> None:
+def rename(qtbot: QtBot, page: SettingsPage, name: str) -> None:
     """Type a name into the list, which is being edited."""
-    edit = dialog.page.list.findChildren(QLineEdit)[-1]
+    edit = page.profiles.list.findChildren(QLineEdit)[-1]
     edit.selectAll()
     type_in(qtbot, edit, name)
     QTest.keyClick(edit, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: dialog.page.current is not None and dialog.page.current.name == name)
+    qtbot.waitUntil(
+        lambda: page.profiles.current is not None and page.profiles.current.name == name
+    )
 
 
 def test_a_profile_is_made_mended_and_kept(qtbot: QtBot, open_window: OpenWindow) -> None:
     window = open_window()
-    dialog = shown(qtbot, window)
-    page = dialog.page
-    assert page.pages.currentWidget() is page.blank
-    assert "No profile yet" in page.blank.title.text()
-    click(qtbot, page.new)
-    rename(qtbot, dialog, "cluster")
-    assert page.current is not None
-    assert page.current.changed
-    assert not page.checked.list.cards
-    pick(switch(dialog, AOT), 1)
+    page = shown(qtbot, window)
+    tab = page.profiles
+    assert tab.pages.currentWidget() is tab.blank
+    assert "No profile yet" in tab.blank.title.text()
+    click(qtbot, tab.new)
+    rename(qtbot, page, "cluster")
+    assert tab.current is not None
+    assert tab.current.changed
+    assert not tab.checked.list.cards
+    pick(switch(page, AOT), 1)
     # At once, with its words at its fields, and in the list.
-    assert "remote-autograd-alone" in codes(dialog)
-    field = page.form.field(AOT)
+    assert "remote-autograd-alone" in codes(page)
+    field = tab.form.field(AOT)
     assert field is not None
     assert field.mark.role == "error"
-    assert "error" in page.checked.state.text()
-    [card] = [x for x in page.checked.list.cards if x.finding.code == "remote-autograd-alone"]
+    assert "error" in tab.checked.state.text()
+    [card] = [x for x in tab.checked.list.cards if x.finding.code == "remote-autograd-alone"]
     assert card.mend is not None
     assert f"{GRAPHS}=1" in card.mend.toolTip()
     click(qtbot, card.mend)
-    assert "remote-autograd-alone" not in codes(dialog)
-    assert page.current.values == {AOT: "1", GRAPHS: "1"}
-    assert switch(dialog, GRAPHS).text == "1"
-    assert page.form.field(AOT).mark.role == "accent"  # type: ignore[union-attr]
-    type_in(qtbot, line(dialog, FOLDER), "/var/cache/x")
-    type_in(qtbot, page.about, "For the nodes")
-    click(qtbot, page.save)
-    qtbot.waitUntil(lambda: not page.unsaved, timeout=PATIENCE)
+    assert "remote-autograd-alone" not in codes(page)
+    assert tab.current.values == {AOT: "1", GRAPHS: "1"}
+    assert switch(page, GRAPHS).text == "1"
+    assert tab.form.field(AOT).mark.role == "accent"  # type: ignore[union-attr]
+    type_in(qtbot, line(page, FOLDER), "/var/cache/x")
+    type_in(qtbot, tab.about, "For the nodes")
+    click(qtbot, tab.save)
+    qtbot.waitUntil(lambda: not tab.unsaved, timeout=PATIENCE)
     wanted = Profile("cluster", {AOT: "1", GRAPHS: "1", FOLDER: "/var/cache/x"}, "For the nodes")
     assert keeping.load("cluster") == wanted
-    assert not page.save.isEnabled()
+    assert not tab.save.isEnabled()
     # One more, then what was typed is taken back.
-    click(qtbot, page.duplicate)
-    assert page.current.name == "cluster-2"
-    dialog.page.list.choose("cluster")
-    pick(switch(dialog, AOT), 2)
-    assert page.unsaved[0].name == "cluster"
-    click(qtbot, page.revert)
-    assert switch(dialog, AOT).text == "1"
-    dialog._close_surely()
+    click(qtbot, tab.duplicate)
+    assert tab.current.name == "cluster-2"
+    page.profiles.list.choose("cluster")
+    pick(switch(page, AOT), 2)
+    assert tab.unsaved[0].name == "cluster"
+    click(qtbot, tab.revert)
+    assert switch(page, AOT).text == "1"
     # And read from the disk again.
-    dialog = shown(qtbot, window)
-    assert [one.name for one in dialog.page.drafts] == ["cluster"]
-    assert dialog.page.current is not None
-    assert dialog.page.current.profile == wanted
-    assert line(dialog, FOLDER).text() == "/var/cache/x"
-    dialog.reject()
+    page = shown(qtbot, window)
+    page.profiles.discard()
+    assert [one.name for one in page.profiles.drafts] == ["cluster"]
+    assert page.profiles.current is not None
+    assert page.profiles.current.profile == wanted
+    assert line(page, FOLDER).text() == "/var/cache/x"
 
 
 def test_a_profile_is_renamed_removed_and_put_back(qtbot: QtBot, open_window: OpenWindow) -> None:
@@ -158,58 +160,106 @@ def test_a_profile_is_renamed_removed_and_put_back(qtbot: QtBot, open_window: Op
     for one in (first, second):
         keeping.save(one)
     window = open_window()
-    dialog = shown(qtbot, window)
-    page = dialog.page
-    click(qtbot, page.rename)
-    rename(qtbot, dialog, "c")
-    qtbot.waitUntil(lambda: [one.name for one in page.drafts] == ["b", "c"], timeout=PATIENCE)
+    page = shown(qtbot, window)
+    tab = page.profiles
+    click(qtbot, tab.rename)
+    rename(qtbot, page, "c")
+    qtbot.waitUntil(lambda: [one.name for one in tab.drafts] == ["b", "c"], timeout=PATIENCE)
     assert keeping.names() == ["b", "c"]
     assert keeping.load("c").values == first.values
     # A name that another has, and one that is none.
     for name in ("b", "x/y"):
-        click(qtbot, page.rename)
-        edit = page.list.findChildren(QLineEdit)[-1]
+        click(qtbot, tab.rename)
+        edit = tab.list.findChildren(QLineEdit)[-1]
         edit.selectAll()
         type_in(qtbot, edit, name)
         QTest.keyClick(edit, Qt.Key.Key_Return)
-        qtbot.waitUntil(page.notice.isVisible)
-        assert page.current is not None
-        assert page.current.name == "c"
-        item = page.list.currentItem()
+        qtbot.waitUntil(tab.notice.isVisible)
+        assert tab.current is not None
+        assert tab.current.name == "c"
+        item = tab.list.currentItem()
         assert item is not None
         assert item.text() == "c"
-        page.notice.tell(None)
-    click(qtbot, page.remove)
+        tab.notice.tell(None)
+    click(qtbot, tab.remove)
     qtbot.waitUntil(lambda: keeping.names() == ["b"], timeout=PATIENCE)
-    qtbot.waitUntil(page.undo.isVisible, timeout=PATIENCE)
-    click(qtbot, page.undo.button)
+    qtbot.waitUntil(tab.undo.isVisible, timeout=PATIENCE)
+    click(qtbot, tab.undo.button)
     qtbot.waitUntil(lambda: keeping.names() == ["b", "c"], timeout=PATIENCE)
     assert keeping.load("c") == Profile("c", first.values, "one")
-    dialog.reject()
 
 
 def test_nothing_that_was_changed_is_lost_unasked(qtbot: QtBot, open_window: OpenWindow) -> None:
     for name in ("a", "b"):
         keeping.save(Profile(name, {}))
     window = open_window()
-    dialog = shown(qtbot, window)
-    pick(switch(dialog, AOT), 1)
-    dialog.page.list.choose("b")
-    pick(switch(dialog, GRAPHS), 1)
-    dialog.page.list.choose("a")
-    assert switch(dialog, AOT).text == "1", "it is still there when one comes back"
+    page = shown(qtbot, window)
+    assert page.heading.text() == "Settings"
+    pick(switch(page, AOT), 1)
+    page.profiles.list.choose("b")
+    pick(switch(page, GRAPHS), 1)
+    page.profiles.list.choose("a")
+    assert switch(page, AOT).text == "1", "it is still there when one comes back"
+    assert page.heading.text() == "Settings · 2 not saved"
+    window.show_page("entries")
     window.close()
     assert window.isVisible()
-    asked = dialog.findChildren(ConfirmDialog)[-1]
+    assert window.pages.current == "settings", "one sees what it is about"
+    asked = page.findChildren(ConfirmDialog)[-1]
     assert "a, b" in asked.question.text()
     click(qtbot, asked.cancel)
-    assert dialog.unsaved
-    dialog.reject()
-    asked = dialog.findChildren(ConfirmDialog)[-1]
+    assert page.unsaved
+    assert switch(page, AOT).text == "1"
+    window.close()
+    asked = page.findChildren(ConfirmDialog)[-1]
     click(qtbot, next(x for x in asked.findChildren(QPushButton) if x.text() == "&Save"))
-    qtbot.waitUntil(lambda: not window.findChildren(SettingsDialog), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not window.isVisible(), timeout=PATIENCE)
     assert keeping.load("a").values == {AOT: "1"}
     assert keeping.load("b").values == {GRAPHS: "1"}
+
+
+def test_what_is_not_to_be_saved_is_left(qtbot: QtBot, open_window: OpenWindow) -> None:
+    keeping.save(Profile("a", {}))
+    window = open_window()
+    page = shown(qtbot, window)
+    pick(switch(page, AOT), 1)
+    page.profiles.add(Profile("new"))
+    window.close()
+    click(qtbot, page.findChildren(ConfirmDialog)[-1].go)
+    qtbot.waitUntil(lambda: not window.isVisible(), timeout=PATIENCE)
+    assert keeping.names() == ["a"]
+    assert keeping.load("a").values == {}
+
+
+def test_making_the_page_never_holds_up_the_window(qtbot: QtBot, open_window: OpenWindow) -> None:
+    """The everyday fields are there soon after, and those of a group that is opened."""
+    window = open_window()
+    takes: list[tuple[float, str]] = []
+
+    def turn(what: str) -> None:
+        begun = time.thread_time()
+        QApplication.processEvents()
+        takes.append((time.thread_time() - begun, what))
+
+    begun = time.thread_time()
+    page = window.show_page("settings")
+    assert isinstance(page, SettingsPage)
+    takes.append((time.thread_time() - begun, "made"))
+    while not page._later.over:
+        turn("slice")
+    form = page.profiles.form
+    while not form.sections["everyday"].whole:
+        turn("field")
+    other = (
+        form.sections["reading"] if "reading" in form.sections else list(form.sections.values())[1]
+    )
+    other.heading.click()
+    while not other.whole:
+        turn("group")
+    assert len(other.fields) == len(other.settings)
+    # A slow turn or two may be the machine's; many are ours.
+    assert sorted(takes)[-3][0] < SLICE, sorted(takes)[-6:]
+    qtbot.waitUntil(lambda: window.here.environments.found, timeout=PATIENCE)
 
 
 def test_what_another_program_has_written_is_not_lost_unasked(
@@ -217,60 +267,58 @@ def test_what_another_program_has_written_is_not_lost_unasked(
 ) -> None:
     keeping.save(Profile("a", {FOLDER: "/mine"}))
     window = open_window()
-    dialog = shown(qtbot, window)
-    page = dialog.page
+    page = shown(qtbot, window)
+    tab = page.profiles
     theirs = Profile("a", {FOLDER: "/theirs"})
 
     def asked() -> ConfirmDialog:
-        pick(switch(dialog, AOT), 2)
+        pick(switch(page, AOT), 2)
         keeping.save(theirs)
-        click(qtbot, page.save)
-        qtbot.waitUntil(lambda: any(x.isVisible() for x in page.findChildren(ConfirmDialog)),
+        click(qtbot, tab.save)
+        qtbot.waitUntil(lambda: any(x.isVisible() for x in tab.findChildren(ConfirmDialog)),
                         timeout=PATIENCE)  # fmt: skip
-        return next(x for x in page.findChildren(ConfirmDialog) if x.isVisible())
+        return next(x for x in tab.findChildren(ConfirmDialog) if x.isVisible())
 
     click(qtbot, asked().cancel)
     assert keeping.load("a") == theirs
-    assert page.unsaved
+    assert tab.unsaved
     question = asked()
     [again] = (x for x in question.findChildren(QPushButton) if x.text() == "&Read it again")
     click(qtbot, again)
-    qtbot.waitUntil(lambda: line(dialog, FOLDER).text() == "/theirs", timeout=PATIENCE)
-    assert not page.unsaved
+    qtbot.waitUntil(lambda: line(page, FOLDER).text() == "/theirs", timeout=PATIENCE)
+    assert not tab.unsaved
     theirs = Profile("a", {FOLDER: "/theirs/too"})
     click(qtbot, asked().go)
-    qtbot.waitUntil(lambda: not page.unsaved, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not tab.unsaved, timeout=PATIENCE)
     assert keeping.load("a").values == {FOLDER: "/theirs", AOT: "0"}
-    dialog.reject()
 
 
 def test_a_damaged_file_is_told_and_left(qtbot: QtBot, open_window: OpenWindow) -> None:
     keeping.save(Profile("good", {}))
     Path(keeping.folder(), "bad.toml").write_text("[settings]\nnothing = 1\n")
     window = open_window()
-    dialog = shown(qtbot, window)
-    page = dialog.page
-    page.list.choose("bad")
-    assert page.broken.isVisible()
-    assert page.broken.error is not None
-    assert page.broken.error.code == "profile-damaged"
-    assert not page.save.isEnabled()
-    assert not page.export.isEnabled()
-    page.list.choose("good")
-    pick(switch(dialog, AOT), 1)
+    page = shown(qtbot, window)
+    tab = page.profiles
+    tab.list.choose("bad")
+    assert tab.broken.isVisible()
+    assert tab.broken.error is not None
+    assert tab.broken.error.code == "profile-damaged"
+    assert not tab.save.isEnabled()
+    assert not tab.export.isEnabled()
+    tab.list.choose("good")
+    pick(switch(page, AOT), 1)
     folder = Path(keeping.folder())
     folder.chmod(0o500)
     try:
-        click(qtbot, page.save)
+        click(qtbot, tab.save)
         if os.geteuid():
-            qtbot.waitUntil(page.notice.isVisible, timeout=PATIENCE)
-            assert page.unsaved
+            qtbot.waitUntil(tab.notice.isVisible, timeout=PATIENCE)
+            assert tab.unsaved
     finally:
         folder.chmod(0o700)
-    click(qtbot, page.save) if page.save.isEnabled() else None
-    qtbot.waitUntil(lambda: not page.unsaved, timeout=PATIENCE)
+    click(qtbot, tab.save) if tab.save.isEnabled() else None
+    qtbot.waitUntil(lambda: not tab.unsaved, timeout=PATIENCE)
     assert folder.joinpath("bad.toml").read_text() == "[settings]\nnothing = 1\n"
-    dialog.reject()
 
 
 def test_a_manifest_is_imported_as_far_as_it_says(
@@ -279,14 +327,14 @@ def test_a_manifest_is_imported_as_far_as_it_says(
     file = tmp_path / "decoder.yaml"
     file.write_text(MANIFEST)
     window = open_window()
-    dialog = shown(qtbot, window)
+    page = shown(qtbot, window)
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(file))])
     drop = QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
                       Qt.KeyboardModifier.NoModifier)  # fmt: skip
-    dialog.dropEvent(drop)
-    qtbot.waitUntil(lambda: bool(dialog.findChildren(ProfileImport)), timeout=PATIENCE)
-    [asked] = dialog.findChildren(ProfileImport)
+    page.dropEvent(drop)
+    qtbot.waitUntil(lambda: bool(page.findChildren(ProfileImport)), timeout=PATIENCE)
+    [asked] = page.findChildren(ProfileImport)
     qtbot.waitUntil(lambda: asked.offered is not None, timeout=PATIENCE)
     assert asked.taken.topLevelItemCount() == 2
     texts = [asked.taken.topLevelItem(row).text(1) for row in range(2)]  # type: ignore[union-attr]
@@ -306,8 +354,8 @@ def test_a_manifest_is_imported_as_far_as_it_says(
     qtbot.waitUntil(lambda: keeping.names() == ["decoder"], timeout=PATIENCE)
     values = {GRAPHS: "1", URL: "redis://:hidden-one@cache:6379/0"}
     assert keeping.load("decoder").values == values
-    qtbot.waitUntil(lambda: not dialog.page.unsaved, timeout=PATIENCE)
-    field = dialog.page.form.field(URL)
+    qtbot.waitUntil(lambda: not page.profiles.unsaved, timeout=PATIENCE)
+    field = page.profiles.form.field(URL)
     assert field is not None
     assert isinstance(field.editor, AddressEdit)
     assert field.editor.address.text() == "redis://cache:6379/0"
@@ -316,8 +364,8 @@ def test_a_manifest_is_imported_as_far_as_it_says(
     other = tmp_path / "two.yaml"
     second = MANIFEST.partition("    - name: server")[2].replace('value: "1"', 'value: "0"')
     other.write_text(f"{MANIFEST}    - name: tokenizer{second}")
-    dialog.open_files([str(other)])
-    asked = dialog.findChildren(ProfileImport)[-1]
+    page.open_files([str(other)])
+    asked = page.findChildren(ProfileImport)[-1]
     qtbot.waitUntil(asked.container.isVisible, timeout=PATIENCE)
     assert not asked.go.isEnabled()
     row = asked.container.findData("tokenizer")
@@ -335,26 +383,25 @@ def test_a_manifest_is_imported_as_far_as_it_says(
     # Read as the command line reads it: by its name, and no more of it.
     env = tmp_path / ".env"
     env.write_text(f"export {GRAPHS}=1\n{AOT}=$X\n")
-    dialog.open_files([str(env)])
-    asked = dialog.findChildren(ProfileImport)[-1]
+    page.open_files([str(env)])
+    asked = page.findChildren(ProfileImport)[-1]
     qtbot.waitUntil(lambda: asked.offered is not None, timeout=PATIENCE)
     assert asked.name.text() == "env"
     assert asked.offered is not None
     assert asked.offered.left[0][0] == AOT
     asked.reject()
     env.write_text("#" * (reading.MOST_BYTES + 1))
-    dialog.open_files([str(env)])
-    asked = dialog.findChildren(ProfileImport)[-1]
+    page.open_files([str(env)])
+    asked = page.findChildren(ProfileImport)[-1]
     qtbot.waitUntil(asked.notice.isVisible, timeout=PATIENCE)
     asked.reject()
     # What is no such file is told.
     file.write_bytes(b"\xff\xfe\x00")
-    dialog.open_files([str(file)])
-    qtbot.waitUntil(lambda: any(x.notice.isVisible() for x in dialog.findChildren(ProfileImport)),
+    page.open_files([str(file)])
+    qtbot.waitUntil(lambda: any(x.notice.isVisible() for x in page.findChildren(ProfileImport)),
                     timeout=PATIENCE)  # fmt: skip
-    for one in dialog.findChildren(ProfileImport):
+    for one in page.findChildren(ProfileImport):
         one.reject()
-    dialog.reject()
 
 
 def test_an_export_is_shown_without_its_password_and_carries_it(
@@ -363,9 +410,9 @@ def test_an_export_is_shown_without_its_password_and_carries_it(
     url = "redis://:hidden-one@cache:6379/0"
     keeping.save(Profile("one", {URL: url, AOT: "0"}))
     window = open_window()
-    dialog = shown(qtbot, window)
-    click(qtbot, dialog.page.export)
-    [export] = dialog.findChildren(ProfileExport)
+    page = shown(qtbot, window)
+    click(qtbot, page.profiles.export)
+    [export] = page.findChildren(ProfileExport)
     forms = []
     for row in range(export.format.count()):
         export.format.setCurrentIndex(row)
@@ -405,14 +452,13 @@ def test_an_export_is_shown_without_its_password_and_carries_it(
     assert url in file.read_text()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     export.reject()
-    dialog.reject()
 
 
 def test_it_is_done_with_the_keyboard_alone(qtbot: QtBot, open_window: OpenWindow) -> None:
     window = open_window()
-    dialog = shown(qtbot, window)
-    dialog.activateWindow()
-    page = dialog.page
+    page = shown(qtbot, window)
+    window.activateWindow()
+    tab = page.profiles
 
     def press(key: Qt.Key, how: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
         focus = QApplication.focusWidget()
@@ -427,25 +473,23 @@ def test_it_is_done_with_the_keyboard_alone(qtbot: QtBot, open_window: OpenWindo
         raise AssertionError(f"{widget} is never reached")
 
     qtbot.waitUntil(lambda: QApplication.focusWidget() is not None)
-    tab_to(page.new)
+    tab_to(tab.new)
     press(Qt.Key.Key_Space)
-    rename(qtbot, dialog, "keys")
-    tab_to(page.form.box)
-    type_in(qtbot, page.form.box, "remote aot")
-    tab_to(switch(dialog, AOT).combo)
+    rename(qtbot, page, "keys")
+    tab_to(tab.form.box)
+    type_in(qtbot, tab.form.box, "remote aot")
+    tab_to(switch(page, AOT).combo)
     press(Qt.Key.Key_Down)
-    assert switch(dialog, AOT).text == "1"
-    [card] = [x for x in page.checked.list.cards if x.finding.code == "remote-autograd-alone"]
+    assert switch(page, AOT).text == "1"
+    [card] = [x for x in tab.checked.list.cards if x.finding.code == "remote-autograd-alone"]
     assert card.mend is not None
     tab_to(card.mend)
     press(Qt.Key.Key_Space)
     # Who has pressed it is at what it has changed.
-    assert QApplication.focusWidget() is switch(dialog, GRAPHS).combo
+    assert QApplication.focusWidget() is switch(page, GRAPHS).combo
     press(Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
-    qtbot.waitUntil(lambda: not page.unsaved, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not tab.unsaved, timeout=PATIENCE)
     assert keeping.load("keys").values == {AOT: "1", GRAPHS: "1"}
-    press(Qt.Key.Key_Escape)
-    qtbot.waitUntil(lambda: not window.findChildren(SettingsDialog))
 
 
 def test_each_setting_has_an_editor_that_gives_back_what_it_was_given(qtbot: QtBot) -> None:
@@ -487,6 +531,7 @@ def test_a_password_moves_to_where_it_is_not_seen(qtbot: QtBot) -> None:
 
 def test_the_form_finds_what_is_looked_for(qtbot: QtBot) -> None:
     form = Form()
+    list(form.slices())
     qtbot.addWidget(form)
     form.resize(800, 600)
     form.show()
@@ -517,8 +562,8 @@ def test_checking_never_holds_up_who_types(qtbot: QtBot, open_window: OpenWindow
         check(values)
         takes.append(time.thread_time() - begun)
     assert sorted(takes)[10] < 0.002
-    dialog = shown(qtbot, open_window())
-    edit = line(dialog, FOLDER)
+    page = shown(qtbot, open_window())
+    edit = line(page, FOLDER)
     edit.clear()
     turns = []
     for letter in "/mnt/a/very/long/folder/on/some/share":
@@ -528,7 +573,6 @@ def test_checking_never_holds_up_who_types(qtbot: QtBot, open_window: OpenWindow
         turns.append(time.thread_time() - begun)
     # One slow turn may be the machine's; many are ours.
     assert sorted(turns)[-2] < SLICE
-    dialog._close_surely()
 
 
 def test_who_warms_chooses_a_profile(qtbot: QtBot, open_window: OpenWindow) -> None:
@@ -565,8 +609,8 @@ def test_it_says_where_the_values_of_a_process_come_from(
     bare = {name: text for name, text in os.environ.items() if name not in BY_NAME}
     env = {**bare, **set_there}
     window = open_window()
-    dialog = shown(qtbot, window)
-    page = dialog.origins
+    page = shown(qtbot, window)
+    tab = page.origins
     with subprocess.Popen(
         [torch_python, "-c", "import time; print(flush=True); time.sleep(600)"],
         env=env, stdout=subprocess.PIPE,
@@ -574,49 +618,48 @@ def test_it_says_where_the_values_of_a_process_come_from(
         try:
             assert process.stdout is not None
             process.stdout.readline()
-            dialog.tabs.setCurrentWidget(page)
-            assert not page.make.isEnabled(), "nothing is chosen yet"
-            qtbot.waitUntil(lambda: page.of.findData(process.pid) > 0, timeout=PATIENCE)
-            page.of.setCurrentIndex(page.of.findData(process.pid))
-            page.of.activated.emit(page.of.currentIndex())
-            qtbot.waitUntil(lambda: page.found is not None, timeout=PATIENCE)
+            page.tabs.setCurrentWidget(tab)
+            assert not tab.make.isEnabled(), "nothing is chosen yet"
+            qtbot.waitUntil(lambda: tab.of.findData(process.pid) > 0, timeout=PATIENCE)
+            tab.of.setCurrentIndex(tab.of.findData(process.pid))
+            tab.of.activated.emit(tab.of.currentIndex())
+            qtbot.waitUntil(lambda: tab.found is not None, timeout=PATIENCE)
         finally:
             process.kill()
     rows = {
         item.text(0): (item.text(1), item.text(2))
-        for row in range(page.tree.topLevelItemCount())
-        if (item := page.tree.topLevelItem(row)) is not None
+        for row in range(tab.tree.topLevelItemCount())
+        if (item := tab.tree.topLevelItem(row)) is not None
     }
     assert rows[AOT] == ("1", "variable")
     assert "hidden-one" not in str(rows)
     assert "cache:6379" in rows[URL][0]
-    assert "remote-autograd-alone" in [x.finding.code for x in page.checked.list.cards]
-    assert all(card.mend is None for card in page.checked.list.cards)
+    assert "remote-autograd-alone" in [x.finding.code for x in tab.checked.list.cards]
+    assert all(card.mend is None for card in tab.checked.list.cards)
     few = len(rows)
-    page.all.setChecked(True)
-    assert page.tree.topLevelItemCount() == len(SETTINGS) > few
-    click(qtbot, page.make)
-    assert dialog.tabs.currentWidget() is dialog.page
-    draft = dialog.page.current
+    tab.all.setChecked(True)
+    assert tab.tree.topLevelItemCount() == len(SETTINGS) > few
+    click(qtbot, tab.make)
+    assert page.tabs.currentWidget() is page.profiles
+    draft = page.profiles.current
     assert draft is not None
     assert draft.values == {**set_there, URL: "redis://cache:6379/0"}
-    assert dialog.page.notice.isVisible(), "that the password is not taken along"
+    assert page.profiles.notice.isVisible(), "that the password is not taken along"
     # Of one that has ended nothing is to be said.
-    dialog.tabs.setCurrentWidget(page)
-    page._ask()
-    qtbot.waitUntil(page.notice.isVisible, timeout=PATIENCE)
-    assert page.notice.error is not None
-    assert page.notice.error.code == "process-gone"
+    page.tabs.setCurrentWidget(tab)
+    tab._ask()
+    qtbot.waitUntil(tab.notice.isVisible, timeout=PATIENCE)
+    assert tab.notice.error is not None
+    assert tab.notice.error.code == "process-gone"
     # And of what is started now.
     for name, text in set_there.items():
         monkeypatch.setenv(name, text)
-    page.of.setCurrentIndex(0)
-    page.use(torch_python)
-    qtbot.waitUntil(lambda: page.found is not None, timeout=PATIENCE)
-    assert page.found is not None
-    assert page.found.torch
-    assert {one.name: one.by for one in page.found.origins}[AOT] == "variable"
-    dialog._close_surely()
+    tab.of.setCurrentIndex(0)
+    tab.use(torch_python)
+    qtbot.waitUntil(lambda: tab.found is not None, timeout=PATIENCE)
+    assert tab.found is not None
+    assert tab.found.torch
+    assert {one.name: one.by for one in tab.found.origins}[AOT] == "variable"
 
 
 def test_a_profile_is_made_of_whole_texts_without_passwords() -> None:
@@ -664,28 +707,28 @@ def test_folders_and_servers_are_looked_at_while_one_types(
 ) -> None:
     keeping.save(Profile("one", {GRAPHS: "1"}))
     window = open_window()
-    dialog = shown(qtbot, window)
-    page = dialog.page
+    page = shown(qtbot, window)
+    tab = page.profiles
 
     def over(*wanted: str, none: str = "") -> None:
         """Wait until nothing is looked up any more, and these are found, and that is not."""
         qtbot.waitUntil(
             lambda: (
-                not page.live.checking
-                and set(wanted) <= set(codes(dialog))
-                and none not in codes(dialog)
+                not tab.live.checking
+                and set(wanted) <= set(codes(page))
+                and none not in codes(page)
             ),
             timeout=PATIENCE,
         )
-        assert page.live.error is None
+        assert tab.live.error is None
 
-    edit = line(dialog, FOLDER)
+    edit = line(page, FOLDER)
     edit.clear()
     type_in(qtbot, edit, "/dev/shm/cache")  # a tmpfs on every Linux
-    assert page.live.checking
-    assert "Checking" in page.checked.checking.text()
+    assert tab.live.checking
+    assert "Checking" in tab.checked.checking.text()
     over("folder-in-memory")
-    field = page.form.field(FOLDER)
+    field = tab.form.field(FOLDER)
     assert field is not None
     assert any(one.code == "folder-in-memory" for one in field._found), "it is told there"
     edit.selectAll()
@@ -693,21 +736,20 @@ def test_folders_and_servers_are_looked_at_while_one_types(
     over(none="folder-in-memory")
     with serving(tmp_path / "redis", "--requirepass", "right-one") as server:
         place = f"127.0.0.1:{server.port}/0"
-        type_in(qtbot, line(dialog, URL), f"redis://:wrong-one@{place}")
+        type_in(qtbot, line(page, URL), f"redis://:wrong-one@{place}")
         over("server-password")
-        [card] = [x for x in page.checked.list.cards if x.finding.code == "server-password"]
+        [card] = [x for x in tab.checked.list.cards if x.finding.code == "server-password"]
         assert "wrong-one" not in card.what.text()
         assert "?" not in card.what.text(), "it says what is wrong in full"
         assert card.finding.settings == (URL,)
-        url = page.form.field(URL)
+        url = tab.form.field(URL)
         assert url is not None
         assert isinstance(url.editor, AddressEdit)
         url.editor.password.clear()
         type_in(qtbot, url.editor.password, "right-one")
-        assert "server-password" not in codes(dialog), "that was another password"
+        assert "server-password" not in codes(page), "that was another password"
         over(none="server-password")
-        assert "server-unusable" not in codes(dialog)
+        assert "server-unusable" not in codes(page)
     type_in(qtbot, url.editor.password, "2")
     over("server-unusable")
     assert window.engines.worker._passwords == {}, "nobody was asked for another password"
-    dialog._close_surely()

@@ -18,12 +18,12 @@ from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, type_i
 from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog
 from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 from torchkeeper.gui.dialogs.recipeform import RecipeForm
-from torchkeeper.gui.dialogs.recipes import RecipesDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.gui.recipes import known, words
 from torchkeeper.gui.recipes.known import BUILTIN
+from torchkeeper.gui.recipes.page import RecipesPage
 from torchkeeper.gui.window import Window
 from torchkeeper.link import examples, recipes, warmed
 from torchkeeper.link.words import UserError
@@ -59,12 +59,13 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def shown(qtbot: QtBot, window: Window) -> RecipesDialog:
+def shown(qtbot: QtBot, window: Window) -> RecipesPage:
     """The list, once it is there."""
     window.actions_["recipes"].trigger()
-    [dialog] = [x for x in window.findChildren(RecipesDialog) if x.isVisible()]
-    qtbot.waitUntil(lambda: dialog.tree.topLevelItemCount() > 0, timeout=PATIENCE)
-    return dialog
+    page = window.pages.page
+    assert isinstance(page, RecipesPage)
+    qtbot.waitUntil(lambda: page.tree.topLevelItemCount() > 0, timeout=PATIENCE)
+    return page
 
 
 def edited(qtbot: QtBot, window: Window, path: Path) -> RecipeEditor:
@@ -82,67 +83,76 @@ def drop(window: Window, *paths: Path) -> None:
     window.dropEvent(event)
 
 
-def names(dialog: RecipesDialog) -> list[str]:
-    return [item.text(0) for item in dialog._items()]
+def names(page: RecipesPage) -> list[str]:
+    return [item.text(0) for item in page._items()]
 
 
 def test_files_and_folders_are_kept_with_what_they_make(
     qtbot: QtBot, open_window: OpenWindow, folder: Path
 ) -> None:
     window = open_window()
-    dialog = shown(qtbot, window)
-    assert names(dialog) == [words.name_of("builtin")]
-    assert dialog.blank.isVisible()
-    assert dialog.go.isEnabled()
-    assert not dialog.remove.isEnabled(), "the built-in one is always there"
-    dialog.add([str(folder)])
-    qtbot.waitUntil(lambda: len(names(dialog)) == 4, timeout=PATIENCE)
-    assert names(dialog)[1:] == ["recipes", "odd", "small"]
-    assert not dialog.blank.isVisible()
-    assert dialog.selected() == [str(folder)]
-    assert dialog.go.text() == "&Warm all…"
-    dialog.choose(str(folder / "small.toml"))
-    chosen = dialog.tree.currentItem()
+    page = shown(qtbot, window)
+    assert names(page) == [words.name_of("builtin")]
+    assert page.blank.isVisible()
+    assert page.go.isEnabled()
+    assert not page.remove.isEnabled(), "the built-in one is always there"
+    page.add([str(folder)])
+    qtbot.waitUntil(lambda: len(names(page)) == 4, timeout=PATIENCE)
+    assert names(page)[1:] == ["recipes", "odd", "small"]
+    assert not page.blank.isVisible()
+    assert page.selected() == [str(folder)]
+    assert page.go.text() == "&Warm all…"
+    page.choose(str(folder / "small.toml"))
+    chosen = page.tree.currentItem()
     assert chosen is not None
     assert chosen.text(2) == "4"
-    assert dialog.go.isEnabled()
-    assert not dialog.remove.isEnabled(), "it is there because its folder is"
-    dialog.choose(str(folder / "odd.toml"))
-    assert not dialog.go.isEnabled()
-    assert dialog.name.text() == "odd: 1 fault"
-    item = dialog.faults.topLevelItem(0)
+    assert page.go.isEnabled()
+    assert not page.remove.isEnabled(), "it is there because its folder is"
+    qtbot.waitUntil(lambda: page.text.toPlainText() == GOOD, timeout=PATIENCE)
+    assert page.text.isVisible()
+    assert page.text.isReadOnly()
+    assert not page.verify.isEnabled(), "there is no place that it could be measured in"
+    # The filter hides what it is not about, and not the folder that it is in.
+    assert page.search()
+    type_in(qtbot, page.box, "small")
+    assert [x.text(0) for x in page._items() if not x.isHidden()] == ["recipes", "small"]
+    page.box.clear()
+    assert not any(x.isHidden() for x in page._items())
+    page.choose(str(folder / "odd.toml"))
+    assert not page.go.isEnabled()
+    assert page.name.text() == "odd: 1 fault"
+    item = page.faults.topLevelItem(0)
     assert item is not None
     assert (item.text(0), item.text(1)) == ("6", "matrix.mode[1]")
     assert "max-autotuned" in item.text(2)
     # A fault leads to its line.
-    dialog.faults.itemActivated.emit(item, 0)
+    page.faults.itemActivated.emit(item, 0)
     editor = window.findChildren(RecipeEditor)[0]
     qtbot.waitUntil(lambda: editor.text.textCursor().blockNumber() == 5, timeout=PATIENCE)
     editor.close()
-    dialog.choose(str(folder))
-    click(qtbot, dialog.remove)
-    qtbot.waitUntil(lambda: len(names(dialog)) == 1, timeout=PATIENCE)
+    page.choose(str(folder))
+    click(qtbot, page.remove)
+    qtbot.waitUntil(lambda: len(names(page)) == 1, timeout=PATIENCE)
     assert recipes.listed() == []
     assert folder.joinpath("small.toml").exists()
-    dialog.add([str(folder / "none.toml")])
-    qtbot.waitUntil(dialog.notice.isVisible, timeout=PATIENCE)
-    assert "none.toml" in dialog.notice.what.text()
-    dialog.reject()
+    page.add([str(folder / "none.toml")])
+    qtbot.waitUntil(page.notice.isVisible, timeout=PATIENCE)
+    assert "none.toml" in page.notice.what.text()
 
 
 def test_enter_does_one_thing(qtbot: QtBot, open_window: OpenWindow, folder: Path) -> None:
     window = open_window()
-    dialog = shown(qtbot, window)
-    dialog.add([str(folder)])
-    qtbot.waitUntil(lambda: len(dialog._items()) == 4, timeout=PATIENCE)
+    page = shown(qtbot, window)
+    page.add([str(folder)])
+    qtbot.waitUntil(lambda: len(page._items()) == 4, timeout=PATIENCE)
 
     def opened(path: Path) -> list[type]:
-        dialog.choose(str(path))
-        dialog.activateWindow()
-        dialog.tree.setFocus()
-        qtbot.waitUntil(dialog.tree.hasFocus, timeout=PATIENCE)
-        QTest.keyClick(dialog.tree, Qt.Key.Key_Return)
-        some = [x for x in window.findChildren(Dialog) if x.isVisible() and x is not dialog]
+        page.choose(str(path))
+        window.activateWindow()
+        page.tree.setFocus()
+        qtbot.waitUntil(page.tree.hasFocus, timeout=PATIENCE)
+        QTest.keyClick(page.tree, Qt.Key.Key_Return)
+        some = [x for x in window.findChildren(Dialog) if x.isVisible()]
         for one in some:
             # At once, while what it has asked for is under way.
             one.reject()
@@ -152,7 +162,6 @@ def test_enter_does_one_thing(qtbot: QtBot, open_window: OpenWindow, folder: Pat
     assert opened(folder / "small.toml") == [WarmDialog]
     assert opened(folder / "odd.toml") == [RecipeEditor]
     assert not window.findChildren(RecipeEditor)
-    dialog.close()
 
 
 def test_recipes_that_are_dropped_on_the_window_are_kept(
@@ -160,16 +169,16 @@ def test_recipes_that_are_dropped_on_the_window_are_kept(
 ) -> None:
     window = open_window()
     drop(window, folder / "small.toml")
-    qtbot.waitUntil(lambda: bool(window.findChildren(RecipesDialog)), timeout=PATIENCE)
-    [dialog] = window.findChildren(RecipesDialog)
-    qtbot.waitUntil(lambda: len(names(dialog)) == 2, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: isinstance(window.pages.page, RecipesPage), timeout=PATIENCE)
+    page = window.pages.page
+    assert isinstance(page, RecipesPage)
+    qtbot.waitUntil(lambda: len(names(page)) == 2, timeout=PATIENCE)
     assert recipes.listed() == [str(folder / "small.toml")]
     # A folder of nothing else is one of recipes; with a cache in it, it is a place.
     drop(window, folder)
-    qtbot.waitUntil(lambda: len(names(dialog)) == 5, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: len(names(page)) == 5, timeout=PATIENCE)
     assert recipes.listed() == [str(folder / "small.toml"), str(folder)]
     assert window.places.row_of(str(folder)) < 0
-    dialog.reject()
     (folder / "ab").mkdir()
     (folder / "ab" / f"c{'k' * 51}.py").write_text("")
     drop(window, folder)

@@ -78,7 +78,7 @@ def test_the_file_manager_shows_the_bundle(
         uri = str(output).replace(" ", "%20")
         assert files.stdout.readline() == f"ShowItems ass file://{uri}\n"
         click(qtbot, dialog.result_page.close_)
-        # The same from the Activity pane, and for a place.
+        # The same from the Activity page, and for a place.
         window.actions_["show-in-folder"].trigger()
         assert files.stdout.readline().startswith("ShowItems ass ")
         job = window.jobs.add("Import", "import", str(fixture_cache))

@@ -32,10 +32,12 @@ from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.sidebar import gauge
 from torchkeeper.gui.sidebar.carried import Carried, carried
 from torchkeeper.gui.sidebar.lists import SideList
+from torchkeeper.gui.sidebar.pagelist import page_item
 from torchkeeper.gui.sidebar.section import FOLDED
 from torchkeeper.gui.sidebar.standing import Standing
 from torchkeeper.gui.window import Window
 from torchkeeper.link import interpreters
+from torchkeeper.link.overviewing import PlaceTold
 from torchkeeper.link.words import user_error
 
 TEAM, FULL = "/srv/shared/team", "/scratch/full/cache"
@@ -216,17 +218,19 @@ def test_a_place_says_what_it_holds_and_how_much_room_there_is(
     qtbot.waitUntil(lambda: standing(window, FULL).filling is None)
 
 
-def test_what_was_asked_by_others_is_not_asked_again(
+def test_what_the_overview_finds_is_said_of_places_too(
     qtbot: QtBot, window: Window, engines: Dead
 ) -> None:
-    page = window.show_page("overview")
-    assert page is not None
-    window.more.gauge.fail(TEAM, user_error("place-unreadable", {"place": TEAM, "why": "no"}))
+    engines.dead = {TEAM}  # so that nobody else says how much room there is
     window.places.add(TEAM)
+    denied = user_error("place-unreadable", {"place": TEAM, "why": "no"})
+    window.more.gauge.overlooked([PlaceTold(TEAM, problem=denied)])
     qtbot.waitUntil(lambda: standing(window, TEAM).trouble != "")
     assert standing(window, TEAM).beside == "unreadable"
-    window.more.gauge.told(TEAM, 1, 20)
+    window.more.gauge.overlooked([PlaceTold(TEAM, 7, 20_000, 0, 900, 1000)])
     qtbot.waitUntil(lambda: standing(window, TEAM).trouble == "")
+    assert standing(window, TEAM)[:4] == (7, 20_000, 900, 1000)
+    assert standing(window, TEAM).low, "under a gigabyte is little, whatever share it is"
 
 
 def test_a_disk_that_does_not_answer_holds_nobody_up(
@@ -369,6 +373,14 @@ def test_with_forty_places_the_chosen_one_is_seen(qtbot: QtBot, window: Window) 
     shown = window.places_pane.list
     box = shown.visualRect(window.places.index(window.places.row_of("/caches/number 39")))
     assert shown.visibleRegion().contains(box.center())
+    before = window.sidebar.area.verticalScrollBar().value()
+    top = shown.visibleRegion().boundingRect().topLeft() + QPoint(40, 4)
+    about = (Qt.DropAction.CopyAction, files("/x"), Qt.MouseButton.LeftButton,
+             Qt.KeyboardModifier.NoModifier)  # fmt: skip
+    QApplication.sendEvent(shown.viewport(), QDragEnterEvent(top, *about))
+    QApplication.sendEvent(shown.viewport(), QDragMoveEvent(top, *about))
+    assert window.sidebar.area.verticalScrollBar().value() < before, "a drag to the edge goes on"
+    QApplication.sendEvent(shown.viewport(), QDragLeaveEvent())
     assert shown.height() == sum(
         shown.sizeHintForRow(row) for row in range(window.places.rowCount())
     )
@@ -452,12 +464,30 @@ def test_an_interpreter_on_the_environments_is_added(
     assert added[1].endswith("/venv") and added[1].startswith("/")
 
 
-def test_what_a_page_is_for_can_be_dropped_on_it(window: Window) -> None:
+def test_what_a_page_is_for_can_be_dropped_on_it(
+    qtbot: QtBot, window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
     taking = window.sidebar.pages.offers
     assert taking is not None
     items = window.sidebar.pages.items
-    offer = taking(Carried(("/home/ada/x.toml",)), items.index(items.row_of(ENTRIES)))
+    recipe = Carried(("/home/ada/x.toml",))
+    offer = taking(recipe, items.index(items.row_of(ENTRIES)))
     assert "list of recipes" in offer.text and offer.do is not None
+    done: list[tuple[str, list[str]]] = []
+    flows = window.flows
+    monkeypatch.setattr(flows.recipes, "open_recipes", lambda some: done.append(("r", list(some))))
+    settings = window.pages.of("settings")
+    monkeypatch.setattr(settings, "open_files", lambda some: done.append(("s", list(some))))
+    for ident, some in (("recipes", recipe), ("settings", Carried(("/home/ada/.env",)))):
+        if items.row_of(ident) < 0:
+            items.items.append(page_item(ident))
+        offer = taking(some, items.index(items.row_of(ident)))
+        assert offer.do is not None
+        offer.do()
+    qtbot.waitUntil(lambda: len(done) == 2, timeout=PATIENCE)
+    assert sorted(done) == [("r", ["/home/ada/x.toml"]), ("s", ["/home/ada/.env"])]
+    refused = taking(Carried(("/home/ada/x.torchcache",)), items.index(items.row_of("recipes")))
+    assert refused.do is None and "no recipe" in refused.text
 
 
 def test_what_is_dragged_is_read_as_paths_and_addresses() -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 import time
+import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.engine import wire
 from torchkeeper.engine.abreast import STALL, Work, abreast
 from torchkeeper.engine.nesting import At, Inner, where
@@ -145,19 +146,31 @@ class _Overview:
             number = self._begun
         report.finding(looking={"place": place, "number": number, "of": of})
         self._leave_out(place)
+        try:
+            found = self._opened(place, report)
+        except (Problem, Cancelled):
+            raise
+        except OSError as e:
+            raise Problem("place-unreadable", place=place, why=e.strerror or str(e)) from e
+        except Exception as e:
+            # A bug is of one place, too, and shall not hide the others.
+            traceback.print_exc()
+            raise Problem("engine-bug", why=f"{type(e).__name__}: {e}"[:400]) from e
+        report.check()  # what was put aside is not counted
+        self._counted[place] = found
+        return found
+
+    def _opened(self, place: str, report: Report) -> Found:
         # A reader that is shared with a place that hangs would hang as well.
         session = Session(secrets=dict(self._session.secrets), environments=dict(self._asked.known))
         try:
             store = session.store(place, report)
             try:
-                found = self._in(session, place, store, report)
+                return self._in(session, place, store, report)
             finally:
                 store.close()
         finally:
             session.close()
-        report.check()  # what was put aside is not counted
-        self._counted[place] = found
-        return found
 
     def _leave_out(self, place: str) -> None:
         """Raises Problem where what lies here is counted elsewhere."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import sys
@@ -74,6 +75,7 @@ def run(
     """
     window = opened(files, ahead, first)
     if seat is not None and seat.first:
+        window.later.add(partial(importlib.import_module, "socket"))  # it takes some milliseconds
         window.later.add(partial(_listen, window, seat))
     app = application()
     # The window's engines end before the process does.

@@ -14,7 +14,6 @@ from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.operations import Selection
 from torchkeeper.gui.places import EXPORTED_TO, Place
-from torchkeeper.gui.profileflows import ProfileFlows
 from torchkeeper.gui.recipeflows import RecipeFlows
 from torchkeeper.gui.recipes.ofjob import counted
 from torchkeeper.gui.results import Results
@@ -51,7 +50,6 @@ class Flows(QObject):
         self.recipes = RecipeFlows(window)
         self.recipes.warm.connect(self.warm)
         self.signing = SigningFlows(window, self._open)
-        self.profiles = ProfileFlows(window)
         self.comparing = CompareFlows(window)
         window.operations.succeeded.connect(self._filled)
 
@@ -69,10 +67,13 @@ class Flows(QObject):
         self._open(dialog)
         return dialog
 
-    def verify(self) -> VerifyDialog | None:
-        """Ask how the place that is shown is to be measured, then do."""
+    def verify(self, recipes: Sequence[str] = ()) -> VerifyDialog | None:
+        """Ask how the place that is shown is to be measured, then do; ``recipes``: files and
+        folders to begin with.
+        """
         window, place = self._window, self._window.place
-        return None if place is None else self._verify(place, window.listing.what == "file")
+        bundle = window.listing.what == "file"
+        return None if place is None else self._verify(place, bundle, recipes)
 
     def _verify(
         self, place: str, bundle: bool = False, recipes: Sequence[str] = (), python: str = "",
@@ -161,8 +162,8 @@ class Flows(QObject):
             window.operations.copy(job.place, Selection(), then.server, False, False)
 
     def _warmed_noted(self) -> None:
-        if (dialog := self.recipes.open_list) is not None:
-            dialog.refresh()
+        if (page := self.recipes.page) is not None:
+            page.refresh()
 
     def _builders(self) -> dict[str, Any] | None:
         from torchkeeper.gui.dialogs.exporting import maker_of

@@ -1,9 +1,9 @@
-"""What can wait until the window is up: done piece by piece, between other events."""
+"""What can wait, or takes long: done piece by piece, between other events."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from PySide6.QtCore import QObject, QTimer
 
@@ -26,6 +26,28 @@ class Later(QObject):
     def add(self, *steps: Callable[[], object]) -> None:
         """Steps that follow the others."""
         self._steps.extend(steps)
+
+    def add_slices(self, slices: Iterator[object]) -> None:
+        """What is made slice by slice follows the others: one slice in a turn."""
+
+        def step() -> None:
+            try:
+                next(slices)
+            except StopIteration:
+                return
+            self._steps.appendleft(step)
+
+        self._steps.append(step)
+
+    def finish(self) -> None:
+        """Somebody needs it now: take all steps at once."""
+        while self._steps:
+            self._step()
+
+    def stop(self) -> None:
+        """Nobody wants what is left."""
+        self._steps.clear()
+        self._timer.stop()
 
     def start(self) -> None:
         """Nobody waits for anything else now. Safe to call again."""

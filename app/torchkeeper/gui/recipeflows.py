@@ -1,4 +1,4 @@
-"""The list of recipes, and writing one: each dialog is loaded when it is first opened."""
+"""Writing recipes and putting them on the list: each dialog is loaded when it is first opened."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torchkeeper.gui.recipes.words import FORM
 
 if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
-    from torchkeeper.gui.dialogs.recipes import RecipesDialog
+    from torchkeeper.gui.recipes.page import RecipesPage
     from torchkeeper.gui.window import Window
 
 #: Where the folder of the last recipe is remembered.
@@ -21,7 +21,7 @@ _RECIPES_IN = "recipes/folder"
 
 
 class RecipeFlows(QObject):
-    """Shows the list, edits recipes and begins new ones."""
+    """Edits recipes and begins new ones."""
 
     #: Recipes, by their files and folders, are to be warmed.
     warm = Signal(list)
@@ -30,32 +30,12 @@ class RecipeFlows(QObject):
         super().__init__(window)
         self._window = window
 
-    def show_recipes(self) -> RecipesDialog:
-        """Show the recipes that are kept, beside the window; there is one such list."""
-        from torchkeeper.gui.dialogs.recipes import RecipesDialog
-
-        open_one = self.open_list
-        if open_one is None:
-            open_one = RecipesDialog(
-                self._window,
-                self._window.engines,
-                lambda path, line, form: self.edit_recipe(path, line, form=form),
-                self.new_recipe,
-                self.warm.emit,
-            )
-        else:
-            open_one.refresh()
-        open_one.show()
-        open_one.activateWindow()
-        return open_one
-
     @property
-    def open_list(self) -> RecipesDialog | None:
-        """The list, where it is shown."""
-        from torchkeeper.gui.dialogs.recipes import RecipesDialog
+    def page(self) -> RecipesPage | None:
+        """The page with the list, where somebody has looked at it."""
+        from torchkeeper.gui.recipes.page import RecipesPage
 
-        found = self._window.findChildren(RecipesDialog)
-        return next((one for one in found if one.isVisible()), None)
+        return next((x for x in self._window.pages.made() if isinstance(x, RecipesPage)), None)
 
     def edit_recipe(self, path: str, line: int = 1, *, form: bool = False) -> RecipeEditor:
         """Edit the text of a recipe; one that is being edited already is shown. form: open the
@@ -124,13 +104,14 @@ class RecipeFlows(QObject):
     def _recipe_saved(self, path: str) -> None:
         window = self._window
         window.settings.setValue(_RECIPES_IN, os.path.dirname(path))
-        dialog = self.open_list
-        if dialog is not None:
-            dialog.saved(path)
+        if (page := self.page) is not None:
+            page.saved(path)
         else:
             listener = Listener(failed=window.tell)
             window.engines.recipes(listener, add=[path], unless_in_folder=True)
 
     def open_recipes(self, paths: Sequence[str]) -> None:
         """Put recipes on the list, and show it."""
-        self.show_recipes().add(paths)
+        self._window.show_page("recipes")
+        if (page := self.page) is not None:
+            page.add(paths)

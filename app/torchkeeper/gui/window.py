@@ -322,7 +322,7 @@ class Window(Shell):
         """The method that an action of the table names."""
         flows = self.flows
         owners = (self, self.guide, self.group_by, self.copier, flows, flows.results, flows.recipes,
-                  flows.signing, flows.comparing, flows.profiles, self.servers, self.here,
+                  flows.signing, flows.comparing, self.servers, self.here,
                   self.notifier, self.more.flows)  # fmt: skip
         found: Callable[..., object] = next(getattr(x, name) for x in owners if hasattr(x, name))
         return found
@@ -774,7 +774,7 @@ class Window(Shell):
         from torchkeeper.gui.activity.strip import JobStrip
 
         self._keeper = Keeper(self.jobs, self.engines, self)
-        self._strip = strip = JobStrip(self.jobs)
+        self._strip = strip = JobStrip(self.jobs, self.statusBar())
         strip.opened.connect(self._show_job)
         strip.cancelled.connect(self.operations.cancel)
         self.statusBar().addPermanentWidget(strip)

@@ -27,8 +27,10 @@ _SLACK = 50
 #: Bytes of the file, and what is left of it where it becomes too large.
 MAX_BYTES = 20 << 20
 _LEFT = MAX_BYTES * 3 // 4
-#: Lines of a log that are kept, the last; characters of a text; bytes of a job.
+#: Lines of a log that are kept, the last; characters of one, for to look for passwords takes time
+#: that grows with their square; of a text; bytes of a job.
 MAX_LINES = 500
+_MAX_LINE = 400
 _MAX_TEXT = 2000
 _MAX_JOB = 256 << 10
 #: Seconds that another window may take to write.
@@ -195,7 +197,7 @@ def _lock(handle: int) -> None:
         except BlockingIOError:
             if time.monotonic() > until:
                 raise
-            time.sleep(0.02)
+            time.sleep(0.005)
 
 
 def _line(job: Past) -> bytes:
@@ -210,7 +212,7 @@ def _line(job: Past) -> bytes:
         asked=tuple((name, _discreet(text)) for name, text in job.asked),
         fruit=_discreet(job.fruit),
         error=(_discreet(error[0]), _discreet(error[1]), _discreet(error[2])) if error else None,
-        log=tuple(_discreet(text) for text in job.log[-MAX_LINES:]),
+        log=tuple(_discreet(text, _MAX_LINE) for text in job.log[-MAX_LINES:]),
     )
     while len(data := json.dumps(job.to_json()).encode()) > _MAX_JOB and (job.log or job.told):
         more = len(job.log) // 2
@@ -218,8 +220,11 @@ def _line(job: Past) -> bytes:
     return data + b"\n"
 
 
-def _discreet(text: str) -> str:
-    return brief(text[:_MAX_TEXT], _MAX_TEXT)
+def _discreet(text: str, most: int = _MAX_TEXT) -> str:
+    if len(text) > most:
+        # Not within a word: of half a password nobody can tell that it is one.
+        text = text[:most].rpartition(" ")[0] + " …"
+    return brief(text, most + 2)
 
 
 def _read(file: str) -> list[bytes]:

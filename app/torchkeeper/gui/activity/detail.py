@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFormLayout, QLabel, QProgressBar, QTabWidget, QWidget
+from PySide6.QtWidgets import (
+    QFormLayout,
+    QFrame,
+    QLabel,
+    QProgressBar,
+    QScrollArea,
+    QTabWidget,
+    QWidget,
+)
 
 from torchkeeper.gui import forms, icons, theme
 from torchkeeper.gui.activity import shown
@@ -45,7 +53,8 @@ class JobDetail(QWidget):
         self.facts.setHorizontalSpacing(16)
         self.facts.setVerticalSpacing(4)
         self.facts.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
-        self.ways = forms.row()
+        #: What can be seen of it, and below what can be done then.
+        self.ways, self.deeds = forms.row(), forms.row()
         self.log = LogView()
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
@@ -65,7 +74,10 @@ class JobDetail(QWidget):
         whole.addWidget(self.told)
         whole.addWidget(self.notice)
         whole.addLayout(self.facts)
-        whole.addLayout(self.ways)
+        ways = forms.column()
+        ways.addLayout(self.ways)
+        ways.addLayout(self.deeds)
+        whole.addLayout(ways)
         whole.addWidget(self.tabs, 1)
         self.setLayout(whole)
         theme.follow(self, self._paint, now=False)
@@ -144,9 +156,17 @@ class JobDetail(QWidget):
         some = isinstance(one, Job) and bool(one.cells)
         if isinstance(one, Job) and some:
             if self.cells is None:
-                self.cells = CellsPane()
+                self.cells = CellsPane(narrow=True)
                 self.cells.setContentsMargins(0, 8, 0, 0)
-                self.tabs.addTab(self.cells, "")
+                # A narrow window stays one: what has no room is scrolled to.
+                room = QScrollArea()
+                room.setWidgetResizable(True)
+                room.setFrameShape(QFrame.Shape.NoFrame)
+                room.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+                room.setWidget(self.cells)
+                room.viewport().setAutoFillBackground(False)
+                self.cells.setAutoFillBackground(False)
+                self.tabs.addTab(room, "")
             self.cells.file_of = lambda recipe: file_of(one, recipe)
             self.cells.show_cells(one.cells)
             self.tabs.setTabText(1, self.tr("Cells ({})").format(f"{len(one.cells.rows):,}"))

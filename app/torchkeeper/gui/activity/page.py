@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QItemSelectionModel, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QListView, QPushButton, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QBoxLayout, QListView, QPushButton, QSplitter, QStackedWidget, QWidget
 
 from torchkeeper.gui import forms
 from torchkeeper.gui.activity import shown
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.window import Window
 
 #: Pixels that the list takes at least.
-_LIST = 300
+_LIST = 280
 #: Milliseconds between two pictures of what runs.
 _TICK_MS = 200
 
@@ -70,38 +70,43 @@ class ActivityPage(Page):
         self._arranged()
 
     def _make_ways(self) -> None:
-        self.cancel_button = self._way(self.tr("&Cancel job"), self._cancel)
-        self.open = self._way(self.tr("&Open result"), self._open)
-        self.folder = self._way(self.tr("Show in f&older"), self._reveal)
+        see, do = self.detail.ways, self.detail.deeds
+        self.cancel_button = self._way(see, self.tr("&Cancel job"), self._cancel)
+        self.open = self._way(see, self.tr("&Open result"), self._open)
+        self.folder = self._way(see, self.tr("Show in f&older"), self._reveal)
         self.result = self._way(
-            self.tr("&Details…"), self._details,
+            see, self.tr("&Details…"), self._details,
             self.tr("Its progress and result in a window of its own, with what was left out"),
         )  # fmt: skip
+        see.addStretch(1)
+        self.forget = self._way(
+            see, self.tr("&Forget"), self._forget,
+            self.tr("Take this job off the list and out of the history; caches stay"),
+        )  # fmt: skip
         self.verify = self._way(
-            self.tr("&Verify…"), self._verify,
+            do, self.tr("&Verify…"), self._verify,
             self.tr("See in fresh processes that what was warmed is found, and how fast"),
         )  # fmt: skip
         self.undo = self._way(
-            self.tr("&Undo"), self._undo, self.tr("Put back what it moved to the trash")
+            do, self.tr("&Undo"), self._undo, self.tr("Put back what it moved to the trash")
         )
         self.bad = self._way(
-            self.tr("Warm fail&ed again"), self._rest,
+            do, self.tr("Warm fail&ed again"), self._rest,
             self.tr("Compile only the cells that failed or were not reached"),
         )  # fmt: skip
         self.again = self._way(
-            self.tr("&Run again"), self._repeat, self.tr("Do the same once more, as it was asked")
-        )
-        self.detail.ways.addStretch(1)
-        self.forget = self._way(
-            self.tr("&Forget"), self._forget,
-            self.tr("Take this job off the list and out of the history; caches stay"),
+            do, self.tr("&Run again"), self._repeat,
+            self.tr("Do the same once more, as it was asked"),
         )  # fmt: skip
+        do.addStretch(1)
 
-    def _way(self, text: str, slot: Callable[..., object], hint: str = "") -> QPushButton:
+    def _way(
+        self, where: QBoxLayout, text: str, slot: Callable[..., object], hint: str = ""
+    ) -> QPushButton:
         made = forms.button(text)
         made.setToolTip(hint)
         made.clicked.connect(slot)
-        self.detail.ways.addWidget(made)
+        where.addWidget(made)
         return made
 
     def _lay_out(self) -> None:
@@ -117,7 +122,9 @@ class ActivityPage(Page):
         self.split = QSplitter(Qt.Orientation.Horizontal)
         self.split.setChildrenCollapsible(False)
         self.split.addWidget(side)
-        self.split.addWidget(self.detail)
+        right = forms.column()
+        right.addWidget(self.detail)
+        self.split.addWidget(forms.frame("pane", right))
         self.split.setStretchFactor(1, 1)
         self.split.setSizes([360, 640])
         offer = forms.row(gap=12)
@@ -253,7 +260,6 @@ class ActivityPage(Page):
         every = bool(self._jobs.jobs or self.rows.past)
         self.stack.setCurrentIndex(int(every))
         self.none.setVisible(every and not self.rows.items)
-        self.list.setVisible(bool(self.rows.items))
         self.detail.setVisible(one is not None)
         ended = bool(self.rows.past) or any(not job.active for job in self._jobs.jobs)
         self.clear_button.setEnabled(ended)

@@ -14,6 +14,7 @@ from torchkeeper.gui.blank import Blank, Notice
 from torchkeeper.gui.comparing.cards import Card, Side
 from torchkeeper.gui.comparing.differences import DifferencesTree, DifferenceView
 from torchkeeper.gui.engines import Listener
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.pages.table import ENTRIES
@@ -45,6 +46,7 @@ class ComparePage(Page):
 
     def __init__(self, window: Window) -> None:
         super().__init__(QCoreApplication.translate("ComparePage", "Compare"))
+        explain(self, "key-factor")
         self._window = window
         self._engines = window.engines
         self._side_a: Side | None = None
@@ -87,7 +89,8 @@ class ComparePage(Page):
         self.past.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
-        self.past.setMinimumContentsLength(28)
+        self.past.setMinimumContentsLength(24)
+        self.past.setPlaceholderText(self.tr("Earlier comparisons"))
         self.swap = forms.button(self.tr("S&wap"))
         self.swap.setToolTip(self.tr("Have A on the side of B, and B on that of A"))
         self.nearest = forms.button(self.tr("&Nearest"))
@@ -192,6 +195,8 @@ class ComparePage(Page):
             self._ask(self._asked)
 
     def entered(self) -> None:
+        # What was said of how a side is chosen is of no use here.
+        self._window.statusBar().clearMessage()
         if self.found is not None:
             self.tree.setFocus()
 
@@ -225,6 +230,7 @@ class ComparePage(Page):
     def _again(self, number: int) -> None:
         if 0 <= number < len(self._past):
             pair = self._past[number]
+            self.past.setCurrentIndex(-1)
             self.compare(pair.a, pair.b)
 
     def _remember(self, pair: Pair) -> None:
@@ -233,6 +239,8 @@ class ComparePage(Page):
         for one in self._past:
             b = shown_name(one.b.entry) if one.b is not None else self.tr("nearest")
             self.past.addItem(self.tr("{} with {}").format(shown_name(one.a.entry), b))
+        # What is compared stands on the cards.
+        self.past.setCurrentIndex(-1)
         self.past.setVisible(len(self._past) > 1)
 
     def _show_sides(self) -> None:

@@ -119,7 +119,7 @@ class ProfileChoice(QWidget):
             text = f"{words.counted(bad)}: {said(bad[0]).what}"
             role = "warning"
         if not self.good:
-            text += " " + self.tr("Correct it under Cache > Settings, or choose another.")
+            text += " " + self.tr("Correct it under Go > Settings, or choose another.")
             role = "error"
         self.about.setText(text)
         forms.set_role(self.about, role)

@@ -44,7 +44,7 @@ class ProgressPage(QWidget):
         self.cells: CellsPane | None = None
         self.background = forms.button(self.tr("Go on in the &background"))
         self.background.setToolTip(
-            self.tr("Close this dialog; the job goes on and shows in the Activity pane")
+            self.tr("Close this dialog; the job goes on and shows on the Activity page")
         )
         self.cancel = forms.button(self.tr("Cancel"))
         self.cancel.setToolTip(self.tr("Stop at once; nothing is left behind"))

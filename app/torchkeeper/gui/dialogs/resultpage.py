@@ -61,7 +61,7 @@ class ResultPage(QWidget):
             self.tr("See in fresh processes that what was warmed is found, and how fast")
         )
         self.log = forms.button(self.tr("Show &log"))
-        self.log.setToolTip(self.tr("Show the whole log of the job in the Activity pane"))
+        self.log.setToolTip(self.tr("Show the whole log of the job on the Activity page"))
         self.folder = forms.button(self.tr("Show in f&older"))
         self.open = forms.button(self.tr("&Open"))
         self.close_ = forms.button(self.tr("Close"), primary=True)

@@ -1,4 +1,4 @@
-"""A dialog in which somebody writes: it asks before it closes on what is not saved."""
+"""Asking before what is not saved is lost; and a dialog in which somebody writes, which asks so."""
 
 from __future__ import annotations
 
@@ -13,6 +13,26 @@ from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, confirm
 
 def _tr(text: str) -> str:
     return QCoreApplication.translate("UnsavedDialog", text)
+
+
+def ask(
+    parent: QWidget, names: str, without: Callable[[], object], save: Callable[[], object]
+) -> ConfirmDialog:
+    """Ask what is to become of what is not saved. names: a part of the question; without, save:
+    what is done on each answer.
+    """
+    dialog = confirm(
+        parent,
+        _tr("Unsaved changes"),
+        _tr("Close without saving {}?").format(names),
+        _tr("What was changed since it was last saved is lost."),
+        _tr("Close without saving"),
+        without,
+    )
+    button = forms.button(_tr("&Save"))
+    button.clicked.connect(save)
+    dialog.add_way(button)
+    return dialog
 
 
 class UnsavedDialog(Dialog):
@@ -54,25 +74,14 @@ class UnsavedDialog(Dialog):
         if self._question is not None:
             self._question.activateWindow()
             return
-        dialog = confirm(
-            self,
-            _tr("Unsaved changes"),
-            _tr("Close without saving {}?").format(self.unsaved_names()),
-            _tr("What was changed since it was last saved is lost."),
-            _tr("Close without saving"),
-            self._close_surely,
-        )
-        self._question = dialog
-        dialog.finished.connect(self._answered)
 
         def save_first() -> None:
             then = self._then
             dialog.reject()
             self.save_unsaved(lambda: self._close_surely(then))
 
-        save = forms.button(_tr("&Save"))
-        save.clicked.connect(save_first)
-        dialog.add_way(save)
+        self._question = dialog = ask(self, self.unsaved_names(), self._close_surely, save_first)
+        dialog.finished.connect(self._answered)
 
     def _answered(self, _: int) -> None:
         """It stays, or is closed by now; later it is closed for its own sake."""

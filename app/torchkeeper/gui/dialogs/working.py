@@ -22,7 +22,7 @@ _WIDE, _HIGHEST = 1040, 720
 class WorkDialog(Dialog):
     """Its first page, if it has one, ends in ``follow``; the other two are of every job.
 
-    Closed while the job runs, it leaves the job in the Activity pane.
+    Closed while the job runs, it leaves the job on the Activity page.
     """
 
     #: Its pages, all of which the layout counts, see to their height themselves.

@@ -15,7 +15,8 @@ from torchkeeper.link import checkwords, diagnosing
 from torchkeeper.link.diagnosing import Told
 from torchkeeper.link.findingwords import said
 from torchkeeper.link.words import UserError, printable
-from torchkeeper.settings.finding import SEVERITIES
+from torchkeeper.settings.finding import SEVERITIES, Finding
+from torchkeeper.settings.known import BY_NAME
 
 #: A check that could not be made: its name, the place, and why.
 Left = tuple[str, str, UserError]
@@ -38,6 +39,8 @@ class PressCard(Card):
     pressed = Signal()
     #: The place that it is about is to be shown.
     place = Signal()
+    #: The setting is to be shown.
+    setting = Signal()
 
     def __init__(
         self, mark: tuple[str, str], title: str, texts: Sequence[tuple[str, str]],
@@ -47,6 +50,7 @@ class PressCard(Card):
         super().__init__(mark, title, texts)
         self.button: QPushButton | None = None
         self.shows: QPushButton | None = None
+        self.sets: QPushButton | None = None
         if verb:
             self.button = self.add(verb, self.pressed.emit, hint, title)
 
@@ -54,6 +58,16 @@ class PressCard(Card):
         """A button that shows a place."""
         hint = _tr("Show what {} holds").format(printable(place, 400))
         self.shows = self.add(_tr("Show place"), self.place.emit, hint, self.title)
+
+    def lead_to_setting(self, name: str) -> None:
+        """A button that shows a setting."""
+        hint = _tr("Show where the value of {} comes from").format(name)
+        self.sets = self.add(_tr("Show setting"), self.setting.emit, hint, self.title)
+
+
+def setting_of(finding: Finding) -> str:
+    """The setting to look at first; "" where it is about none that is described."""
+    return next((name for name in finding.settings if name in BY_NAME), "")
 
 
 def finding_card(one: Told) -> PressCard:
@@ -68,6 +82,8 @@ def finding_card(one: Told) -> PressCard:
     verb = _tr("Fix…") if mends else ""
     card = PressCard(MARKS[finding.severity], told.what, texts, verb,
                 _tr("Show what would be done, and do it once you agree"))  # fmt: skip
+    if name := setting_of(finding):
+        card.lead_to_setting(name)
     if finding.place:
         card.lead_to_place(finding.place)
     return card
@@ -108,6 +124,8 @@ class Cards(CardList):
     undo = Signal(object)
     #: The path of a place that is to be shown.
     place = Signal(str)
+    #: The name of a setting that is to be shown.
+    setting = Signal(str)
 
     def __init__(self, name: str) -> None:
         super().__init__(name, margin=8)
@@ -156,6 +174,7 @@ class Cards(CardList):
         if isinstance(key, Told):
             card = finding_card(key)
             card.pressed.connect(lambda: self.fix.emit(key))
+            card.setting.connect(lambda: self.setting.emit(setting_of(key.finding)))
             card.place.connect(lambda: self.place.emit(key.finding.place))
             return card
         assert isinstance(key, tuple)

@@ -109,6 +109,7 @@ class DoctorPage(Page):
         self.cards = Cards(self.tr("What was found"))
         self.cards.fix.connect(lambda one: self.mender.plan([one]))
         self.cards.undo.connect(self.mender.undo)
+        self.cards.setting.connect(self._show_setting)
         self.cards.place.connect(lambda path: self._window.open_paths([path]))
         self.blank = Blank("doctor", 520)
         self.blank.pressed.connect(self.run)
@@ -141,6 +142,14 @@ class DoctorPage(Page):
     def let_go(self) -> None:
         self.mender.drop()
         self.diagnosis.close()
+
+    def _show_setting(self, name: str) -> None:
+        """Where the value of a setting comes from that a finding is about."""
+        from torchkeeper.gui.profiles.page import SettingsPage
+
+        page = self._window.show_page("settings")
+        assert isinstance(page, SettingsPage)
+        page.show_setting(name, self.choice_of.python if self.choice_of.facts else "")
 
     def _place_changed(self, path: str) -> None:
         """A job that is not one of its own has changed a place."""
@@ -227,6 +236,14 @@ class DoctorPage(Page):
         self.diagnosis.cancel()
 
     # What was found.
+
+    @property
+    def warning(self) -> str:
+        """How much of what was found is wrong, or may be."""
+        found = [one.finding.severity for one in self.diagnosis.found]
+        errors, warnings = found.count("error"), found.count("warning")
+        told = [(errors, "error", "errors"), (warnings, "warning", "warnings")]
+        return ", ".join(say.count(*one) for one in told if one[0])
 
     @property
     def fixable(self) -> list[Told]:

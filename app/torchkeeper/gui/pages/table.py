@@ -26,7 +26,9 @@ PAGES = (
     PageSpec("overview", "torchkeeper.gui.overview.page", "OverviewPage"),
     PageSpec(ENTRIES, "", ""),
     PageSpec("compare", "torchkeeper.gui.comparing.page", "ComparePage"),
-    PageSpec("activity", "torchkeeper.gui.activity.page", "ActivityPage"),
     PageSpec("runs", "torchkeeper.gui.runs.page", "RunsPage"),
+    PageSpec("recipes", "torchkeeper.gui.recipes.page", "RecipesPage"),
+    PageSpec("settings", "torchkeeper.gui.profiles.page", "SettingsPage"),
     PageSpec("doctor", "torchkeeper.gui.doctor.page", "DoctorPage"),
+    PageSpec("activity", "torchkeeper.gui.activity.page", "ActivityPage"),
 )  # fmt: skip

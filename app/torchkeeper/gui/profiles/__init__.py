@@ -1,1 +1,1 @@
-"""Profiles in the window: the form, its checks, and what is read and written for it."""
+"""The page of the settings: profiles in a form, their files, and where values come from."""

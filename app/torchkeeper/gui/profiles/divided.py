@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: Pixels for the findings at most, unless somebody wants more, and of what is over their list.
 _MOST = 272
+#: The share of the height that they have at most.
+_SHARE = 0.4
 _ABOVE = 44
 
 
@@ -39,7 +41,9 @@ class Divided(QSplitter):
     def _fit(self) -> None:
         if not self._moved and self.height() > 2:
             found = self._below.list
-            low = min(_MOST, found.needed + _ABOVE) if found.cards else 0
+            low = (
+                min(_MOST, int(self.height() * _SHARE), found.needed + _ABOVE) if found.cards else 0
+            )
             self.setSizes([max(1, self.height() - low), low])
 
     def resizeEvent(self, event: QResizeEvent) -> None:

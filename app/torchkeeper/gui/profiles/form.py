@@ -1,15 +1,17 @@
-"""The form: all settings in their groups, with a filter. A group that is closed has no fields yet:
-all of them at once would hold up the window.
+"""The form: all settings in their groups, with a filter. A group that is closed has no fields yet,
+and those of one that is opened are made one after the other: all at once would hold up the window.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QFrame, QLineEdit, QScrollArea, QToolButton, QWidget
 
 from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui.later import Later
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.fields import Field
 from torchkeeper.link import say
@@ -51,6 +53,9 @@ class Section(QWidget):
         self._version: str | None = None
         self._triton: str | None = None
         self._title = words.group(name)
+        #: Which are shown; None for all.
+        self._some: set[str] | None = None
+        self._making = Later(self)
         #: Whether somebody has opened it, apart from what a filter opens.
         self.open = name == EVERYDAY
         self.heading = QToolButton()
@@ -79,6 +84,11 @@ class Section(QWidget):
         theme.follow(self, self._paint)
         self._show(self.open)
 
+    @property
+    def whole(self) -> bool:
+        """Whether all its fields are made, or none is wanted yet."""
+        return self._making.over
+
     def show_values(self, values: Mapping[str, str]) -> None:
         """Show what each is."""
         self._values = values
@@ -105,6 +115,7 @@ class Section(QWidget):
 
     def filter(self, some: set[str] | None) -> None:
         """Show only these; None: all, as far as it is open."""
+        self._some = some
         names = [one.name for one in self.settings]
         seen = None if some is None else [name for name in names if name in some]
         self.setVisible(seen is None or bool(seen))
@@ -116,6 +127,7 @@ class Section(QWidget):
         """The field of one of its settings; it is open then."""
         self.open = True
         self._show(True)
+        self._make(next(one for one in self.settings if one.name == name))
         field = self.fields[name]
         field.show()
         return field
@@ -125,19 +137,35 @@ class Section(QWidget):
         self._show(self.open)
 
     def _show(self, on: bool) -> None:
-        if on and not self.fields:
-            for setting in self.settings:
-                field = self.fields[setting.name] = Field(setting)
-                field.use_version(self._version_of(setting))
-                field.show_text(self._values.get(setting.name))
-                field.show_findings(self._found.get(setting.name, []))
-                field.changed.connect(self.changed)
-                self.rows.addWidget(field)
+        if on and len(self.fields) < len(self.settings) and self._making.over:
+            # What a filter asks for is seen first.
+            some = self._some or set()
+            for setting in sorted(self.settings, key=lambda one: one.name not in some):
+                self._making.add(partial(self._make, setting))
+            self._making.start()
         self.body.setVisible(on)
         self.heading.setText(self._title)
         state = self.tr("open") if on else self.tr("closed")
         self.heading.setAccessibleName(f"{self._title}, {state}")
         self._paint()
+
+    def _make(self, setting: Setting) -> None:
+        """The field of a setting, in its place."""
+        if setting.name in self.fields:
+            return
+        before = self.settings[: self.settings.index(setting)]
+        at = sum(one.name in self.fields for one in before)
+        field = Field(setting)
+        field.use_version(self._version_of(setting))
+        field.show_text(self._values.get(setting.name))
+        field.show_findings(self._found.get(setting.name, []))
+        field.changed.connect(self.changed)
+        self.fields[setting.name] = field
+        self.rows.insertWidget(at, field)
+        field.setVisible(self._some is None or setting.name in self._some)
+        # They are reached in the order in which they stand.
+        if at and (above := self.fields.get(before[-1].name)) is not None:
+            QWidget.setTabOrder(above.reset, field.editor.focusProxy() or field.editor)
 
     def _paint(self) -> None:
         shown = self.body.isVisibleTo(self)
@@ -173,13 +201,8 @@ class Form(QWidget):
         self.none = forms.label(self.tr("No setting is like that."), "muted")
         self.none.setContentsMargins(8, 16, 8, 16)
         self.none.hide()
-        rows = forms.column(gap=4)
+        self._rows = rows = forms.column(gap=4)
         rows.setContentsMargins(0, 0, 12, 0)
-        for name in (EVERYDAY, *GROUPS):
-            if some := _of_section(name):
-                section = self.sections[name] = Section(name, some)
-                section.changed.connect(self._edited)
-                rows.addWidget(section)
         rows.addWidget(self.none)
         rows.addStretch(1)
         page = QWidget()
@@ -187,6 +210,9 @@ class Form(QWidget):
         self.area = QScrollArea()
         self.area.setWidget(page)
         self.area.setWidgetResizable(True)
+        # It lies on whatever it is put on.
+        page.setAutoFillBackground(False)
+        self.area.viewport().setAutoFillBackground(False)
         self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         above = forms.row(gap=16)
@@ -198,6 +224,15 @@ class Form(QWidget):
         self.setLayout(whole)
         self.box.textChanged.connect(self._filter)
         self.only.toggled.connect(self._filter)
+
+    def slices(self) -> Iterator[None]:
+        """Make the groups, one in a slice."""
+        for name in (EVERYDAY, *GROUPS):
+            if some := _of_section(name):
+                section = self.sections[name] = Section(name, some)
+                section.changed.connect(self._edited)
+                self._rows.insertWidget(len(self.sections) - 1, section)
+                yield
 
     def show_values(self, values: Mapping[str, str]) -> None:
         """Show what a profile sets; nobody has changed it then."""

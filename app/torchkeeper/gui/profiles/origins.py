@@ -13,7 +13,6 @@ from PySide6.QtGui import QIcon, QPixmap
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QHBoxLayout,
     QStackedWidget,
     QTreeWidget,
     QTreeWidgetItem,
@@ -71,7 +70,7 @@ def profile_of(found: Settled, name: str) -> tuple[Profile, list[str], list[str]
     return Profile(name, values), lacking, left
 
 
-class OriginsPage(QWidget):
+class OriginsTab(QWidget):
     """Asks only while it is seen: an interpreter takes seconds to say what its torch holds."""
 
     #: A profile is to be made of this: the profile, the variables whose password it lacks,
@@ -88,6 +87,8 @@ class OriginsPage(QWidget):
         #: What was asked last: an interpreter, or the number of a process.
         self._asked: str | int | None = None
         self.found: Settled | None = None
+        #: The setting to go to once it is known.
+        self._going = ""
         self.processes: list[Process] = []
         self.of = QComboBox()
         self.again = forms.button(self.tr("Re&fresh"))
@@ -117,7 +118,6 @@ class OriginsPage(QWidget):
         self.of.setAccessibleName(self.tr("Settings of"))
         above.addWidget(name)
         above.addWidget(self.of, 1)
-        above.addWidget(self.again)
         self.tree.setAccessibleName(self.tr("Settings, their values, and where these come from"))
         self.tree.setRootIsDecorated(False)
         self.tree.setAllColumnsShowFocus(True)
@@ -145,15 +145,15 @@ class OriginsPage(QWidget):
         whole.addWidget(self.pages, 1)
         self.setLayout(whole)
 
-    def buttons(self, line: QHBoxLayout) -> None:
-        """Put the buttons of the page into the row at the bottom."""
-        line.addWidget(self.make)
-        line.addStretch(1)
+    @property
+    def tools(self) -> list[QWidget]:
+        """What is done with what is shown, for the head of the page."""
+        return [self.again, self.make]
 
     def _connect(self) -> None:
         self.of.activated.connect(lambda *_: self._ask())
-        self.again.clicked.connect(self._again)
-        self.notice.again.connect(self._again)
+        self.again.clicked.connect(self.refresh)
+        self.notice.again.connect(self.refresh)
         self.all.toggled.connect(lambda *_: self._show_rows())
         self.make.clicked.connect(self._make)
         self.checked.wanted.connect(lambda one: self.go_to(one.settings[0]))
@@ -182,7 +182,8 @@ class OriginsPage(QWidget):
             if self._asked is None:
                 self._ask()
 
-    def _again(self) -> None:
+    def refresh(self) -> None:
+        """Look for processes, and ask again."""
         self._look()
         self._ask()
 
@@ -274,6 +275,9 @@ class OriginsPage(QWidget):
         self.split.fit()
         self._show_rows()
         self._able()
+        name, self._going = self._going, ""
+        if name:
+            self.go_to(name)
 
     def _about(self, found: Settled) -> str:
         one = found.process
@@ -328,6 +332,15 @@ class OriginsPage(QWidget):
                 item.setIcon(0, icons.icon(name, getattr(shades, colour)))
             else:
                 item.setIcon(0, _nothing())
+
+    def show_setting(self, name: str) -> None:
+        """Go to the row of a setting of the environment that is chosen, once that has answered."""
+        self._going = name
+        if self.of.currentData() is not None:
+            self.of.setCurrentIndex(0)
+            self._ask()
+        elif self.found is not None:
+            self._show(self.found)
 
     def go_to(self, name: str) -> None:
         """Go to the row of a setting."""

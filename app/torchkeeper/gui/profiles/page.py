@@ -1,384 +1,310 @@
-"""The profiles of the user: a list of them, and the form of the one that is chosen."""
+"""The page of the settings: profiles of them in a form, and where those of an environment or a
+process come from.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QCoreApplication, Qt, QTimer
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QTabWidget
 
 from torchkeeper.gui import forms
-from torchkeeper.gui.bars import UndoBar
-from torchkeeper.gui.blank import Blank, Notice
-from torchkeeper.gui.dialogs.base import confirm
-from torchkeeper.gui.dialogs.pages import page_of
-from torchkeeper.gui.engines import Engines
-from torchkeeper.gui.profiles.checked import Checked
-from torchkeeper.gui.profiles.divided import Divided
-from torchkeeper.gui.profiles.draftlist import DraftList
-from torchkeeper.gui.profiles.drafts import Draft, draft_of, free
-from torchkeeper.gui.profiles.form import Form
-from torchkeeper.gui.profiles.known import Kept
-from torchkeeper.gui.profiles.live import Live, about
-from torchkeeper.gui.profiles.storing import Storing, merged
-from torchkeeper.link.profiles.profile import MOST_ABOUT, Profile, name_fault
-from torchkeeper.link.words import UserError, printable, user_error
-from torchkeeper.settings.finding import Finding
-from torchkeeper.settings.rules import About, check
+from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
+from torchkeeper.gui.dropping import files_of
+from torchkeeper.gui.later import Later
+from torchkeeper.gui.pages.page import Page
+from torchkeeper.link import say
+from torchkeeper.link.words import UserError, printable
 
-#: Characters of a name over the form.
-_SHORT = 28
+if TYPE_CHECKING:
+    from PySide6.QtGui import QDragEnterEvent, QDropEvent
+
+    from torchkeeper.gui.dialogs.base import ConfirmDialog
+    from torchkeeper.gui.profiles.origins import OriginsTab
+    from torchkeeper.gui.profiles.tab import ProfilesTab
+    from torchkeeper.gui.window import Window
+    from torchkeeper.link.profiles.profile import Profile
+
+#: Where it is remembered how wide the list is, and which tab was shown.
+_WIDTHS = "settings/list"
+_TAB = "settings/tab"
+#: What the tabs are made of; loading each is a step of its own.
+_MODULES = (
+    "link.findingwords",
+    "link.profiles.profile",
+    "settings.rules",
+    "gui.profiles.words",
+    "gui.profiles.editors",
+    "gui.profiles.form",
+    "gui.profiles.checked",
+    "gui.profiles.draftlist",
+    "gui.profiles.storing",
+    "gui.profiles.tab",
+    "settings.origins",
+    "settings.processes",
+    "link.settled",
+    "gui.profiles.origins",
+)
 
 
-class ProfilesPage(QWidget):
-    """Reads and writes profiles through the worker; nothing is written before it is asked for."""
+class SettingsPage(Page):
+    """Both tabs are about the environment that is chosen above them. They are made piece by piece:
+    all at once would hold up the window.
+    """
 
-    #: A file is to be imported; a profile is to be exported.
-    importing = Signal()
-    exporting = Signal(object)
+    def __init__(self, window: Window) -> None:
+        super().__init__(QCoreApplication.translate("SettingsPage", "Settings"))
+        self.setAcceptDrops(True)
+        self._window = window
+        self._engines = window.engines
+        #: Files that are still to be imported.
+        self._files: list[str] = []
+        self._question: ConfirmDialog | None = None
+        self._profiles: ProfilesTab | None = None
+        self._origins: OriginsTab | None = None
+        self._later = Later(self)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setAccessibleName(self.tr("Profiles, or where values come from"))
+        self._name = forms.label(self.tr("En&vironment"), "heading")
+        self._name.setContentsMargins(0, 7, 0, 0)
+        self._above = forms.row(gap=12)
+        self._above.addWidget(self._name, 0, Qt.AlignmentFlag.AlignTop)
+        self.body.addLayout(self._above)
+        self.body.addWidget(self.tabs, 1)
+        for module in _MODULES:
+            self._later.add(partial(importlib.import_module, f"torchkeeper.{module}"))
+        self._later.add_slices(self._make())
+        self._later.start()
 
-    def __init__(self, engines: Engines) -> None:
-        super().__init__()
-        self._engines = engines
-        self._facts: dict[str, Any] | None = None
-        #: Whether the profiles were read.
-        self.read = False
-        self.live = Live(engines, self)
-        self.storing = Storing(engines, self)
-        self.new = forms.button(self.tr("&New"))
-        self.import_ = forms.button(self.tr("&Import…"))
-        self.duplicate = forms.button(self.tr("&Duplicate"))
-        self.rename = forms.button(self.tr("&Rename"))
-        self.remove = forms.button(self.tr("Re&move"))
-        self.export = forms.button(self.tr("&Export…"))
-        self.revert = forms.button(self.tr("&Undo changes"))
-        self.save = forms.button(self.tr("&Save"), primary=True)
-        self.notice = Notice()
-        self.undo = UndoBar()
-        self.list = DraftList(self._graded)
-        self.blank = Blank("settings", 440)
-        self.broken = Notice()
-        self.title = forms.label("", "title")
-        self.about = QLineEdit()
-        self.form = Form()
-        self.checked = Checked()
-        self._dress()
-        self._lay_out()
-        self._connect()
-        self.read_again()
-
-    def _dress(self) -> None:
-        for button, hint in (
-            (self.new, self.tr("Begin a profile that leaves all to PyTorch")),
-            (self.import_, self.tr("Take settings from a file: a script of exports, .env, a "
-                                   "Dockerfile, or a Kubernetes manifest")),
-            (self.duplicate, self.tr("Begin another profile with these settings")),
-            (self.rename, self.tr("Give the profile another name (F2)")),
-            (self.remove, self.tr("Remove the profile; this can be undone")),
-            (self.export, self.tr("Copy or save it as a script, .env, Dockerfile or Kubernetes "
-                                  "manifest")),
-            (self.revert, self.tr("Go back to what was last saved")),
-            (self.save, self.tr("Keep the profile as it is now")),
-        ):  # fmt: skip
-            button.setToolTip(hint)
-            button.setAutoDefault(False)
-        self.about.setMaxLength(MOST_ABOUT)
-        self.about.setPlaceholderText(self.tr("What it is for"))
-        self.about.setAccessibleName(self.tr("What the profile is for"))
-
-    def _lay_out(self) -> None:
-        above = forms.row()
-        for button in (self.new, self.import_, self.duplicate, self.rename, self.remove):
-            above.addWidget(button)
-        above.addStretch(1)
-        self.above = above
-        form = forms.column()
-        form.setContentsMargins(16, 0, 0, 8)
-        titled = forms.row(gap=16)
-        titled.addWidget(self.title)
-        titled.addWidget(self.about, 1)
-        form.addLayout(titled)
-        form.addWidget(self.form, 1)
-        self.checked.setContentsMargins(16, 8, 0, 0)
-        self.split = Divided(page_of(form), self.checked)
-        broken = forms.column()
-        broken.setContentsMargins(16, 0, 0, 0)
-        broken.addWidget(self.broken)
-        broken.addStretch(1)
-        self.pages = QStackedWidget()
-        self._broken_page = page_of(broken)
-        for page in (self.split, self.blank, self._broken_page):
-            self.pages.addWidget(page)
-        left = forms.column()
-        left.setContentsMargins(0, 0, 16, 0)
-        left.addWidget(self.list)
-        both = QSplitter(Qt.Orientation.Horizontal)
-        both.setChildrenCollapsible(False)
-        both.addWidget(page_of(left))
-        both.addWidget(self.pages)
-        both.setStretchFactor(1, 1)
-        both.setSizes([232, 800])
-        whole = forms.column()
-        whole.setContentsMargins(0, 8, 0, 0)
-        whole.addLayout(above)
-        for widget in (self.notice, self.undo):
-            whole.addWidget(widget)
-        whole.addWidget(both, 1)
-        self.setLayout(whole)
-
-    def buttons(self, line: QHBoxLayout) -> None:
-        """Put the buttons for the chosen profile into the row at the bottom."""
-        line.addWidget(self.export)
-        line.addStretch(1)
-        line.addWidget(self.revert)
-        line.addWidget(self.save)
-
-    def _connect(self) -> None:
-        self.new.clicked.connect(self._new)
-        self.import_.clicked.connect(self.importing)
-        self.duplicate.clicked.connect(self._duplicate)
-        self.rename.clicked.connect(self.list.edit_name)
-        self.remove.clicked.connect(self._remove)
-        self.export.clicked.connect(self._export)
-        self.revert.clicked.connect(self._revert)
-        self.save.clicked.connect(lambda *_: self.save_current())
-        self.notice.again.connect(self.read_again)
-        self.list.chosen.connect(self._chosen)
-        self.list.named.connect(self._named)
-        self.storing.changed.connect(self._stored)
-        self.storing.failed.connect(self._unstored)
-        self.storing.overtaken.connect(self._overtaken)
-        self.about.textEdited.connect(self._about_edited)
-        self.form.changed.connect(self._edited)
-        self.live.changed.connect(self._show_found)
-        self.checked.fix.connect(self._fix)
-        self.checked.wanted.connect(lambda one: self.form.go_to(one.settings[0]))
-        QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.list, self._remove,
-                  context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
-
-    # Reading.
-
-    def read_again(self) -> None:
-        """Read the profiles; what is edited stays."""
-        self.storing.read(self._show, lambda error: self.notice.tell(error, again=True))
-
-    def _show(self, every: Sequence[Kept]) -> None:
-        self.read = True
-        self.notice.tell(None)
-        name = self.current.name if self.current else ""
-        self.list.show_drafts(merged(self.drafts, every), name)
-
-    def add(self, profile: Profile, *, keep: bool = False) -> None:
-        """Begin a profile with this one; a name that is taken gets a number. keep: save it."""
-        name = free(profile.name, (one.name for one in self.drafts))
-        draft = draft_of(Profile(name, profile.values, profile.about), kept=False)
-        self.list.put(draft)
-        if keep:
-            self.storing.save(draft)
-
-    # The list.
-
-    @property
-    def drafts(self) -> list[Draft]:
-        """All that there are."""
-        return self.list.drafts
-
-    @property
-    def current(self) -> Draft | None:
-        """The one that is chosen."""
-        return self.list.current
-
-    @property
-    def unsaved(self) -> list[Draft]:
-        """Those with something that is in no file."""
-        return self.list.unsaved
-
-    def _graded(self, draft: Draft) -> Sequence[Finding]:
-        # What was looked up is known of the one that is chosen only.
-        return self.live.found if draft is self.current else check(draft.values, self._known())
-
-    def _known(self) -> About:
-        return about(self._facts)
-
-    # The one that is chosen.
-
-    def use(self, facts: dict[str, Any] | None) -> None:
-        """Whose defaults are shown, and whom it is checked for."""
-        if facts is not self._facts:
-            self._facts = facts
-            known = self._known()
-            self.form.use_versions(known.torch, known.triton)
-            self._look(at_once=True)
-            self.list.paint()
-
-    def _chosen(self) -> None:
-        draft = self.current
-        for button in (self.rename, self.remove):
-            button.setEnabled(draft is not None)
-        if draft is None:
-            self.blank.say(*self._nothing())
-            self.pages.setCurrentWidget(self.blank)
-        elif draft.error is not None:
-            self.broken.tell(draft.error)
-            self.pages.setCurrentWidget(self._broken_page)
-        else:
-            self.about.setText(draft.about)
-            self.about.setCursorPosition(0)
-            self.form.show_values(draft.values)
-            self.pages.setCurrentIndex(0)
-        self._look(at_once=True)
-        self._say()
-
-    def _nothing(self) -> tuple[str, str]:
-        if not self.read:
-            return self.tr("Reading the profiles…"), ""
-        return self.tr("No profile yet"), self.tr(
-            "A profile is a named set of the settings that steer PyTorch's caches, for warming, "
-            "running and exporting. Begin one with New, or import a script of exports, a .env "
-            "file, a Dockerfile or a Kubernetes manifest: drop it here."
+    def _make(self) -> Iterator[None]:
+        window = self._window
+        self.choice_of = EnvironmentChoice(
+            window.here.environments, self.tr("Any: the newest known defaults")
         )
+        self.choice_of.setAccessibleName(self.tr("Environment"))
+        self._name.setBuddy(self.choice_of)
+        self._above.addWidget(self.choice_of, 1)
+        yield
+        from torchkeeper.gui.profiles.tab import ProfilesTab
 
-    def _say(self) -> None:
-        draft = self.current
-        good = draft is not None and draft.error is None
-        for button in (self.duplicate, self.export):
-            button.setEnabled(good)
-        changed = draft is not None and draft.changed
-        self.save.setEnabled(changed)
-        self.revert.setEnabled(changed and draft is not None and draft.kept is not None)
-        self.title.setText(printable(draft.name, _SHORT) if draft is not None else "")
+        tab = ProfilesTab(self._engines)
+        yield
+        for button in tab.tools:
+            self.tools.addWidget(button)
+        yield
+        self.tabs.addTab(tab, self.tr("&Profiles"))
+        yield
+        yield from tab.slices()
+        self._profiles = tab
+        tab.importing.connect(self._choose)
+        tab.exporting.connect(self._export)
+        tab.changed.connect(self._mark)
+        QShortcut(QKeySequence(QKeySequence.StandardKey.Save), self, tab.save.click)
+        if (widths := window.settings.value(_WIDTHS)) is not None:
+            tab.across.restoreState(widths)
+        yield
+        from torchkeeper.gui.profiles.origins import OriginsTab
 
-    def _look(self, *, at_once: bool = False) -> None:
-        draft = self.current
-        if draft is None or draft.error is not None:
-            self.live.stop()
+        self._origins = origins = OriginsTab(self._engines)
+        origins.making.connect(self._made)
+        yield
+        for button in origins.tools:
+            self.tools.addWidget(button)
+        self.tabs.addTab(origins, self.tr("&Where values come from"))
+        self.tabs.currentChanged.connect(self._show_tools)
+        self._show_tools()
+        yield
+        if str(window.settings.value(_TAB)) == "1":
+            self.tabs.setCurrentIndex(1)
+        self.choice_of.changed.connect(self._use)
+        self._use()
+        if self.isVisible() and self.window().focusWidget() is None:
+            tab.list.setFocus()
+
+    @property
+    def profiles(self) -> ProfilesTab:
+        """The profiles and their form; what of it is not made yet is made at once."""
+        self._later.finish()
+        assert self._profiles is not None
+        return self._profiles
+
+    @property
+    def origins(self) -> OriginsTab:
+        """Where values come from, likewise."""
+        self._later.finish()
+        assert self._origins is not None
+        return self._origins
+
+    def _show_tools(self, *_: object) -> None:
+        """The tools of the tab that is shown."""
+        for tab in (self._profiles, self._origins):
+            for button in tab.tools if tab is not None else ():
+                button.setVisible(tab is self.tabs.currentWidget())
+
+    def _use(self) -> None:
+        facts = self.choice_of.facts
+        self.profiles.use(facts)
+        self.origins.use(self.choice_of.python if facts is not None else "")
+
+    def _mark(self) -> None:
+        """Say over all of it whether something is not saved."""
+        count = len(self._profiles.unsaved) if self._profiles is not None else 0
+        title = self.accessibleName()
+        self.heading.setText(self.tr("{} · {} not saved").format(title, count) if count else title)
+
+    # Coming and going.
+
+    def entered(self) -> None:
+        # What is being made reads them at its end.
+        if self._profiles is not None and self._later.over:
+            self._profiles.read_again()
+
+    def refresh(self) -> None:
+        """Read the profiles again, or ask again where values come from."""
+        if self.tabs.currentWidget() is self.origins:
+            self.origins.refresh()
         else:
-            self.live.look(draft.values, self._facts, at_once=at_once)
+            self.profiles.read_again()
 
-    def _show_found(self) -> None:
-        found = self.live.found
-        self.checked.show_findings(found, checking=self.live.checking, error=self.live.error)
-        self.form.show_findings(found)
-        self.list.paint_current()
-        self.split.fit()
-
-    def _fix(self, one: Finding) -> None:
-        self.form.apply(one.change)
-        # Its button is gone: who has pressed it goes on at what it has changed.
-        if names := list(one.change):
-            self.form.go_to(names[0])
-
-    def _edited(self) -> None:
-        if (draft := self.current) is not None:
-            was, draft.values = draft.changed, dict(self.form.values)
-            self._look()
-            self._changed(was)
-
-    def _about_edited(self, text: str) -> None:
-        if (draft := self.current) is not None:
-            was, draft.about = draft.changed, text
-            self._changed(was)
-
-    def _changed(self, was: bool) -> None:
-        if self.current is not None and self.current.changed != was:
-            self.list.paint()
-        self._say()
-
-    # What can be done.
-
-    def _new(self) -> None:
-        self.add(Profile(self.tr("profile")))
-        self.list.edit_name()
-
-    def _duplicate(self) -> None:
-        if (draft := self.current) is not None:
-            self.add(draft.profile)
-
-    def _named(self, draft: Draft, name: str) -> None:
-        others = {one.name for one in self.drafts if one is not draft}
-        why = name_fault(name)
-        if why or name in others:
-            code = "profile-name" if why else "profile-exists"
-            self.notice.tell(user_error(code, {"name": name, "why": why}))
-            return
-
-        def done() -> None:
-            self.list.sort_again(name)
-            self._say()
-
-        self.notice.tell(None)
-        self.storing.rename(draft, name, done)
-
-    def _remove(self) -> None:
-        if (draft := self.current) is not None:
-            self.notice.tell(None)
-            self.storing.remove(draft, lambda: self._removed(draft))
-
-    def _removed(self, draft: Draft) -> None:
-        if not self.list.drop(draft):
-            return
-        self.list.setFocus()
-        if draft.error is None:
-            text = self.tr("{} was removed").format(printable(draft.name, 64))
-            back, keep = draft.profile, draft.kept is not None
-            self.undo.offer("", text, then=lambda: self.add(back, keep=keep))
-
-    def _export(self) -> None:
-        if (draft := self.current) is not None:
-            self.exporting.emit(draft.profile)
-
-    def _revert(self) -> None:
-        if (draft := self.current) is not None:
-            draft.revert()
-            self.list.paint()
-            self._chosen()
-
-    def save_current(self) -> None:
-        """Keep the one that is chosen."""
-        if (draft := self.current) is not None and draft.changed:
-            self.storing.save(draft)
-
-    def save_all(self, then: Callable[[], object]) -> None:
-        """Keep all; ``then``: what follows where all could be kept."""
-        left = self.unsaved
-        if left:
-            self.storing.save(left[0], lambda: self.save_all(then))
+    def search(self) -> bool:
+        """Go to the filter of the form, or to the rows, in which typing searches."""
+        if self.tabs.currentWidget() is self.origins:
+            self.origins.tree.setFocus(Qt.FocusReason.ShortcutFocusReason)
         else:
-            then()
+            self.profiles.form.box.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            self.profiles.form.box.selectAll()
+        return True
 
-    def _stored(self) -> None:
-        self.notice.tell(None)
-        self.list.paint()
-        self._say()
-
-    def _unstored(self, error: UserError) -> None:
-        self.notice.tell(error)
-        self.list.paint()
-        self._say()
-
-    def _overtaken(self, draft: Draft, error: UserError, then: Callable[[], object] | None) -> None:
-        """Another program has written into the file: ask which of the two is to be lost."""
-        dialog = confirm(
-            self,
-            self.tr("Changed meanwhile"),
-            error.what,
-            f"{error.why} {error.remedy}",
-            self.tr("&Overwrite"),
-            lambda: self.storing.save(draft, then, surely=True),
-        )
-
-        def read() -> None:
-            dialog.reject()
-            draft.revert()
-            self.read_again()
-
-        again = forms.button(self.tr("&Read it again"))
-        again.clicked.connect(read)
-        dialog.add_way(again)
+    def left(self) -> None:
+        if self._profiles is not None and self._later.over:
+            self._window.settings.setValue(_WIDTHS, self._profiles.across.saveState())
+            self._window.settings.setValue(_TAB, self.tabs.currentIndex())
 
     def let_go(self) -> None:
-        """Hear no more of what was asked for; what is being written is written."""
-        self.live.stop()
-        self.storing.let_go()
+        self.left()
+        self._later.stop()
+        if self._profiles is not None:
+            self._profiles.let_go()
+        if self._origins is not None:
+            self._origins.let_go()
+
+    def show_setting(self, name: str, python: str = "") -> None:
+        """Go to a setting. python: where its value in this environment comes from; without one, in
+        the form of the profile that is chosen.
+        """
+        if python:
+            self.tabs.setCurrentWidget(self.origins)
+            self.choice_of.choose(python)
+            self.origins.show_setting(name)
+        elif self.profiles.current is not None:
+            self.tabs.setCurrentWidget(self.profiles)
+            self.profiles.form.go_to(name)
+
+    # What is not saved.
+
+    @property
+    def unsaved(self) -> bool:
+        return self._profiles is not None and self._later.over and bool(self._profiles.unsaved)
+
+    def leave(self, then: Callable[[], object]) -> None:
+        if not self.unsaved:
+            then()
+            return
+        self._window.show_page("settings")
+        if self._question is not None:
+            self._question.activateWindow()
+            return
+        from torchkeeper.gui.dialogs.unsaved import ask
+
+        def without() -> None:
+            self.profiles.discard()
+            then()
+
+        def save() -> None:
+            dialog.reject()
+            self.profiles.save_all(then)
+
+        self._question = dialog = ask(self, self._unsaved_names(), without, save)
+        dialog.finished.connect(self._answered)
+
+    def _answered(self, _: int) -> None:
+        self._question = None
+
+    def _unsaved_names(self) -> str:
+        left = self.profiles.unsaved
+        if len(left) > 5:
+            return say.count(len(left), "profile", "profiles")
+        return ", ".join(printable(one.name, 64) for one in left)
+
+    # Import and export.
+
+    def _made(self, profile: Profile, lacking: list[str], left: list[str]) -> None:
+        """A profile of where values come from: it is begun, and kept when somebody says so."""
+        self.tabs.setCurrentWidget(self.profiles)
+        self.profiles.add(profile)
+        why = []
+        if lacking:
+            why.append(self.tr("{} has a password, which nobody is shown.").format(
+                ", ".join(lacking)))  # fmt: skip
+        if left:
+            why.append(self.tr("{} is left out: it cannot be shown whole, or is too long.").format(
+                ", ".join(left)))  # fmt: skip
+        if why:
+            self.profiles.notice.tell(
+                UserError(
+                    self.tr("Not everything was taken along."),
+                    " ".join(why),
+                    self.tr("Type it into its field before you save the profile."),
+                )
+            )
+
+    def open_files(self, files: Sequence[str]) -> None:
+        """Show what files make, one after the other; what is agreed to is kept."""
+        from torchkeeper.gui.dialogs.profileimport import ProfileImport
+
+        self._files += files
+        if not any(one.isVisible() for one in self.findChildren(ProfileImport)):
+            self._next()
+
+    def _next(self) -> None:
+        from torchkeeper.gui.dialogs.profileimport import ProfileImport
+
+        if not self._files:
+            return
+        file = self._files.pop(0)
+        names = [one.name for one in self.profiles.drafts]
+        dialog = ProfileImport(self, self._engines, file, names, self._take)
+        # Not while it is still being closed.
+        dialog.finished.connect(lambda _: QTimer.singleShot(0, self, self._next))
+        dialog.open()
+
+    def _take(self, profile: Profile) -> None:
+        self.tabs.setCurrentWidget(self.profiles)
+        self.profiles.add(profile, keep=True)
+
+    def _choose(self) -> None:
+        from torchkeeper.gui.dialogs.base import choose_files
+
+        kinds = self.tr("Scripts, .env, Dockerfiles, Kubernetes and profiles (*);;All files (*)")
+        choose_files(self, self.tr("Import settings"), "", kinds, self.open_files)
+
+    def _export(self, profile: Profile) -> None:
+        from torchkeeper.gui.dialogs.profileexport import ProfileExport
+
+        ProfileExport(self, self._engines, profile).open()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if any(url.isLocalFile() for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        if files := files_of(event):
+            event.acceptProposedAction()
+            # The source of the drag waits until this returns.
+            QTimer.singleShot(0, self, lambda: self.open_files(files))

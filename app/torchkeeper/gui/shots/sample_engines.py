@@ -186,7 +186,7 @@ class SampleEngines(Engines):
 
     def recipe_text(self, path: str, listener: Listener) -> int:
         """A text of the samples."""
-        return self._tell({"text": sample_recipes.PATHS[path]}, listener)
+        return self._tell({"text": sample_recipes.PATHS.get(path, "")}, listener)
 
     def look_at_recipe(self, text: str, path: str, listener: Listener) -> int:
         """What a text really comes to."""

@@ -3,38 +3,42 @@
 from __future__ import annotations
 
 from torchkeeper.gui.dialogs.recipeform import RecipeForm
-from torchkeeper.gui.dialogs.recipes import RecipesDialog
 from torchkeeper.gui.places import EXPORTED_TO
+from torchkeeper.gui.recipes.page import RecipesPage
 from torchkeeper.gui.shots import sample_recipes
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.link.words import user_error
 
 
-def _choose(dialog: RecipesDialog, path: str) -> None:
+def _choose(page: RecipesPage, path: str) -> None:
     turn(0.1)
-    dialog.choose(path)
+    page.choose(path)
 
 
 def _recipes(stage: Stage) -> None:
     engines = SampleEngines()
     window = stage.window(engines)
-    dialog = window.flows.recipes.show_recipes()
-    _choose(dialog, sample_recipes.FOLDER)
-    stage.take("recipes", dialog)
-    _choose(dialog, f"{sample_recipes.FOLDER}/decode.toml")
-    stage.take("recipes-one", dialog)
-    _choose(dialog, "/home/ada/vision/resnet.toml")
-    stage.take("recipes-faulty", dialog)
-    _choose(dialog, "/home/ada/old/recipes")
-    stage.take("recipes-gone", dialog)
+    page = window.show_page("recipes")
+    assert isinstance(page, RecipesPage)
+    _choose(page, sample_recipes.FOLDER)
+    stage.take("recipes", window)
+    _choose(page, f"{sample_recipes.FOLDER}/decode.toml")
+    stage.take("recipes-one", window)
+    _choose(page, "/home/ada/vision/resnet.toml")
+    stage.take("recipes-faulty", window)
+    page.box.setText("decode")
+    stage.take("recipes-filtered", window)
+    page.box.clear()
+    _choose(page, "/home/ada/old/recipes")
+    stage.take("recipes-gone", window)
     engines.no_recipes = True
-    dialog.refresh()
-    stage.take("recipes-empty", dialog)
+    page.refresh()
+    stage.take("recipes-empty", window)
     why = {"file": "/home/ada/.config/torchkeeper/recipes.json", "why": "it is not JSON"}
     engines.failing["recipes"] = user_error("recipes-unreadable", why)
-    dialog.refresh()
-    stage.dialog("recipes-failed", dialog)
+    page.refresh()
+    stage.take("recipes-failed", window)
     stage.close(window)
 
 

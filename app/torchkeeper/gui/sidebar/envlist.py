@@ -17,7 +17,7 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QAbstractItemView, QStyledItemDelegate
+from PySide6.QtWidgets import QStyledItemDelegate
 
 from torchkeeper.gui import forms, theme
 from torchkeeper.gui.chooser import state_text
@@ -72,11 +72,15 @@ class EnvironmentItems(QAbstractListModel):
         if role == EnvironmentItems.ChosenRole:
             return chosen
         if role == Qt.ItemDataRole.ToolTipRole:
-            return "\n".join(_about(one, chosen))
+            return forms.tip("\n".join(_about(one, chosen)))
         if role == Qt.ItemDataRole.AccessibleTextRole:
             used = [_tr("used for verdicts")] if chosen else []
             return ", ".join([state_text(one), printable(one.python), *used])
         return None
+
+    def flags(self, _: Index) -> Qt.ItemFlag:
+        # The chosen one is marked, and stays so while the arrow keys go elsewhere.
+        return Qt.ItemFlag.ItemIsEnabled
 
     def row_of(self, python: str) -> int:
         """The row of an interpreter, or -1."""
@@ -166,8 +170,6 @@ class EnvironmentList(SideList):
     def __init__(self, environments: Environments) -> None:
         super().__init__("environments", _tr("Environments"))
         self.keys = frozenset({Qt.Key.Key_Delete, Qt.Key.Key_C})
-        # The chosen one is marked, and stays so while the arrow keys go elsewhere.
-        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.items = EnvironmentItems(environments, self)
         self.setItemDelegate(EnvironmentDelegate(self))
         self.hold(self.items)

@@ -72,6 +72,8 @@ class More(QObject):
     def _hear(self) -> None:
         places, environments = self._window.sidebar.places.list, self.environments.list
         flows = self.flows
+        # A name is changed when somebody asks for that, and by no double click.
+        places.setEditTriggers(places.EditTrigger.NoEditTriggers)
         places.removing.connect(flows.remove_place)
         places.renaming.connect(flows.rename_server)
         places.copying.connect(flows.copy_place)

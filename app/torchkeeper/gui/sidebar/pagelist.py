@@ -16,7 +16,7 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import QColor, QPainter
-from PySide6.QtWidgets import QAbstractItemView, QStyledItemDelegate
+from PySide6.QtWidgets import QStyledItemDelegate
 
 from torchkeeper.gui import actions, theme
 from torchkeeper.gui.pages.table import ENTRIES, PAGES
@@ -65,7 +65,7 @@ class PageItems(QAbstractListModel):
         super().__init__(parent)
         self.current = ENTRIES
         self._marks: dict[str, Mark] = {}
-        self.items = [_item(spec.id) for spec in PAGES]
+        self.items = [page_item(spec.id) for spec in PAGES]
 
     def rowCount(self, parent: Index | None = None) -> int:
         return 0 if parent is not None and parent.isValid() else len(self.items)
@@ -87,6 +87,10 @@ class PageItems(QAbstractListModel):
             shown = self.tr("this page is shown") if item.id == self.current else ""
             return ", ".join(x for x in (item.text, shown, mark.words if mark else "") if x)
         return None
+
+    def flags(self, _: Index) -> Qt.ItemFlag:
+        # The page that is shown is marked, and stays so while the arrow keys go elsewhere.
+        return Qt.ItemFlag.ItemIsEnabled
 
     def row_of(self, ident: str) -> int:
         """The row of a page, or -1."""
@@ -110,7 +114,8 @@ class PageItems(QAbstractListModel):
             self.dataChanged.emit(self.index(row), self.index(row))
 
 
-def _item(ident: str) -> PageItem:
+def page_item(ident: str) -> PageItem:
+    """A page as it is shown, with the words of the action that goes to it."""
     spec = actions.spec(ident)
     text = actions.tr(spec.text).replace("&", "").rstrip("…")
     keys = f" ({spec.shortcut})" if spec.shortcut else ""
@@ -147,7 +152,7 @@ class PageDelegate(QStyledItemDelegate):
                 drawing.mark(painter, self._view, spot, mark.icon, mark.role)
                 line.adjust(0, 0, -side - drawing.GAP, 0)
             if mark.busy:
-                bar = QRect(box.left() + 38, box.bottom() - 4, box.width() - 46, 3)
+                bar = QRect(box.left() + 38, box.bottom() - 2, box.width() - 46, 3)
                 drawing.progress(painter, bar, mark.done)
         font = painter.font()
         font.setWeight(font.Weight.DemiBold if shown else font.Weight.Normal)
@@ -164,8 +169,6 @@ class PageList(SideList):
 
     def __init__(self) -> None:
         super().__init__("goto", QCoreApplication.translate("PageList", "Pages"))
-        # The page that is shown is marked, and stays so while the arrow keys go elsewhere.
-        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.items = PageItems(self)
         self.setItemDelegate(PageDelegate(self))
         self.hold(self.items)

@@ -43,7 +43,6 @@ class Sidebar(QFrame):
         self.area = QScrollArea()
         self.area.setObjectName("sideArea")
         self.area.setWidgetResizable(True)
-        self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.area.setWidget(inside)
@@ -58,19 +57,20 @@ class Sidebar(QFrame):
         whole.addWidget(self.area, 1)
         self.setLayout(whole)
         self.setMinimumWidth(_NARROWEST)
-        self._scroll(self.places.list)
-        self.setHidden(str(settings.value(SHOWN) or "true") == "false")
+        self.places.list.area = self.area
+        if str(settings.value(SHOWN) or "true") == "false":
+            self.hide()
 
     def add(self, section: Section, adder: QWidget, shown: SideList) -> None:
         """Put another section under the last, with what adds something to it, and its list."""
         self._sections.insertWidget(self._sections.count() - 1, section)
         for one, other in pairwise((self.places.list, section.fold, adder, shown)):
             QWidget.setTabOrder(one, other)
-        self._scroll(shown)
-
-    def _scroll(self, shown: SideList) -> None:
         shown.area = self.area
-        self.area.verticalScrollBar().rangeChanged.connect(lambda *_: shown.keep_in_sight())
+        # To ask Qt for its scroll bar takes milliseconds, which the first picture needs not.
+        scrolled = self.area.verticalScrollBar()
+        for one in (self.places.list, shown):
+            scrolled.rangeChanged.connect(one.keep_in_sight)
 
     def toggle(self) -> None:
         """Show or hide it."""

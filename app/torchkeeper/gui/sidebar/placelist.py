@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QPoint, QRect, QSettings, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QPainter
-from PySide6.QtWidgets import QLabel, QStyledItemDelegate, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QStyledItemDelegate, QWidget
 
 from torchkeeper.gui import forms, theme
 from torchkeeper.gui.places import Place, PlacesModel
@@ -120,6 +120,11 @@ class PlaceDelegate(QStyledItemDelegate):
         line = drawing.at_right(painter, line, beside, colour)
         drawing.words(painter, line, place.about, shades.muted, Qt.TextElideMode.ElideMiddle)
 
+    def createEditor(self, parent: QWidget, _: QStyleOptionViewItem, __: Index) -> QWidget:
+        made = QLineEdit(parent)
+        made.setAccessibleName(self.tr("Name of the server"))
+        return made
+
     def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, _: Index) -> None:
         box = option.rect.adjusted(drawing.EDGE + 34, 0, -drawing.EDGE, 0)
         high = editor.sizeHint().height()
@@ -172,6 +177,7 @@ class PlaceList(SideList):
         """The pointer is at this point of the viewport; None: elsewhere."""
         aim = refusing = None
         if at is not None and self._takes is not None and self.visibleRegion().contains(at):
+            self.scroll_near(at)
             place = self.under(at).data(PlacesModel.PlaceRole)
             if isinstance(place, Place):
                 aim, refusing = (place, None) if self._takes(place) else (None, place)

@@ -42,10 +42,9 @@ class Taking(QObject):
         """On a page: what it is for; on others, as on the window."""
         item = index.data(PageItems.PageRole)
         ident = item.id if isinstance(item, PageItem) else ""
-        window = self._window
         if ident == "settings" and carried.paths:
             text = self.tr("Import {} as settings: you are asked first").format(carried.words)
-            return Offer(text, lambda: window.flows.profiles.import_settings(carried.paths))
+            return Offer(text, lambda: self._import_settings(carried.paths))
         if ident == "recipes" and carried.paths:
             if not self._are(carried, "recipes", "folder", "exported"):
                 text = self.tr("{} is no recipe: a recipe is a .toml file").format(carried.words)
@@ -126,6 +125,13 @@ class Taking(QObject):
         self._window.engines.look_at_offered(list(paths), Listener(result=looked))
 
     # What is done.
+
+    def _import_settings(self, paths: Sequence[str]) -> None:
+        from torchkeeper.gui.profiles.page import SettingsPage
+
+        page = self._window.show_page("settings")
+        assert isinstance(page, SettingsPage)
+        page.open_files(paths)
 
     def _import(self, by_what: dict[str, list[str]], into: str) -> None:
         if files := by_what.pop("file", None):

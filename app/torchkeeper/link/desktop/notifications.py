@@ -6,16 +6,15 @@ As of the Desktop Notifications Specification, org.freedesktop.Notifications on 
 from __future__ import annotations
 
 import contextlib
-import html
 import os
 import select
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from torchkeeper.link.desktop import dbus
-from torchkeeper.link.desktop.dbus import Bus
+if TYPE_CHECKING:
+    from torchkeeper.link.desktop.dbus import Bus
 
 _SERVICE, _PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
 #: What a click on one that has no buttons is called.
@@ -81,11 +80,14 @@ class Notifications:
             thread.join(seconds)
 
     def _run(self, reading: int) -> None:
+        # Loaded here, where nobody waits for it.
+        from torchkeeper.link.desktop import dbus
+
         try:
             path = dbus.address()
             if path is None:
                 raise OSError("no session")
-            bus = Bus.reach(path)
+            bus = dbus.Bus.reach(path)
             with contextlib.closing(bus.line):
                 _Line(bus, self._clicked).serve(reading, self._next, lambda: self._ending)
         except (OSError, ValueError):
@@ -145,6 +147,8 @@ class _Line:
                 bus.take()
 
     def _show(self, note: Note) -> None:
+        import html
+
         plain = "body-markup" not in self._able
         body = note.body if plain else html.escape(note.body, quote=False)
         actions = [_CLICK, note.click] if note.key is not None and "actions" in self._able else []

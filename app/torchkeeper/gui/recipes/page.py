@@ -1,16 +1,21 @@
-"""The recipes that are kept: files and folders, what each makes, and what is wrong with it."""
+"""The page of the recipes that are kept: files and folders at the left, and of what is chosen what
+it makes, what is wrong with it, and its text.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPoint, Qt, QTimer
+from PySide6.QtCore import QCoreApplication, QPoint, Qt, QTimer
 from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemView,
+    QLineEdit,
     QMenu,
+    QSplitter,
+    QStackedWidget,
     QTreeWidget,
     QTreeWidgetItem,
     QWidget,
@@ -18,13 +23,16 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.gui import forms, icons, theme
 from torchkeeper.gui.blank import Blank, Notice
-from torchkeeper.gui.dialogs.base import Dialog, choose_files, choose_folder
+from torchkeeper.gui.dialogs.base import choose_files, choose_folder
+from torchkeeper.gui.dialogs.pages import page_of
 from torchkeeper.gui.dropping import files_of
-from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.engines import Listener
+from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.faultlist import FaultList
-from torchkeeper.gui.recipes.items import CELLS, FILE, NAME, OF, item_of
+from torchkeeper.gui.recipes.items import CELLS, FILE, NAME, OF, SOURCE, WARMED, item_of
 from torchkeeper.gui.recipes.known import BUILTIN, Known, Listed
+from torchkeeper.gui.recipes.tomledit import TomlEdit
 from torchkeeper.gui.trees import columns, right
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
@@ -32,53 +40,48 @@ from torchkeeper.link.words import UserError, printable
 if TYPE_CHECKING:
     from PySide6.QtGui import QDragEnterEvent, QDropEvent
 
-#: Edit a file at a line, or in the form; write a new one of a source; warm files and folders.
-Edit = Callable[[str, int, bool], object]
-New = Callable[[str], object]
-Warm = Callable[[list[str]], object]
+    from torchkeeper.gui.window import Window
+
+#: Where it is remembered how wide the list is.
+_WIDTHS = "recipes/list"
 
 
-class RecipesDialog(Dialog):
-    """Reads the list in the worker's thread and shows it; the window stays usable beside it."""
+class RecipesPage(Page):
+    """Reads the list in the worker's thread whenever it comes to be shown."""
 
-    grows = False
-
-    def __init__(
-        self, parent: QWidget | None, engines: Engines, edit: Edit, new: New, warm: Warm
-    ) -> None:
-        super().__init__(parent, "", 720)
-        self.setWindowTitle(self.tr("Recipes"))
-        self.setWindowModality(Qt.WindowModality.NonModal)
+    def __init__(self, window: Window) -> None:
+        super().__init__(QCoreApplication.translate("RecipesPage", "Recipes"))
         self.setAcceptDrops(True)
-        self._engines = engines
-        self._edit_, self._new, self._warm = edit, new, warm
+        self._window = window
+        self._engines = window.engines
         self._ticket: int | None = None
+        self._reading: int | None = None
         self._listed: list[Listed] = []
         self._wanted = ""
-        self.title = forms.label(self.tr("Recipes"), "title")
+        #: The file whose text is shown, or read.
+        self._text_of = ""
         self.intro = forms.label(words.purpose(), "muted", wrap=True)
         self.notice = Notice()
+        self.box = QLineEdit()
         self.tree = QTreeWidget()
-        self.blank = Blank("warm", 440)
         self.name = forms.label("", "heading", wrap=True)
         self.about = forms.label("", "muted", wrap=True)
+        self.facts = forms.label("", "muted", wrap=True)
         self.error = Notice()
         self.faults = FaultList(self.tr("What is wrong with it"))
+        self.text = TomlEdit(self.tr("Text of the recipe"))
+        self.blank = Blank("recipes", 380)
         self.new = forms.button(self.tr("&New"))
         self.add_file = forms.button(self.tr("&Add files…"))
         self.add_folder = forms.button(self.tr("Add &folder…"))
-        self.again = forms.button(self.tr("&Refresh"))
+        self.go = forms.button(self.tr("&Warm…"), primary=True)
+        self.verify = forms.button(self.tr("&Verify…"))
         self.edit = forms.button(self.tr("&Edit…"))
         self.fill_in = QAction(self.tr("Edit in a f&orm…"), self)
         self.remove = forms.button(self.tr("Re&move from list"))
-        self.go = forms.button(self.tr("&Warm…"), primary=True)
-        self.close_button = forms.button(self.tr("Close"))
         self._dress()
         self._lay_out()
         self._connect()
-        self.resize(960, 620)
-        self.refresh()
-        self.tree.setFocus()
 
     def _dress(self) -> None:
         tree = self.tree
@@ -91,18 +94,26 @@ class RecipesDialog(Dialog):
              self.tr("File")]
         )  # fmt: skip
         right(tree, (CELLS,))
-        columns(tree, (232, 144, 72, 200, 0), FILE)
+        columns(tree, (0, 112, 56, 0, 0), NAME)
+        # These stand beside the list.
+        for column in (WARMED, FILE):
+            tree.setColumnHidden(column, True)
+        self.box.setPlaceholderText(self.tr("Filter recipes"))
+        self.box.setAccessibleName(self.tr("Filter recipes"))
+        self.box.setAcceptDrops(False)
+        forms.clearable(self.box)
+        self.text.setReadOnly(True)
+        for label in (self.about, self.facts):
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.faults.setToolTip(self.tr("Press Enter, or click twice, to go to the line"))
         for button, hint in (
             (self.new, self.tr("Write a recipe, beginning with an example")),
             (self.add_file, self.tr("Put recipes that are there already on the list")),
             (self.add_folder, self.tr("Put a folder on the list, with all recipes in it")),
-            (self.again, self.tr("Read the list and the recipes again")),
             (self.edit, self.tr("Change the text of the recipe; so does clicking it twice")),
             (self.remove, self.tr("Take it off the list; the file stays")),
         ):
             button.setToolTip(hint)
-            button.setAutoDefault(False)
         menu = QMenu(self.new)
         ways = {words.FORM: self.tr("Fill in a form…")}
         example = self.tr("Example: {}")
@@ -118,34 +129,45 @@ class RecipesDialog(Dialog):
         self.new.setStyleSheet("QPushButton { padding-right: 28px; }")
 
     def _lay_out(self) -> None:
-        above = forms.row()
         for button in (self.new, self.add_file, self.add_folder):
-            above.addWidget(button)
-        above.addStretch(1)
-        above.addWidget(self.again)
-        below = forms.row()
-        for button in (self.edit, self.remove):
-            below.addWidget(button)
-        below.addStretch(1)
-        for button in (self.go, self.close_button):
-            below.addWidget(button)
-        for widget in (self.title, self.intro, self.notice):
-            self.body.addWidget(widget)
-        self.body.addSpacing(4)
-        self.body.addLayout(above)
-        self.body.addWidget(self.tree, 3)
-        self.body.addWidget(self.blank, 3)
-        for widget in (self.name, self.about, self.error):
-            self.body.addWidget(widget)
-        self.body.addWidget(self.faults, 2)
-        self.body.addLayout(below)
-        self.close_button.setAutoDefault(False)
-        self.go.setDefault(True)
+            self.tools.addWidget(button)
+        self.body.addWidget(self.intro)
+        self.body.addWidget(self.notice)
+        listed = forms.column()
+        listed.setContentsMargins(0, 0, 16, 0)
+        listed.addWidget(self.box)
+        listed.addWidget(self.tree, 1)
+        does = forms.row()
+        for button in (self.go, self.verify, self.edit, self.remove):
+            does.addWidget(button)
+        does.addStretch(1)
+        beside = forms.column()
+        beside.setContentsMargins(16, 0, 0, 0)
+        for widget in (self.name, self.about, self.facts):
+            beside.addWidget(widget)
+        beside.addLayout(does)
+        beside.addWidget(self.error)
+        self.below = QStackedWidget()
+        self._nothing = QWidget()
+        for page in (self._nothing, self.text, self.blank):
+            self.below.addWidget(page)
+        beside.addWidget(self.faults, 1)
+        beside.addWidget(self.below, 3)
+        self.across = QSplitter(Qt.Orientation.Horizontal)
+        self.across.setChildrenCollapsible(False)
+        self.across.addWidget(page_of(listed))
+        self.across.addWidget(page_of(beside))
+        self.across.setStretchFactor(1, 1)
+        self.across.setSizes([400, 600])
+        if (widths := self._window.settings.value(_WIDTHS)) is not None:
+            self.across.restoreState(widths)
+        self.body.addWidget(self.across, 1)
 
     def _connect(self) -> None:
         self.notice.again.connect(self.refresh)
+        self.box.textChanged.connect(self._filter)
+        self.blank.pressed.connect(lambda: self._new(words.FORM))
         self.tree.itemSelectionChanged.connect(self._chosen)
-        # Enter, too, is told as an activation, and then presses the default button besides.
         self.tree.itemDoubleClicked.connect(lambda *_: self._edit())
         for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             QShortcut(QKeySequence(key), self.tree, self._enter,
@@ -155,16 +177,33 @@ class RecipesDialog(Dialog):
         self.faults.wanted.connect(lambda line, _: self._edit(line))
         self.add_file.clicked.connect(self._choose_files)
         self.add_folder.clicked.connect(self._choose_folder)
-        self.again.clicked.connect(self.refresh)
         self.edit.clicked.connect(self._edit)
         self.fill_in.triggered.connect(lambda *_: self._edit(form=True))
         self.remove.clicked.connect(self._remove)
         self.go.clicked.connect(self._go)
-        self.close_button.clicked.connect(self.reject)
-        QShortcut(QKeySequence(QKeySequence.StandardKey.Refresh), self, self.refresh)
+        self.verify.clicked.connect(self._verify)
+        self._window.listing.changed.connect(self._chosen)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.tree, self._remove,
                   context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
         theme.follow(self, self._paint)
+
+    # Coming and going.
+
+    def entered(self) -> None:
+        self.refresh()
+
+    def left(self) -> None:
+        self._window.settings.setValue(_WIDTHS, self.across.saveState())
+
+    def let_go(self) -> None:
+        self.left()
+        self._engines.forget(self._ticket)
+        self._engines.forget(self._reading)
+
+    def search(self) -> bool:
+        self.box.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.box.selectAll()
+        return True
 
     # Asking.
 
@@ -192,10 +231,6 @@ class RecipesDialog(Dialog):
             listener, add=add, remove=remove, unless_in_folder=unless
         )
 
-    def done(self, result: int) -> None:
-        self._engines.forget(self._ticket)
-        super().done(result)
-
     def _failed(self, error: UserError) -> None:
         self.notice.tell(error, again=True)
 
@@ -217,23 +252,29 @@ class RecipesDialog(Dialog):
             tree.setCurrentItem(again[0])
             tree.scrollToItem(again[0])
         tree.blockSignals(False)
-        alone = len(listed) <= 1
-        self.blank.say(
-            self.tr("No recipe of your own yet"),
-            self.tr(
-                "Begin under New, with a form or an example; add files or a folder; or drop "
-                "them here."
-            ),
-        )
-        self.blank.setVisible(alone)
-        if alone:
-            row = max(tree.sizeHintForRow(0), 28)
-            tree.setFixedHeight(tree.header().sizeHint().height() + row + 8)
-        else:
-            tree.setMinimumHeight(140)
-            tree.setMaximumHeight(16_777_215)
         self._paint()
+        self._filter()
+        self._text_of = ""
         self._chosen()
+        if self.isVisible() and self.window().focusWidget() is None:
+            tree.setFocus()
+
+    def _filter(self, *_: object) -> None:
+        """Show what has all words of the filter, and the folders that it is in."""
+        sought = self.box.text().casefold().split()
+
+        def has(item: QTreeWidgetItem) -> bool:
+            text = " ".join(item.text(column) for column in (NAME, SOURCE, FILE)).casefold()
+            return all(word in text for word in sought)
+
+        for row in range(self.tree.topLevelItemCount()):
+            if (top := self.tree.topLevelItem(row)) is None:
+                continue
+            inner = [x for at in range(top.childCount()) if (x := top.child(at))]
+            own = has(top)
+            for item in inner:
+                item.setHidden(not (own or has(item)))
+            top.setHidden(not own and all(item.isHidden() for item in inner))
 
     def _items(self) -> list[QTreeWidgetItem]:
         tops = (self.tree.topLevelItem(row) for row in range(self.tree.topLevelItemCount()))
@@ -296,8 +337,69 @@ class RecipesDialog(Dialog):
         about = one.about if isinstance(one, Known) else ""
         self.about.setText(words.builtin_help() if paths == [BUILTIN] else printable(about, 400))
         self.about.setVisible(bool(self.about.text()))
+        self.facts.setText(self._told(one))
+        self.facts.setVisible(bool(self.facts.text()))
         self.error.tell(one.error if one is not None else None)
         self.faults.show_faults(one.faults if isinstance(one, Known) else ())
+        listing = self._window.listing
+        there = listing.is_folder or listing.what == "file"
+        self.verify.setEnabled(self.go.isEnabled() and there)
+        self.verify.setToolTip(
+            self.tr("Measure what a fresh process finds of it in {}").format(
+                printable(self._window.place or "", 200))
+            if there else self.tr("Choose a folder or a bundle on the left, to measure it there")
+        )  # fmt: skip
+        self._show_text(one)
+
+    def _told(self, one: Listed | Known | None) -> str:
+        """The file, what it compiles, and when it was warmed."""
+        if isinstance(one, Listed) and one.recipes:
+            cells = sum(known.cells for known in one.recipes)
+            many = say.count(len(one.recipes), "recipe", "recipes")
+            return self.tr("{} · {}").format(many, say.count(cells, "cell", "cells"))
+        if not isinstance(one, Known):
+            return ""
+        parts = [words.source_title(one.source)] if one.good else []
+        parts += [say.count(one.cells, "cell", "cells")] if one.cells else []
+        warmed = words.warmed_text(one)
+        parts += [self.tr("last warmed {}").format(warmed)] if one.warmed else []
+        file = "" if one.path == BUILTIN else printable(one.path, 4096)
+        return "\n".join(x for x in (file, " · ".join(parts)) if x)
+
+    def _show_text(self, one: Listed | Known | None) -> None:
+        """The text of a recipe that has a file; without recipes of one's own, what to do next."""
+        path = one.path if isinstance(one, Known) and one.path != BUILTIN else ""
+        if not path:
+            self._engines.forget(self._reading)
+            self._text_of = ""
+            alone = bool(self._listed) and len(self._listed) <= 1
+            self.blank.say(
+                self.tr("No recipe of your own yet"),
+                self.tr(
+                    "A recipe says what is compiled ahead of time. Begin one under New, with a "
+                    "form or an example; add files or a folder; or drop them here."
+                ),
+            )
+            self.blank.offer(self.tr("Write a recipe…"))
+            self.below.setCurrentWidget(self.blank if alone else self._nothing)
+            return
+        if path == self._text_of:
+            return
+        self._engines.forget(self._reading)
+        self._text_of = path
+        faults = one.faults if isinstance(one, Known) else ()
+
+        def show(found: dict[str, str]) -> None:
+            self._reading = None
+            self.text.setPlainText(found["text"])
+            self.text.mark({fault.line: fault.text for fault in faults})
+            self.below.setCurrentWidget(self.text)
+
+        # Why it cannot be read is said above it.
+        listener = Listener(
+            result=show, failed=lambda _: self.below.setCurrentWidget(self._nothing)
+        )
+        self._reading = self._engines.recipe_text(path, listener)
 
     def _heading(self, paths: list[str], one: Listed | Known | None) -> str:
         if isinstance(one, Known):
@@ -313,7 +415,7 @@ class RecipesDialog(Dialog):
 
     def _menu(self, at: QPoint) -> None:
         menu = QMenu(self)
-        for button in (self.go, self.edit, self.remove):
+        for button in (self.go, self.verify, self.edit, self.remove):
             action = menu.addAction(button.text())
             action.setEnabled(button.isEnabled())
             action.triggered.connect(button.click)
@@ -326,7 +428,7 @@ class RecipesDialog(Dialog):
         paths = self.selected()
         if len(paths) == 1 and isinstance(self.of(paths[0]), Known) and paths[0] != BUILTIN:
             number = line if isinstance(line, int) and not isinstance(line, bool) else 1
-            self._edit_(paths[0], number, form)
+            self._window.flows.recipes.edit_recipe(paths[0], number, form=form)
 
     def _enter(self) -> None:
         """What is chosen is warmed, or corrected where that cannot be."""
@@ -341,7 +443,14 @@ class RecipesDialog(Dialog):
 
     def _go(self) -> None:
         if paths := self.selected():
-            self._warm(paths)
+            self._window.flows.warm(paths)
+
+    def _verify(self) -> None:
+        if paths := self.selected():
+            self._window.flows.verify(paths)
+
+    def _new(self, source: str) -> None:
+        self._window.flows.recipes.new_recipe(source)
 
     def _choose_files(self) -> None:
         kinds = self.tr("Recipes (*.toml);;All files (*)")

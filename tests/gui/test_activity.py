@@ -1,0 +1,248 @@
+"""The Activity page, its history and the strip: over real engines where a job runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtWidgets import QApplication, QFileDialog
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
+from torchkeeper.gui.activity.page import ActivityPage
+from torchkeeper.gui.activity.strip import DONE_MS, JobStrip
+from torchkeeper.gui.comparing.differences import DifferencesTree
+from torchkeeper.gui.dialogs.base import ConfirmDialog
+from torchkeeper.gui.jobs import LOG_LINES, State
+from torchkeeper.gui.operations import Selection
+from torchkeeper.gui.shots.sample_engines import SampleEngines
+from torchkeeper.gui.window import Window
+from torchkeeper.link import history
+from torchkeeper.link.words import user_error
+
+#: Seconds that the main thread may be at one thing, on a machine three times as slow as ours.
+_SLICE = 0.05
+
+
+@pytest.fixture
+def window(qtbot: QtBot, settings: QSettings) -> Iterator[Window]:
+    """A window over the samples."""
+    made = Window(settings, SampleEngines())
+    made.resize(1360, 800)
+    made.show()
+    made.later.start()
+    qtbot.waitUntil(lambda: made.later.over, timeout=PATIENCE)
+    yield made
+    made.close_surely()
+    qtbot.waitUntil(lambda: not made.engines.running, timeout=PATIENCE)
+    made.deleteLater()
+
+
+def opened(qtbot: QtBot, window: Window) -> ActivityPage:
+    """The page, once it has read the history."""
+    window.actions_["activity"].trigger()
+    page = window.activity
+    qtbot.waitUntil(page.isVisible, timeout=PATIENCE)
+    settle(qtbot)
+    return page
+
+
+def strip_of(window: Window) -> JobStrip:
+    strip = window.findChild(JobStrip)
+    assert strip is not None
+    return strip
+
+
+def test_what_ended_is_there_in_the_next_session(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    window = open_window(fixture_cache)
+    output = str(tmp_path / "o.torchcache")
+    job = window.operations.export(str(fixture_cache), Selection(), output)
+    idle(qtbot, window)
+    assert job.state is State.DONE
+    assert (
+        strip_of(window).isVisible() and "Export to o.torchcache" in strip_of(window).words.text()
+    )
+    qtbot.waitUntil(lambda: len(history.kept().jobs) == 1, timeout=PATIENCE)
+    window.close_surely()
+    qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
+    window = open_window(fixture_cache)
+    page = opened(qtbot, window)
+    qtbot.waitUntil(lambda: bool(page.rows.past), timeout=PATIENCE)
+    assert page.job is None and page.past is not None
+    assert page.rows.index(0, 0).data() == "Before this session · Today"
+    assert page.detail.title.text() == job.title
+    assert page.detail.told.text().startswith("Exported.")
+    assert "It took " in page.detail.told.text()
+    assert not page.again.isVisible(), "what it was asked for is not known any more"
+    # It can still be opened.
+    click(qtbot, page.open)
+    assert window.pages.current == "entries"
+    qtbot.waitUntil(lambda: window.place == output, timeout=PATIENCE)
+    # And be forgotten.
+    page = opened(qtbot, window)
+    qtbot.waitUntil(lambda: page.past is not None, timeout=PATIENCE)
+    page.list.setFocus()
+    qtbot.keyClick(page.list, Qt.Key.Key_Delete)  # type: ignore[no-untyped-call]
+    qtbot.waitUntil(page.blank.isVisible, timeout=PATIENCE)
+    assert history.kept().jobs == []
+
+
+def test_a_job_is_done_once_more(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    window = open_window(fixture_cache)
+    job = window.operations.export(
+        str(fixture_cache), Selection(), str(tmp_path / "no" / "o.torchcache")
+    )
+    idle(qtbot, window)
+    assert job.state is State.FAILED
+    strip = strip_of(window)
+    assert strip.words.text().startswith("Export to o.torchcache · Failed")
+    assert not strip.bar.isVisible() and not strip.cancel.isVisible()
+    click(qtbot, strip.words)
+    page = window.activity
+    assert page.isVisible() and page.job is job and page.detail.notice.isVisible()
+    assert not strip.isVisible(), "somebody has looked at it"
+    (tmp_path / "no").mkdir()
+    click(qtbot, page.again)
+    assert page.job is not job
+    idle(qtbot, window)
+    assert page.job is not None and page.job.state is State.DONE
+    assert (tmp_path / "no" / "o.torchcache").exists()
+    # What was purged once is not purged again by this.
+    assert page.again.isVisible() and not page.undo.isVisible()
+    assert not window.totals.isVisible(), "they are about the place"
+
+
+def test_the_list_is_searched_and_emptied(qtbot: QtBot, window: Window) -> None:
+    page = opened(qtbot, window)
+    qtbot.waitUntil(lambda: len(page.rows.items) == 4, timeout=PATIENCE)
+    running = window.jobs.add("Warm here", "warm", "/here")
+    window.jobs.begin(running)
+    assert page.rows.index(0, 0).data() == "Running or waiting" and page.job is running
+    window.actions_["find"].trigger()
+    assert page.filter.hasFocus()
+    type_in(qtbot, page.filter, "memory")
+    assert [one.kind for one in page.rows.items] == ["warm"] and page.past is not None
+    assert page.detail.notice.isVisible() and not page.result.isVisible()
+    page.filter.setText("nothing like it")
+    assert page.none.isVisible() and not page.detail.isVisible()
+    page.choose(running)
+    assert page.filter.text() == "" and page.job is running
+    assert page.cancel_button.isVisible() and not page.forget.isVisible()
+    page.clear_button.click()
+    page.findChildren(ConfirmDialog)[-1].go.click()
+    qtbot.waitUntil(lambda: len(page.rows.items) == 1, timeout=PATIENCE)
+    assert page.job is running and not page.clear_button.isEnabled()
+    window.jobs.end(running, State.CANCELLED)
+
+
+def test_the_history_that_cannot_be_read_says_so(qtbot: QtBot, settings: QSettings) -> None:
+    engines = SampleEngines()
+    engines.failing["past_jobs"] = user_error("jobs-unreadable", {"file": "x", "why": "denied"})
+    window = Window(settings, engines)
+    window.show()
+    page = opened(qtbot, window)
+    qtbot.waitUntil(page.notice.isVisible, timeout=PATIENCE)
+    del engines.failing["past_jobs"]
+    click(qtbot, page.notice.button)
+    qtbot.waitUntil(lambda: len(page.rows.items) == 4, timeout=PATIENCE)
+    assert not page.notice.isVisible()
+    window.close_surely()
+    qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
+
+
+def test_the_log_is_searched_copied_and_saved(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    window = open_window()
+    job = window.jobs.add("Export", "export", None)
+    window.jobs.begin(job)
+    window.jobs.log(job, [f"line {n}" for n in range(LOG_LINES - 1)])
+    page = opened(qtbot, window)
+    log = page.detail.log
+    qtbot.waitUntil(lambda: log.settled, timeout=PATIENCE)
+    bar = log.edit.verticalScrollBar()
+    assert bar.value() == bar.maximum() > 0
+    window.jobs.log(job, ["the last"])
+    assert log.edit.toPlainText().endswith("\nthe last") and bar.value() == bar.maximum()
+    type_in(qtbot, log.search, "line 77")
+    qtbot.waitUntil(lambda: log.count.text() == "1 of 11", timeout=PATIENCE)
+    assert not log.follow.isChecked(), "what was found stays in sight"
+    qtbot.keyClick(log.search, Qt.Key.Key_Return)  # type: ignore[no-untyped-call]
+    assert log.count.text() == "2 of 11"
+    click(qtbot, log.copy)
+    assert QApplication.clipboard().text() == log.text()
+    click(qtbot, log.save)
+    chooser = next(x for x in window.findChildren(QFileDialog) if x.isVisible())
+    chooser.fileSelected.emit(str(tmp_path / "saved.log"))
+    chooser.reject()
+    file = tmp_path / "saved.log"
+    qtbot.waitUntil(file.exists, timeout=PATIENCE)
+    assert file.read_text() == log.text() and log.text().endswith("\nthe last\n")
+    window.jobs.end(job, State.CANCELLED)
+
+
+def test_the_strip_says_what_runs_and_falls_silent(qtbot: QtBot, window: Window) -> None:
+    jobs = window.jobs
+    first, second = jobs.add("Export", "export", None), jobs.add("Warm", "warm", "/srv/cache")
+    strip = strip_of(window)
+    jobs.begin(second)
+    jobs.progress(second, 4, 7, "steps")
+    wanted = "Warming cache · 4 of 7 steps · 1 more"
+    qtbot.waitUntil(lambda: strip.words.text() == wanted, timeout=PATIENCE)
+    assert strip.words.accessibleName() == strip.words.text() and strip.cancel.accessibleName()
+    asked: list[object] = []
+    strip.cancelled.connect(asked.append)
+    click(qtbot, strip.cancel)
+    assert asked == [second]
+    jobs.end(second, State.DONE, note="7 graphs")
+    assert strip.job is first
+    jobs.begin(first)
+    jobs.end(first, State.DONE, note="33 entries")
+    assert strip.words.text() == "Export · 33 entries" and not strip.cancel.isVisible()
+    strip._quiet.start(0)
+    qtbot.waitUntil(lambda: not strip.isVisible(), timeout=PATIENCE)
+    assert DONE_MS >= 3000
+
+
+def test_nothing_takes_long_with_much_to_show(qtbot: QtBot, window: Window) -> None:
+    page = opened(qtbot, window)
+    rows = [
+        {"group": "configuration", "factor": f"inductor_config[x{n}]", "a": "True", "b": "y" * 99,
+         "follows": n % 2 == 0}
+        for n in range(10_000)
+    ]  # fmt: skip
+    tree = DifferencesTree()
+    qtbot.addWidget(tree)
+    tree.resize(900, 500)
+    tree.show()
+    log = page.detail.log
+    steps: list[float] = []
+
+    def step(work: Callable[[], object]) -> None:
+        # Of this thread alone: others may have the processor.
+        began = time.thread_time()
+        work()
+        steps.append(time.thread_time() - began)
+
+    def until(settled: Callable[[], bool]) -> None:
+        while not settled():
+            step(QApplication.processEvents)
+
+    step(lambda: tree.fill({"differences": rows}))
+    until(lambda: tree.settled)
+    assert tree.total == 10_000 and tree.topLevelItemCount() == 2
+    step(lambda: tree.filter("x999"))
+    until(lambda: tree.settled)
+    assert len(tree.texts()) == 11
+    step(lambda: log.show_lines(["a line of a log " * 6] * LOG_LINES))
+    until(lambda: log.settled)
+    assert log.edit.blockCount() == LOG_LINES
+    # One in many may have had to wait for another program.
+    assert sorted(steps)[-3] < _SLICE, sorted(steps)[-9:]
