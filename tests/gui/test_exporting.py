@@ -225,7 +225,7 @@ def test_by_keyboard_alone(
 ) -> None:
     window = open_window(fixture_cache)
     dialog = ask(qtbot, window)
-    assert dialog.file.hasFocus()
+    qtbot.waitUntil(dialog.file.hasFocus, timeout=PATIENCE)
     dialog.file.selectAll()
     QTest.keyClicks(dialog.file, str(tmp_path / "typed.torchcache"))
     qtbot.waitUntil(lambda: dialog.ready and dialog.go.isEnabled(), timeout=PATIENCE)
@@ -233,7 +233,7 @@ def test_by_keyboard_alone(
     idle(qtbot, window)
     assert (tmp_path / "typed.torchcache").exists()
     page = dialog.result_page
-    assert page.close_.hasFocus()
+    qtbot.waitUntil(page.close_.hasFocus, timeout=PATIENCE)
     assert page.close_.isDefault()
     QTest.keyClick(page.close_, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: not window.findChildren(ExportDialog))
