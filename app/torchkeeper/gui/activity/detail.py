@@ -156,7 +156,7 @@ class JobDetail(QWidget):
         some = isinstance(one, Job) and bool(one.cells)
         if isinstance(one, Job) and some:
             if self.cells is None:
-                self.cells = CellsPane()
+                self.cells = CellsPane(narrow=True)
                 self.cells.setContentsMargins(0, 8, 0, 0)
                 # A narrow window stays one: what has no room is scrolled to.
                 room = QScrollArea()
@@ -164,6 +164,8 @@ class JobDetail(QWidget):
                 room.setFrameShape(QFrame.Shape.NoFrame)
                 room.setFocusPolicy(Qt.FocusPolicy.NoFocus)
                 room.setWidget(self.cells)
+                room.viewport().setAutoFillBackground(False)
+                self.cells.setAutoFillBackground(False)
                 self.tabs.addTab(room, "")
             self.cells.file_of = lambda recipe: file_of(one, recipe)
             self.cells.show_cells(one.cells)

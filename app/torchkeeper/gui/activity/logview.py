@@ -39,6 +39,7 @@ class LogView(QWidget):
         self.edit.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.edit.setUndoRedoEnabled(False)
         self.edit.document().setDocumentMargin(8)
+        self.edit.setPlaceholderText(self.tr("Nothing has been logged for the chosen job."))
         self.edit.setMinimumHeight(72)
         self.search = SearchBox(self.tr("Search the log"))
         self.search.setMaximumWidth(280)

@@ -15,6 +15,8 @@ DONE_MS = 6000
 _TICK_MS = 200
 #: Pixels that the words take at most, and that the bar takes.
 _WIDE, _BAR = 460, 96
+#: Pixels of the icon and what is around it in a status bar.
+_PICTURE = 32
 _STEPS = 1000
 
 
@@ -25,7 +27,7 @@ class _Words(QToolButton):
         super().__init__()
         self.setObjectName("beside")
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self._error = False
 
     def say(self, text: str, *, error: bool) -> None:
@@ -78,6 +80,7 @@ class JobStrip(QWidget):
         self._failed: list[Job] = []
         self.setAccessibleName(self.tr("Jobs"))
         self.picture = forms.label("")
+        self.picture.setFixedWidth(_PICTURE)
         self.words = _Words()
         self.words.setToolTip(self.tr("Show this job on the Activity page"))
         self.bar = QProgressBar()
@@ -87,6 +90,7 @@ class JobStrip(QWidget):
         self.cancel = forms.icon_button("cancel", self.tr("Cancel this job"))
         line = forms.row(gap=4)
         line.setContentsMargins(4, 0, 8, 0)
+        line.addStretch(1)
         for widget in (self.picture, self.words, self.bar, self.cancel):
             line.addWidget(widget)
         self.setLayout(line)

@@ -36,8 +36,10 @@ class CellsPane(QWidget):
     #: The recipe of the chosen cell is to be edited: its file.
     edit = Signal(str)
 
-    def __init__(self) -> None:
+    def __init__(self, *, narrow: bool = False) -> None:
+        """narrow: where there is less room than in a dialog."""
         super().__init__()
+        self._narrow = narrow
         #: The file of a recipe, by what the job calls it; empty for one that cannot be edited.
         self.file_of: Callable[[str], str] = lambda _: ""
         self.model = CellsModel(self)
@@ -103,12 +105,13 @@ class CellsPane(QWidget):
         header = view.horizontalHeader()
         header.setHighlightSections(False)
         header.setStretchLastSection(False)
-        for column, width in ((HITS, 64), (MISSES, 116), (TIME, 84), (PHASES, 300)):
+        phases = 220 if self._narrow else 300
+        for column, width in ((HITS, 64), (MISSES, 116), (TIME, 84), (PHASES, phases)):
             header.resizeSection(column, width)
         header.setSectionResizeMode(CELL, QHeaderView.ResizeMode.Stretch)
 
     def _lay_out(self) -> None:
-        head = forms.row()
+        head = forms.column(gap=4) if self._narrow else forms.row()
         head.addWidget(self.legend, 1)
         head.addWidget(self.bad)
         line = forms.row()
