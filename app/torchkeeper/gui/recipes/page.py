@@ -78,7 +78,7 @@ class RecipesPage(Page):
         self.verify = forms.button(self.tr("&Verify…"))
         self.edit = forms.button(self.tr("&Edit…"))
         self.fill_in = QAction(self.tr("Edit in a f&orm…"), self)
-        self.remove = forms.button(self.tr("Re&move from list"))
+        self.remove = forms.button(self.tr("Re&move"))
         self._dress()
         self._lay_out()
         self._connect()
