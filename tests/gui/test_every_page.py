@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from PySide6.QtCore import QSettings
-from PySide6.QtWidgets import QLabel, QPushButton
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.gui import walking
@@ -56,3 +56,38 @@ def test_every_action_has_a_place() -> None:
     assert lost == []
     keys = [spec.shortcut for spec in ACTIONS if spec.shortcut]
     assert sorted(keys) == sorted(set(keys)), "no two actions have one key"
+
+
+def press(qtbot: QtBot, widget: QWidget, key: Qt.Key, *, control: bool = False) -> None:
+    held = Qt.KeyboardModifier.ControlModifier if control else Qt.KeyboardModifier.NoModifier
+    qtbot.keyClick(widget, key, held)  # type: ignore[no-untyped-call]
+
+
+def test_keys_lead_to_pages_and_parts(qtbot: QtBot, settings: QSettings) -> None:
+    window = walking.opened(settings)
+    window.activateWindow()
+    for number, page in enumerate(PAGES, 1):
+        press(qtbot, window, getattr(Qt.Key, f"Key_{number}"), control=True)
+        assert window.pages.current == page.id
+        assert window.pages.isAncestorOf(window.focusWidget()), "the page has the focus"
+    press(qtbot, window, Qt.Key.Key_2, control=True)
+    assert window.focusWidget() is window.table
+    window.table.go_to_row(0)
+    window.wing.hide()
+    press(qtbot, window.table, Qt.Key.Key_Return)
+    assert window.wing.isAncestorOf(window.focusWidget()), "Enter looks into an entry"
+    visited = []
+    for _ in range(4):
+        press(qtbot, window, Qt.Key.Key_F6)
+        visited.append(walking.area_of(window.focusWidget(), window))
+    assert visited == ["toolbar", "sidebar", "page", "inspector"]
+    shown = window.show_page("overview")
+    button = shown.findChildren(QPushButton)[0]
+    pressed: list[bool] = []
+    button.clicked.connect(lambda *_: pressed.append(True))
+    button.setEnabled(True)
+    press(qtbot, button, Qt.Key.Key_Return)
+    assert pressed, "Enter presses a button"
+    window.close_surely()
+    qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
+    window.deleteLater()

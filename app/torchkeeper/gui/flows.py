@@ -53,8 +53,11 @@ class Flows(QObject):
         self.comparing = CompareFlows(window)
         window.operations.succeeded.connect(self._filled)
 
-    def warm(self, recipes: Sequence[str] = ()) -> WarmDialog:
-        """Ask what to compile, then do; ``recipes``: files and folders to begin with."""
+    def warm(self, recipes: Sequence[str] = (), into: str | None = None) -> WarmDialog:
+        """Ask what to compile, then do.
+
+        recipes: files and folders to begin with; into: the place, by default the one shown.
+        """
         from torchkeeper.gui.dialogs.warming import WarmDialog
 
         window = self._window
@@ -62,7 +65,8 @@ class Flows(QObject):
         bundle = os.path.join(kept, self._bundle_name(window.place or "cache"))
         dialog = WarmDialog(
             window, window.engines, window.here.environments, window.jobs, window.places.places,
-            window.place, bundle, self._warm, recipes, str(window.settings.value(_PROFILE) or ""),
+            into or window.place, bundle, self._warm, recipes,
+            str(window.settings.value(_PROFILE) or ""),
         )  # fmt: skip
         self._open(dialog)
         return dialog

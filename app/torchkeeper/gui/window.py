@@ -147,6 +147,7 @@ class Window(Shell):
         self.table.horizontalHeader().sortIndicatorChanged.connect(self._sorted)
         self.head.filtered.connect(self._filter)
         self.head.box.leave.connect(self._go_to_table)
+        self.table.activated.connect(lambda *_: self._inspect())
         self.empty.asked.connect(self._asked)
         self.undo_bar.undo.connect(self._undo)
         self.engines.recovered.connect(lambda told: self.note_bar.tell(cutoff.ended(told)))
@@ -475,10 +476,12 @@ class Window(Shell):
         """Go to a page and to the first of its controls; of the entries', to the table."""
         from torchkeeper.gui import taborder
 
+        there = self.pages.current == ident and self.pages.isAncestorOf(self.focusWidget())
         page = self.show_page(ident)
         first = self.table if ident == ENTRIES else next(taborder.stops(page), None)
-        if first is not None and not page.isAncestorOf(self.focusWidget()):
-            first.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        if not there:
+            # What is on it may still be on its way.
+            (first or page).setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def go_to_next_part(self) -> None:
         """Go from one part of the window to the next."""
@@ -711,6 +714,17 @@ class Window(Shell):
     def toggle_inspector(self) -> None:
         """Show or hide what there is to know of the selected entry."""
         self.wing.toggle()
+
+    def _inspect(self) -> None:
+        """Go to what there is to know of the current entry."""
+        from torchkeeper.gui import taborder
+
+        if not self.table.selected():
+            return
+        if not self.wing.isVisible():
+            self.wing.toggle()
+        if (first := next(taborder.stops(self.wing), None)) is not None:
+            first.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _follow(self, need: Need) -> None:
         """Go to an entry that another needs, or is needed by."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import QStandardPaths
 from PySide6.QtGui import QAccessible, QAccessibleEvent
 from PySide6.QtWidgets import QFrame
 
@@ -16,6 +17,12 @@ from torchkeeper.gui.pages.table import ENTRIES
 if TYPE_CHECKING:
     from torchkeeper.gui.jobs import Job
     from torchkeeper.gui.window import Window
+
+
+def _own_folder() -> str:
+    """The folder that the guide fills; what it throws out is nobody's."""
+    where = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericCacheLocation)
+    return f"{where}/torchkeeper/first-steps"
 
 
 class GuideBar(QFrame):
@@ -88,7 +95,9 @@ class GuideBar(QFrame):
         if step.action not in ("warm", ENTRIES):
             # All that is about entries is done where they are seen.
             window.show_page(ENTRIES)
-        if action.isEnabled():
+        if step.id == "warm":
+            window.flows.warm(into=_own_folder())
+        elif action.isEnabled():
             action.trigger()
         else:
             self.text.setText(self.tr("That needs a place with entries in it. Choose one on the "

@@ -64,6 +64,8 @@ class OverviewPage(Page):
         self.looking.changed.connect(self._changed)
         window.operations.changed.connect(self._happened)
         window.places_listed.connect(self._places_known)
+        window.jobs.rowsInserted.connect(lambda *_: self._rest.start())
+        window.jobs.finished.connect(lambda *_: self._soon.start())
         for change in (window.places.rowsInserted, window.places.rowsRemoved,
                        window.here.environments.changed):  # fmt: skip
             change.connect(lambda *_: self._soon.start())
@@ -396,11 +398,18 @@ class OverviewPage(Page):
         if not self._window.places_known or self._places():
             self.empty.say("overview", self.tr("Looking for caches…"), "")
             return
+        if any(job.kind in ("warm", "import", "copy") for job in self._window.jobs.active):
+            self.empty.say(
+                "warm", self.tr("A cache is being filled"),
+                self.tr("What it holds is shown here as soon as that is done."),
+                self.tr("Show activity"), "activity",
+            )  # fmt: skip
+            return
         self.empty.say(
             "overview",
             self.tr("No caches yet"),
-            self.tr("Here stands what the compile caches of this machine hold and cost, once there "
-                    "are any: by place, kind, torch version and age, and what of it could go. "
-                    "Compile the recipe that comes with it, or add a folder that you have."),
+            self.tr("This page shows what the compile caches of this machine hold and cost: by "
+                    "place, kind, torch version and age, and what of it could go. To begin with, "
+                    "compile the recipe that comes with Torchkeeper, or add a folder."),
             self.tr("Warm…"), "warm",
         )  # fmt: skip
