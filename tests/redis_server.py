@@ -92,7 +92,7 @@ class Server:
         self.socket.unlink(missing_ok=True)
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(self._command, stdout=log, stderr=log)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not self._listens():
             assert self.process.poll() is None, self._log.read_text()
             assert time.monotonic() < deadline, "redis-server does not start"
@@ -153,7 +153,7 @@ class Server:
         """End it."""
         with contextlib.suppress(ProcessLookupError):
             self.process.terminate()
-        self.process.wait(timeout=20)
+        self.process.wait(timeout=60)
 
 
 @contextlib.contextmanager

@@ -219,7 +219,6 @@ def test_tests_that_pass_are_not_run_again(tmp_path: Path) -> None:
         (("-k", "interrupted or unsteady"), 2, "failed: test_some.py::test_unsteady", ""),
         # What follows was not run at all.
         (("-x",), 1, "failed: test_some.py::test_unsteady[a b]", ""),
-        (("-n", "1", "-x"), 2, "failed: test_some.py::test_unsteady[a b]", ""),
         (("-k", "good"), 2, "failed: test_also.py", "import nowhere"),
         (("-n", "1", "-k", "good"), 1, "failed: test_also.py", "import nowhere"),
         # Too many.

@@ -61,7 +61,7 @@ def test_the_window_closes_over_a_place_that_hangs(
     slow_disk.hang()
     window.open_paths([str(fixture_cache)])
     qtbot.waitUntil(lambda: window.listing.loading, timeout=PATIENCE)
-    with qtbot.waitSignal(window.stopped, timeout=15_000):
+    with qtbot.waitSignal(window.stopped, timeout=PATIENCE):
         window.close()
 
 
@@ -84,7 +84,7 @@ def test_what_was_shown_last_hangs_and_a_file_can_be_imported_all_the_same(
     [dialog] = window.findChildren(ImportDialog)
     assert isinstance(dialog, ImportDialog)
     dialog.reject()
-    with qtbot.waitSignal(window.stopped, timeout=15_000):
+    with qtbot.waitSignal(window.stopped, timeout=PATIENCE):
         window.close()
     window.deleteLater()
 

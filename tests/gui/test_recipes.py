@@ -18,6 +18,7 @@ from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, type_i
 from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog
 from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 from torchkeeper.gui.dialogs.recipeform import RecipeForm
+from torchkeeper.gui.dialogs.verifying import VerifyDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs import Job, State
@@ -183,6 +184,14 @@ def test_recipes_that_are_dropped_on_the_window_are_kept(
     (folder / "ab" / f"c{'k' * 51}.py").write_text("")
     drop(window, folder)
     listed(qtbot, window, folder)
+    # What is measured there begins with what is chosen.
+    assert shown(qtbot, window) is page
+    page.choose(str(folder / "small.toml"))
+    click(qtbot, page.verify)
+    [dialog] = window.findChildren(VerifyDialog)
+    assert dialog.isVisible()
+    dialog.reject()
+    idle(qtbot, window)
 
 
 def test_for_an_exported_program_a_recipe_is_begun(

@@ -218,7 +218,10 @@ def test_a_place_says_what_it_holds_and_how_much_room_there_is(
     qtbot.waitUntil(lambda: standing(window, FULL).filling is None)
 
 
-def test_what_the_overview_finds_is_said_of_places_too(qtbot: QtBot, window: Window) -> None:
+def test_what_the_overview_finds_is_said_of_places_too(
+    qtbot: QtBot, window: Window, engines: Dead
+) -> None:
+    engines.dead = {TEAM}  # so that nobody else says how much room there is
     window.places.add(TEAM)
     denied = user_error("place-unreadable", {"place": TEAM, "why": "no"})
     window.more.gauge.overlooked([PlaceTold(TEAM, problem=denied)])
@@ -370,6 +373,14 @@ def test_with_forty_places_the_chosen_one_is_seen(qtbot: QtBot, window: Window) 
     shown = window.places_pane.list
     box = shown.visualRect(window.places.index(window.places.row_of("/caches/number 39")))
     assert shown.visibleRegion().contains(box.center())
+    before = window.sidebar.area.verticalScrollBar().value()
+    top = shown.visibleRegion().boundingRect().topLeft() + QPoint(40, 4)
+    about = (Qt.DropAction.CopyAction, files("/x"), Qt.MouseButton.LeftButton,
+             Qt.KeyboardModifier.NoModifier)  # fmt: skip
+    QApplication.sendEvent(shown.viewport(), QDragEnterEvent(top, *about))
+    QApplication.sendEvent(shown.viewport(), QDragMoveEvent(top, *about))
+    assert window.sidebar.area.verticalScrollBar().value() < before, "a drag to the edge goes on"
+    QApplication.sendEvent(shown.viewport(), QDragLeaveEvent())
     assert shown.height() == sum(
         shown.sizeHintForRow(row) for row in range(window.places.rowCount())
     )

@@ -117,6 +117,8 @@ def test_the_window_says_nothing_that_cannot_be_translated(
     qtbot: QtBot, settings: QSettings, spoken: None, collected: dict[str, Any]
 ) -> None:
     own = {text for _, text in collected["sources"]() if len(text) > 3} - SAME
+    # The names of variables are what they are.
+    own = {text for text in own if not re.fullmatch(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+", text)}
     window = Window(settings, SampleEngines())
     window.show()
     qtbot.waitUntil(lambda: window.later.over and window.entries.rowCount() > 0, timeout=PATIENCE)

@@ -389,7 +389,7 @@ def test_a_verification_is_cancelled_while_its_place_does_not_answer(
     qtbot.waitUntil(begun.is_set, timeout=PATIENCE)
     click(qtbot, dialog.progress.cancel)
     try:
-        qtbot.waitUntil(lambda: not job.active, timeout=5_000)
+        qtbot.waitUntil(lambda: not job.active, timeout=PATIENCE // 2)
     finally:
         answer.set()
     assert state(job) is State.CANCELLED
@@ -441,7 +441,7 @@ def test_nobody_waits_for_a_large_folder_to_go_but_the_end(
     # Who asks something else is answered.
     window.engines.scratch("drag", Listener(result=heard.append))
     try:
-        qtbot.waitUntil(lambda: len(heard) == 2, timeout=5_000)
+        qtbot.waitUntil(lambda: len(heard) == 2, timeout=PATIENCE // 2)
         window.close_surely()
         qtbot.waitUntil(lambda: not Path(heard[1]["folder"]).exists(), timeout=PATIENCE)
         assert window.engines.running

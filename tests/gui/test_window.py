@@ -230,7 +230,8 @@ def test_every_action_has_its_place(open_window: OpenWindow) -> None:
     assert len({s.id for s in specs}) == len(specs)
     shortcuts = [s.shortcut for s in specs if s.shortcut]
     assert len(set(shortcuts)) == len(shortcuts)
-    menus = (*actions.MENUS, actions.GROUP_MENU, actions.ONLY_MENU)
+    inner = (actions.GROUP_MENU, actions.ONLY_MENU, actions.ENVIRONMENT_MENU)
+    menus = (*actions.MENUS, *inner)
     assert {s.menu for s in specs} == {name for name, _ in menus}
     for spec in specs:
         # A check mark stands where the icon would be.

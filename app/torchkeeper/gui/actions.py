@@ -86,6 +86,7 @@ class Spec(NamedTuple):
     chosen: for one of several that exclude each other, whether it is the one.
     on: for a switch, whether it is on.
     about: what it is about at the moment, and the text that has it; empty where that is not known.
+    also: a second shortcut.
     """
 
     id: str
@@ -102,10 +103,11 @@ class Spec(NamedTuple):
     chosen: Callable[[Situation], bool] | None = None
     on: Callable[[Situation], bool] | None = None
     about: tuple[str, Callable[[Situation], str]] | None = None
+    also: str = ""
 
 
 #: The slot of actions that go to the page of their own id.
-PAGE = "show_page"
+PAGE = "go_to_page"
 
 _N = QT_TRANSLATE_NOOP
 
@@ -152,13 +154,13 @@ ACTIONS = (
     Spec("forget-password", _n("For&get password"), "unlock", "",
          _n("Forget the password of the server, in the system's keyring too"),
          lambda s: s.chosen_server, "forget_password", "file", 0, ("places",)),
-    Spec("rename-server", _n("Re&name server"), "", "",
+    Spec("rename-server", _n("Re&name server"), "rename", "",
          _n("Call the server otherwise on the list; F2 on the list does the same"),
          lambda s: s.chosen_server, "rename_server", "file", 0, ("places",)),
-    Spec("place-up", _n("Move &up"), "", "Ctrl+Alt+Up",
+    Spec("place-up", _n("Move &up"), "up", "Ctrl+Alt+Up",
          _n("Have the place that you added stand one higher on the list"),
          lambda s: s.place_up, "move_place_up", "file", 0, ("places",)),
-    Spec("place-down", _n("Move &down"), "", "Ctrl+Alt+Down",
+    Spec("place-down", _n("Move &down"), "down", "Ctrl+Alt+Down",
          _n("Have the place that you added stand one lower on the list"),
          lambda s: s.place_down, "move_place_down", "file", 0, ("places",)),
     Spec("remove-place", _n("&Remove place from list"), "folder-remove", "",
@@ -283,11 +285,11 @@ ACTIONS = (
     Spec("sidebar", _n("Show or hide si&debar"), "sidebar", "F9",
          _n("Show or hide the list of pages, places and environments"),
          _always, "toggle_sidebar", "view", 0),
-    Spec("environment-use", _n("&Use for verdicts"), "", "",
+    Spec("environment-use", _n("&Use for verdicts"), "done", "",
          _n("Have verdicts be about the environment that is marked in the sidebar"),
          lambda s: s.environment and not s.environment_used,
          "use_environment", "environment", 0, ("environments",)),
-    Spec("environment-none", _n("&No verdicts"), "", "",
+    Spec("environment-none", _n("&No verdicts"), "cancel", "",
          _n("Ask no environment what is of use in it"),
          _always, "use_no_environment", "environment", 0, ("environments",)),
     Spec("environment-doctor", _n("&Doctor for it"), "doctor", "",
@@ -359,30 +361,33 @@ ACTIONS = (
          lambda s: s.grouping != "none" and s.shown > 0, "collapse_all", "group", 1),
     Spec("overview", _n("&Overview"), "overview", "Ctrl+1",
          _n("What the caches of this machine hold and cost, and what of it could go"),
-         _always, "show_page", "go", 0, on=_shown("overview")),
+         _always, "go_to_page", "go", 0, on=_shown("overview")),
     Spec("entries", _n("&Entries"), "entries", "Ctrl+2",
          _n("What the chosen place holds"),
-         _always, "show_page", "go", 0, on=_shown("entries")),
+         _always, "go_to_page", "go", 0, on=_shown("entries")),
     Spec("compare", _n("&Compare"), "compare", "Ctrl+3",
          _n("What makes two entries different, and which of it is the cause"),
-         _always, "show_page", "go", 0, on=_shown("compare")),
+         _always, "go_to_page", "go", 0, on=_shown("compare")),
     Spec("runs", _n("R&uns"), "runs", "Ctrl+Shift+R",
          _n("The programs that “torchkeeper run” ran: hits, misses, and what differed"),
-         _always, "show_page", "go", 0, on=_shown("runs")),
+         _always, "go_to_page", "go", 0, on=_shown("runs"), also="Ctrl+4"),
     Spec("recipes", _n("&Recipes"), "recipes", "Ctrl+R",
          _n("What can be compiled ahead of time: your own recipes, and the one that comes with it"),
-         _always, "show_page", "go", 0, on=_shown("recipes")),
+         _always, "go_to_page", "go", 0, on=_shown("recipes"), also="Ctrl+5"),
     Spec("settings", _n("&Settings"), "settings", "Ctrl+,",
          _n("What steers PyTorch's caches: profiles of it, what is wrong with them, and where "
             "each value comes from"),
-         _always, "show_page", "go", 0, on=_shown("settings")),
+         _always, "go_to_page", "go", 0, on=_shown("settings"), also="Ctrl+6"),
     Spec("doctor", _n("&Doctor"), "doctor", "Ctrl+H",
          _n("What is wrong with caches, with what compiles and with the settings, and a way to "
             "mend it"),
-         _always, "show_page", "go", 0, ("places",), on=_shown("doctor")),
+         _always, "go_to_page", "go", 0, ("places",), on=_shown("doctor"), also="Ctrl+7"),
     Spec("activity", _n("&Activity"), "activity", "Ctrl+J",
          _n("Jobs: how far they are, what they say, what came of them, and those of before"),
-         _always, "show_page", "go", 0, on=_shown("activity")),
+         _always, "go_to_page", "go", 0, on=_shown("activity"), also="Ctrl+8"),
+    Spec("next-part", _n("Next &part of the window"), "", "F6",
+         _n("Go from the sidebar to the page, the inspector, the toolbar, and around again"),
+         _always, "go_to_next_part", "go", 1),
     Spec("back", _n("&Back"), "back", "Alt+Left",
          _n("Show the page that was shown before"),
          lambda s: s.back, "go_back", "go", 1),
@@ -405,6 +410,10 @@ ACTIONS = (
          _n("Version and licence"),
          _always, "show_about", "help", 0),
 )  # fmt: skip
+
+#: Actions that make sense for a server alone.
+_OF_SERVERS = frozenset({"edit-server", "enter-password", "forget-password", "rename-server",
+                         "server", "expiry"})  # fmt: skip
 
 _BY_ID = {spec.id: spec for spec in ACTIONS}
 
@@ -457,7 +466,7 @@ class Actions(QObject):
         action.setObjectName(spec.id)
         action.setIconText(tr(spec.short or spec.text).replace("&", ""))
         if spec.shortcut:
-            action.setShortcut(QKeySequence(spec.shortcut))
+            action.setShortcuts([QKeySequence(x) for x in (spec.shortcut, spec.also) if x])
         self._hint(spec, action, False)
         action.triggered.connect(lambda _checked=False: self._do(spec, action))
         if spec.icon:
@@ -533,8 +542,12 @@ class Actions(QObject):
         return [spec for spec in ACTIONS if spec.menu == name]
 
     def context(self, name: str) -> list[Spec]:
-        """The actions of one context menu."""
-        return [spec for spec in ACTIONS if name in spec.context]
+        """The actions of one context menu; what is only for servers is left out elsewhere."""
+        server = self._situation.place_is_server or self._situation.chosen_server
+        return [
+            spec for spec in ACTIONS
+            if name in spec.context and (server or spec.id not in _OF_SERVERS)
+        ]  # fmt: skip
 
     def toolbar(self) -> list[Spec]:
         """The actions on the toolbar, the main job first."""

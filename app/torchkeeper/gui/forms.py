@@ -6,8 +6,10 @@ import html
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
+    QDialog,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -75,9 +77,20 @@ def list_up(where: QListWidget, texts: Sequence[str]) -> None:
         where.addItem(item)
 
 
+class Button(QPushButton):
+    """Enter presses it, too, wherever it is: Qt does that in dialogs only."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if enter and not isinstance(self.window(), QDialog):
+            self.click()
+        else:
+            super().keyPressEvent(event)
+
+
 def button(text: str, *, primary: bool = False, danger: bool = False) -> QPushButton:
     """A push button; ``primary`` is the one that goes on, ``danger`` one that cannot be undone."""
-    made = QPushButton(text)
+    made = Button(text)
     made.setAccessibleName(text.replace("&", "").rstrip("…"))
     made.setProperty("primary", primary)
     made.setProperty("danger", danger)

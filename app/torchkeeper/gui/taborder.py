@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
@@ -35,6 +35,19 @@ def following(window: QMainWindow, at: QWidget | None, *, forward: bool) -> QWid
     if at is None:
         return order[0 if forward else -1]
     return order[(order.index(at) + (1 if forward else -1)) % len(order)]
+
+
+def next_part(parts: Sequence[QWidget], at: QWidget | None) -> QWidget | None:
+    """What has the focus first in the part that follows the one with ``at``; parts in which Tab
+    goes nowhere are passed over.
+    """
+    here = next((n for n, part in enumerate(parts) if at is not None and part.isAncestorOf(at)), -1)
+    for step in range(1, len(parts) + 1):
+        part = parts[(here + step) % len(parts)]
+        first = next(stops(part), None) if part.isVisible() else None
+        if first is not None:
+            return first
+    return None
 
 
 def stops(widget: QWidget) -> Iterator[QWidget]:

@@ -236,7 +236,7 @@ QToolButton:pressed {{ background: {s.selected_quiet}; }}
 QToolButton:focus {{ border-color: {s.accent}; }}
 QToolButton:disabled {{ color: {dim}; }}
 QPushButton {{ background: {s.raised}; border: 1px solid {s.line}; border-radius: 6px;
-    padding: 6px 16px; min-width: 56px; }}
+    padding: 6px 16px; min-width: 56px; outline: none; }}
 QPushButton:hover {{ background: {s.hover}; }}
 QPushButton:pressed {{ background: {s.selected_quiet}; }}
 QPushButton:focus {{ border: 1px solid {s.accent}; }}

@@ -471,6 +471,23 @@ class Window(Shell):
         """Go to a page."""
         return self.pages.go(ident)
 
+    def go_to_page(self, ident: str) -> None:
+        """Go to a page and to the first of its controls; of the entries', to the table."""
+        from torchkeeper.gui import taborder
+
+        page = self.show_page(ident)
+        first = self.table if ident == ENTRIES else next(taborder.stops(page), None)
+        if first is not None and not page.isAncestorOf(self.focusWidget()):
+            first.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def go_to_next_part(self) -> None:
+        """Go from one part of the window to the next."""
+        from torchkeeper.gui import taborder
+
+        parts = [self.sidebar, self.pages, self.wing, self.tools]
+        if (first := taborder.next_part(parts, self.focusWidget())) is not None:
+            first.setFocus(Qt.FocusReason.TabFocusReason)
+
     def go_back(self) -> None:
         """Show the page that was shown before."""
         self.pages.back()

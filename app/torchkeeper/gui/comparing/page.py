@@ -81,7 +81,7 @@ class ComparePage(Page):
         self.tree = DifferencesTree()
         self.view = DifferenceView()
         self.blank = Blank("compare", 420)
-        self.to_entries = forms.button(self.tr("&Go to entries"), primary=True)
+        self.to_entries = forms.button(self.tr("Go to entries"), primary=True)
         self.notice = Notice()
         self.past = QComboBox()
         self.past.setAccessibleName(self.tr("Comparisons of this session"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, qVersion
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QWidget
 
 import torchkeeper
 from torchkeeper.gui import actions, forms, icons, theme
@@ -15,7 +15,7 @@ class ShortcutsDialog(Dialog):
     """Every action with a shortcut, by menu."""
 
     def __init__(self, parent: QWidget | None) -> None:
-        super().__init__(parent, "", 480)
+        super().__init__(parent, "", 560)
         self.setWindowTitle(self.tr("Keyboard shortcuts"))
         grid = QGridLayout()
         grid.setHorizontalSpacing(32)
@@ -30,8 +30,10 @@ class ShortcutsDialog(Dialog):
             grid.addWidget(heading, at, 0, 1, 2)
             at += 1
             for spec in specs:
-                keys = QKeySequence(spec.shortcut)
-                native = keys.toString(QKeySequence.SequenceFormat.NativeText)
+                native = ", ".join(
+                    QKeySequence(keys).toString(QKeySequence.SequenceFormat.NativeText)
+                    for keys in (spec.shortcut, spec.also) if keys
+                )  # fmt: skip
                 grid.addWidget(
                     forms.label(actions.tr(spec.text).replace("&", "").rstrip("…")), at, 0
                 )
@@ -40,11 +42,22 @@ class ShortcutsDialog(Dialog):
                 grid.addWidget(shown, at, 1, Qt.AlignmentFlag.AlignRight)
                 at += 1
         grid.setColumnStretch(0, 1)
-        self.body.addLayout(grid)
+        whole = QWidget()
+        whole.setLayout(grid)
+        self.area = QScrollArea()
+        self.area.setAccessibleName(self.tr("Keyboard shortcuts"))
+        self.area.setWidgetResizable(True)
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.area.setWidget(whole)
+        self.body.addWidget(self.area, 1)
         close = forms.button(self.tr("Close"))
         close.setDefault(True)
         close.clicked.connect(self.accept)
         self.buttons(close)
+        self.resize(600, min(780, self.screen().availableSize().height() - 120))
+        # Arrows and Page keys move it.
+        self.area.setFocus()
 
 
 class AboutDialog(Dialog):

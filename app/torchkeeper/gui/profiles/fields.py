@@ -83,9 +83,7 @@ class Field(QWidget):
 
     def _lay_out(self) -> None:
         about = forms.column(gap=2)
-        about.addWidget(self.name)
         about.addWidget(self.does)
-        about.addLayout(self.findings)
         about.addStretch(1)
         edited = forms.row(gap=4)
         self.editor.setFixedWidth(_EDITORS)
@@ -98,9 +96,13 @@ class Field(QWidget):
         grid = QGridLayout()
         grid.setContentsMargins(0, 6, 0, 6)
         grid.setHorizontalSpacing(12)
-        grid.addWidget(self.mark, 0, 0)
-        grid.addLayout(about, 0, 1)
-        grid.addLayout(right, 0, 2)
+        grid.setVerticalSpacing(2)
+        grid.addWidget(self.mark, 0, 0, 3, 1)
+        # Long names have no room beside the editor in a narrow window.
+        grid.addWidget(self.name, 0, 1, 1, 2)
+        grid.addLayout(about, 1, 1)
+        grid.addLayout(right, 1, 2)
+        grid.addLayout(self.findings, 2, 1, 1, 2)
         grid.setColumnStretch(1, 1)
         self.setLayout(grid)
 

@@ -70,6 +70,7 @@ class SettingsPage(Page):
         self._later = Later(self)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
+        self.tabs.setElideMode(Qt.TextElideMode.ElideNone)
         self.tabs.tabBar().setAccessibleName(self.tr("Profiles, or where values come from"))
         self._name = forms.label(self.tr("En&vironment"), "heading")
         self._name.setContentsMargins(0, 7, 0, 0)
@@ -117,6 +118,9 @@ class SettingsPage(Page):
         for button in origins.tools:
             self.tools.addWidget(button)
         self.tabs.addTab(origins, self.tr("&Where values come from"))
+        # Alone it was as wide as one that has no other after it.
+        self.tabs.setTabText(0, "")
+        self.tabs.setTabText(0, self.tr("&Profiles"))
         self.tabs.currentChanged.connect(self._show_tools)
         self._show_tools()
         yield

@@ -78,7 +78,7 @@ class RecipesPage(Page):
         self.verify = forms.button(self.tr("&Verify…"))
         self.edit = forms.button(self.tr("&Edit…"))
         self.fill_in = QAction(self.tr("Edit in a f&orm…"), self)
-        self.remove = forms.button(self.tr("Re&move from list"))
+        self.remove = forms.button(self.tr("Re&move"))
         self._dress()
         self._lay_out()
         self._connect()
@@ -353,6 +353,10 @@ class RecipesPage(Page):
 
     def _told(self, one: Listed | Known | None) -> str:
         """The file, what it compiles, and when it was warmed."""
+        if isinstance(one, Listed) and one.recipes:
+            cells = sum(known.cells for known in one.recipes)
+            many = say.count(len(one.recipes), "recipe", "recipes")
+            return self.tr("{} · {}").format(many, say.count(cells, "cell", "cells"))
         if not isinstance(one, Known):
             return ""
         parts = [words.source_title(one.source)] if one.good else []

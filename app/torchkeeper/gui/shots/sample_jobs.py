@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import time
 
+from PySide6.QtCore import QCoreApplication
+
 from torchkeeper.gui.shots import samples
 from torchkeeper.link.history import Kept, Past
 
 _DAY = 86_400.0
 _NIGHTLY = "/srv/artifacts/nightly.torchcache"
+
+
+def _tr(text: str) -> str:
+    """A name that gui.activity.past has for what a job was given."""
+    return QCoreApplication.translate("Activity", text)
 
 
 def kept(damaged: int = 0) -> Kept:
@@ -21,13 +28,14 @@ def kept(damaged: int = 0) -> Kept:
             noon - 120.0, noon - 118.7, "412 entries (61.3 MB)",
             ("Exported.", "412 entries (61.3 MB) are in nightly.torchcache, a file of 22.4 MB.",
              "/srv/artifacts", "It took 1.3 s."),
-            (("From", samples.PLACE), ("File", _NIGHTLY)), _NIGHTLY, True, None,
+            ((_tr("From"), samples.PLACE), (_tr("File"), _NIGHTLY)), _NIGHTLY, True, None,
             ("412 entries (61.3 MB)",),
         ),
         Past(
             "20261121-100200-00000002", "warm", "Warm torchinductor_ada", samples.PLACE, "failed",
             False, noon - 900.0, noon - 812.0, "Failed: The compile ran out of memory.", (),
-            (("Into", samples.PLACE), ("Interpreter", samples.PYTHON), ("Recipes", "mlp.toml")),
+            ((_tr("Into"), samples.PLACE), (_tr("Interpreter"), samples.PYTHON),
+             (_tr("Recipes"), "mlp.toml")),
             "", False,
             ("The compile ran out of memory.", "The system ended it at 61.2 GB.",
              "Warm fewer cells at once, or with a smaller batch."),
@@ -36,13 +44,13 @@ def kept(damaged: int = 0) -> Kept:
         Past(
             "20261120-161000-00000003", "purge", "Purge torchinductor_ada", samples.PLACE, "done",
             True, noon - _DAY, noon - _DAY + 0.2, "87 entries (12.9 MB)",
-            ("87 entries (12.9 MB)",), (("Place", samples.PLACE),),
+            ("87 entries (12.9 MB)",), ((_tr("Place"), samples.PLACE),),
         ),
         Past(
             "20261120-150000-00000004", "copy", "Copy to cache.example.org", "redis://cache",
             "cancelled", False, noon - _DAY - 600, noon - _DAY - 560, "Cancelled",
             ("Cancelled.", "What had arrived stays; the same copy again goes on from there."),
-            (("From", samples.PLACE), ("Into", "redis://cache")),
+            ((_tr("From"), samples.PLACE), (_tr("Into"), "redis://cache")),
         ),
     ]  # fmt: skip
     return Kept(jobs, damaged)

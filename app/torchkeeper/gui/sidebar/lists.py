@@ -38,6 +38,8 @@ Index = QModelIndex | QPersistentModelIndex
 
 #: Seconds within which what is added has its room in what is scrolled.
 _AT_ONCE = 1.0
+#: Pixels from the edge where a drag scrolls, and by how many.
+_EDGE, _STEP = 20, 12
 #: Who has the focus again did nothing for it.
 _RETURNING = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
 
@@ -231,6 +233,7 @@ class SideList(QListView):
 
     def dragMoveEvent(self, event: QDragMoveEvent) -> None:
         self.aim_at(event.position().toPoint())
+        self.scroll_near(event.position().toPoint())
         self._answer_drop(event)
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
@@ -261,6 +264,16 @@ class SideList(QListView):
             self.said.emit(offer.text)
         self._aim, self._offer = QPersistentModelIndex(index), offer
         self.viewport().update()
+
+    def scroll_near(self, at: QPoint) -> None:
+        """Scroll on where something is dragged to the upper or lower edge of what is seen."""
+        seen = self.visibleRegion().boundingRect()
+        if self.area is None or not seen.contains(at):
+            return
+        above, below = at.y() - seen.top() < _EDGE, seen.bottom() - at.y() < _EDGE
+        if above or below:
+            scrolled = self.area.verticalScrollBar()
+            scrolled.setValue(scrolled.value() + (-_STEP if above else _STEP))
 
     def _answer_drop(self, event: QDropEvent) -> None:
         if self._can_drop:

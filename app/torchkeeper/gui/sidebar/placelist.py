@@ -177,6 +177,7 @@ class PlaceList(SideList):
         """The pointer is at this point of the viewport; None: elsewhere."""
         aim = refusing = None
         if at is not None and self._takes is not None and self.visibleRegion().contains(at):
+            self.scroll_near(at)
             place = self.under(at).data(PlacesModel.PlaceRole)
             if isinstance(place, Place):
                 aim, refusing = (place, None) if self._takes(place) else (None, place)

@@ -24,7 +24,7 @@ Key = tuple[str, ...]
 class Tile(NamedTuple):
     """Something that takes room.
 
-    key: what it is called by who made it.
+    key: what it is called by who made it. name: what people read; all of it can be printed.
     shade: its colour, as ``colours.fill`` knows it.
     detail: what else there is to say of it.
     """
