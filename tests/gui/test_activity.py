@@ -27,6 +27,12 @@ from torchkeeper.link.words import user_error
 _SLICE = 0.05
 
 
+@pytest.fixture(autouse=True)
+def own_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test has its own history."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
 @pytest.fixture
 def window(qtbot: QtBot, settings: QSettings) -> Iterator[Window]:
     """A window over the samples."""
