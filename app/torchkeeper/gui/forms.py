@@ -9,7 +9,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
-    QDialog,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -78,11 +77,12 @@ def list_up(where: QListWidget, texts: Sequence[str]) -> None:
 
 
 class Button(QPushButton):
-    """Enter presses it, too, wherever it is: Qt does that in dialogs only."""
+    """Enter presses it while it has the focus, wherever it is. Qt does that in dialogs only, and
+    there only with buttons of which one may become the default.
+    """
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-        if enter and not isinstance(self.window(), QDialog):
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.click()
         else:
             super().keyPressEvent(event)

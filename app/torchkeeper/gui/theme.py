@@ -282,7 +282,7 @@ QTabBar::tab {{ color: {s.muted}; padding: 6px 10px; border: 1px solid transpare
 QTabBar::tab:hover {{ color: {s.text}; }}
 QTabBar::tab:selected {{ color: {s.text}; border-bottom: 2px solid {s.accent}; }}
 QTabBar::tab:selected:focus {{ border-color: {s.accent}; }}
-QTabBar::tab:first {{ margin-left: 8px; }}
+QTabWidget::tab-bar {{ left: 8px; }}
 QListView#places, QListView#goto, QListView#environments,
 QWidget#sideInside, QScrollArea#sideArea {{ background: {s.window}; border: none; }}
 QFrame#sideLine {{ background: {s.line}; border: none; }}

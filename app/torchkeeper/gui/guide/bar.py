@@ -95,6 +95,9 @@ class GuideBar(QFrame):
         if step.action not in ("warm", ENTRIES):
             # All that is about entries is done where they are seen.
             window.show_page(ENTRIES)
+        if step.id == "export":
+            # The step before it had one selected; this one is about all.
+            window.table.clearSelection()
         if step.id == "warm":
             window.flows.warm(into=_own_folder())
         elif action.isEnabled():

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QSize, Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from torchkeeper.gui.pages.table import ENTRIES, PAGES
@@ -71,6 +71,11 @@ class Pages(QStackedWidget):
             self.addWidget(page)
         return self._made[ident]
 
+    def minimumSizeHint(self) -> QSize:
+        # What others need is of no matter: they are not seen.
+        shown = self.currentWidget()
+        return shown.minimumSizeHint() if shown is not None else super().minimumSizeHint()
+
     def go(self, ident: str) -> QWidget:
         """Show a page, from which there is a way back; one that is no page is the entries'."""
         ident = ident if ident in self._specs else ENTRIES
@@ -113,6 +118,7 @@ class Pages(QStackedWidget):
         self._at = at
         shown = self.of(self.current)
         self.setCurrentWidget(shown)
+        self.updateGeometry()
         if before is not None:
             before.left()
         if (page := self.page) is not None:
