@@ -21,6 +21,7 @@ from tests.redis_server import dump, serving
 from tests.stores.bundles.test_bundle import make
 from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.gui import verdicts as gui_verdicts
+from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.environments import KEY, Environment, State
 from torchkeeper.gui.table.cells import VERDICT, accessible_text, cell_text, tooltip
 from torchkeeper.gui.table.entries import EntriesModel
@@ -66,6 +67,31 @@ def judged(qtbot: QtBot, window: Window) -> dict[str, int]:
 
 def graphs(window: Window) -> list[Entry]:
     return [one for one in window.entries.everything() if one.kind in GRAPHS]
+
+
+@pytest.mark.torch
+def test_what_is_purged_and_put_back_is_judged_again(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, judging: str
+) -> None:
+    window = open_window(fixture_cache)
+    counts = judged(qtbot, window)
+    for _ in range(2):
+        window.table.selectAll()
+        qtbot.waitUntil(window.actions_["purge"].isEnabled, timeout=PATIENCE)
+        window.actions_["purge"].trigger()
+        (preview,) = (x for x in window.findChildren(PurgeDialog) if x.isVisible())
+        qtbot.waitUntil(preview.go.isEnabled, timeout=PATIENCE)
+        click(qtbot, preview.go)
+        qtbot.waitUntil(
+            lambda: not window.entries.total and not window.listing.loading, timeout=PATIENCE
+        )
+        settle(qtbot)
+        assert window.here.verdicts.counts is None, "of nothing nothing is usable"
+        qtbot.waitUntil(window.actions_["undo"].isEnabled, timeout=PATIENCE)
+        window.actions_["undo"].trigger()
+        qtbot.waitUntil(lambda: window.entries.total > 11, timeout=PATIENCE)
+        assert judged(qtbot, window) == counts
+        assert {one.verdict for one in graphs(window)} == {"stale"}
 
 
 @pytest.mark.torch

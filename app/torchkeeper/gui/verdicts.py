@@ -118,7 +118,9 @@ class Verdicts(QObject):
         if self.error is not None and self._listing.loading:
             self._known = self.error = None  # a refresh tries again
         about = (place, None if env is None else id(env.facts))
-        if self._about is not None and self._about != about:
+        # Of what is gone nothing is true: what comes back has rows of its own.
+        empty = not self._listing.loading and bool(self._listing.result) and not self._model.total
+        if self._about is not None and (self._about != about or empty):
             self._forget()
         state = self._state()
         if state is None or state in (self._known, self._asked):

@@ -63,7 +63,7 @@ class OverviewPage(Page):
         self._soon.timeout.connect(self._look_if_seen)
         self.looking.changed.connect(self._changed)
         window.operations.changed.connect(self._happened)
-        window.places_listed.connect(self._places_known)
+        window.discovery.listed.connect(self._places_known)
         window.jobs.rowsInserted.connect(lambda *_: self._rest.start())
         window.jobs.finished.connect(lambda *_: self._soon.start())
         for change in (window.places.rowsInserted, window.places.rowsRemoved,
@@ -147,7 +147,7 @@ class OverviewPage(Page):
 
     def refresh(self) -> None:
         """Look at all places again."""
-        self._window.refresh_places()
+        self._window.discovery.refresh()
         self._look()
 
     def let_go(self) -> None:
@@ -162,7 +162,7 @@ class OverviewPage(Page):
         self._soon.start()
 
     def _look_if_seen(self) -> None:
-        if not self.isVisible() or not self._window.places_known:
+        if not self.isVisible() or not self._window.discovery.known:
             return
         # It does not wait for an environment: what places hold is known before what is usable.
         if self._outdated or self.looking.differs(self._places()):
@@ -395,7 +395,7 @@ class OverviewPage(Page):
     def _say_empty(self, found: Overview | None) -> None:
         if found is not None and found.places:
             return
-        if not self._window.places_known or self._places():
+        if not self._window.discovery.known or self._places():
             self.empty.say("overview", self.tr("Looking for caches…"), "")
             return
         if any(job.kind in ("warm", "import", "copy") for job in self._window.jobs.active):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QTreeWidget, QTreeWidgetItem
 
 from torchkeeper.gui import trees
@@ -15,6 +15,8 @@ from torchkeeper.link.overviewing import Part
 
 _NAME, _SIZE, _ENTRIES, _COMPILE, _USABLE = range(5)
 _VALUE = Qt.ItemDataRole.UserRole
+#: Pixels for all columns, and for all but one.
+_ALL, _MOST_OF = 440, 350
 #: So many are listed; nobody reads more, and the map has them all.
 MOST = 500
 
@@ -82,6 +84,12 @@ class PartList(QTreeWidget):
         if first is not None:
             self.scrollToItem(first)
         self.blockSignals(False)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        # The names come first where there is little room.
+        self.setColumnHidden(_COMPILE, self.width() < _ALL)
+        self.setColumnHidden(_USABLE, self.width() < _MOST_OF)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Backspace:
