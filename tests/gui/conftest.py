@@ -138,7 +138,7 @@ def open_window(qtbot: QtBot, settings: QSettings) -> Iterator[OpenWindow]:
             window.open_paths([str(place)])
             listed(qtbot, window, place)
         else:
-            qtbot.waitUntil(lambda: window._places_known, timeout=PATIENCE)
+            qtbot.waitUntil(lambda: window.discovery.known, timeout=PATIENCE)
         qtbot.waitUntil(lambda: window.later.over, timeout=PATIENCE)
         return window
 

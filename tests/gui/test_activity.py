@@ -50,7 +50,7 @@ def window(qtbot: QtBot, settings: QSettings) -> Iterator[Window]:
 def opened(qtbot: QtBot, window: Window) -> ActivityPage:
     """The page, once it has read the history."""
     window.actions_["activity"].trigger()
-    page = window.activity
+    page = window.following.page
     qtbot.waitUntil(page.isVisible, timeout=PATIENCE)
     settle(qtbot)
     return page
@@ -111,7 +111,7 @@ def test_a_job_is_done_once_more(
     assert strip.words.text().startswith("Export to o.torchcache · Failed")
     assert not strip.bar.isVisible() and not strip.cancel.isVisible()
     click(qtbot, strip.words)
-    page = window.activity
+    page = window.following.page
     assert page.isVisible() and page.job is job and page.detail.notice.isVisible()
     assert not strip.isVisible(), "somebody has looked at it"
     (tmp_path / "no").mkdir()

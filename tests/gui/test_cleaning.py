@@ -139,7 +139,7 @@ def test_days_and_budget_count_at_once_and_are_remembered(
     assert (again.days.value(), again.budget.value(), again.unit.currentText()) == (9, 1, "MB")
     assert counts(again)["unused"] == "70 entries"
     again.reject()
-    window.protect(str(fixture_cache), True)
+    window.discovery.protect(str(fixture_cache), True)
     qtbot.waitUntil(lambda: window.places.read_only(str(fixture_cache)), timeout=PATIENCE)
     held = opened(qtbot, window)
     assert held.held.isVisible()

@@ -359,7 +359,7 @@ def test_answers_for_what_is_no_longer_chosen_are_dropped(
     graphs = [x for x in window.entries.everything() if x.kind == "fxgraph"]
     for one in graphs[:4]:
         window.table.select({one.identity})
-        window._update()
+        window.update_now()
     inspector = choose(qtbot, window, graphs[3])
     assert asked == [graphs[3].path], "nothing is asked while the selection moves"
     inspector.tabs.setCurrentIndex(GRAPH)

@@ -85,7 +85,7 @@ def test_all_that_runs_is_stopped(
     # What is unsaved is asked about first, whatever becomes of the jobs.
     editor = unsaved(qtbot, window)
     window.close()
-    for ask_again in (window.leave_jobs, window.close):
+    for ask_again in (window.closing.leave_jobs, window.close):
         click(qtbot, question(editor).cancel)
         assert not [x for x in window.findChildren(LeaveDialog) if x.isVisible()]
         ask_again()

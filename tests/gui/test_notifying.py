@@ -140,8 +140,8 @@ def test_a_long_job_is_told_and_a_click_shows_it(
     assert second["body"] == "The disk is full. · it took 11.0 s"
     window.showMinimized()
     desktop.click(first["number"], "tok-9")
-    qtbot.waitUntil(lambda: window.activity.job is long, timeout=PATIENCE)
-    assert not window.isMinimized() and window.activity.isVisible()
+    qtbot.waitUntil(lambda: window.following.page.job is long, timeout=PATIENCE)
+    assert not window.isMinimized() and window.following.page.isVisible()
     assert os.environ.pop("XDG_ACTIVATION_TOKEN") == "tok-9"
 
 
@@ -186,7 +186,7 @@ def test_the_last_job_of_a_window_that_is_gone_is_told(
     job = window.jobs.add("Left alone", "export", None)
     window.jobs.begin(job)
     job.started = time.time() - 60
-    window.leave_jobs()
+    window.closing.leave_jobs()
     assert not window.isVisible()
     window.jobs.end(job, State.DONE)
     qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)

@@ -69,7 +69,7 @@ def test_a_place_may_be_changed_again(qtbot: QtBot, window: Window) -> None:
     error = user_error("place-protected", {"place": samples.PLACE})
     window.tell(error)
     assert names(window) == [], "it is not read-only"
-    window.protect(samples.PLACE, True)
+    window.discovery.protect(samples.PLACE, True)
     settle(qtbot)
     window.tell(error)
     assert names(window) == ["Allow changes"]

@@ -83,7 +83,7 @@ def test_the_file_manager_shows_the_bundle(
         assert files.stdout.readline().startswith("ShowItems ass ")
         job = window.jobs.add("Import", "import", str(fixture_cache))
         window.jobs.end(job, State.DONE, result={"entries": 1})
-        window.activity.choose(job)
+        window.following.page.choose(job)
         window.flows.results.show_in_folder()
         assert files.stdout.readline() == f"ShowFolders ass file://{fixture_cache}\n"
         settle(qtbot)

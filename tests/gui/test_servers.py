@@ -273,7 +273,7 @@ def test_a_server_is_edited(
     secrets.give(old, SECRET)
     window.open_paths([old])
     read(qtbot, window, old)
-    window.protect(old, True)
+    window.discovery.protect(old, True)
     dialog = window.servers.edit_server()
     assert dialog is not None
     assert dialog.address.text() == old and dialog.read_only.isChecked()

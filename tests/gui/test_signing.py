@@ -352,7 +352,7 @@ def test_a_read_only_bundle_is_not_signed(
     window.places.add(str(file), bundle=True)
     window.places_pane.choose(str(file))
     listed(qtbot, window, file)
-    window.protect(str(file), True)
+    window.discovery.protect(str(file), True)
     qtbot.waitUntil(lambda: not window.actions_["sign"].isEnabled(), timeout=PATIENCE)
     dialog = window.flows.signing.sign(str(file))
     qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)

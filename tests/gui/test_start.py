@@ -31,7 +31,7 @@ def test_what_was_listed_ahead_is_shown_and_not_asked_for_again(
     window.open_paths([str(fixture_cache)])
     listed(qtbot, window, fixture_cache)
     assert window.entries.total > 0
-    qtbot.waitUntil(lambda: window._places_known, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: window.discovery.known, timeout=PATIENCE)
     assert ahead.engine._next_id == sent + 1, "only the places were asked for"
     window.close_surely()
     qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)

@@ -343,7 +343,7 @@ def test_the_result_page_says_what_to_do(
     window.jobs.begin(job)
     told: dict[str, Any] = result(hits=1, misses=1, rebuilt=2, good=False)
     window.jobs.end(job, State.DONE, result=told)
-    window.activity.choose(job)
+    window.following.page.choose(job)
     qtbot.waitUntil(window.actions_["show-result"].isEnabled, timeout=PATIENCE)
     dialog = window.flows.results.show_result()
     assert dialog is not None

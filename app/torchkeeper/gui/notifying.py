@@ -83,7 +83,7 @@ class Notifier(QObject):
         job = next((job for job in self._window.jobs.jobs if job.id == key), None)
         front.bring(self._window, token)
         if job is not None:
-            self._window.activity.choose(job)
+            self._window.following.page.choose(job)
             self._window.show_log()
 
     def _alert(self, _key: object) -> None:

@@ -353,7 +353,7 @@ class PlacesModel(QAbstractListModel):
             self._keep()
 
     def set_read_only(self, path: str, read_only: bool) -> None:
-        """Show a place as one that nothing is changed in, or no longer. Window.protect keeps it."""
+        """Show a place as one that nothing is changed in, or no longer; Discovery keeps that."""
         self.told_read_only(self._read_only | {path} if read_only else self._read_only - {path})
 
     def told_read_only(self, paths: Iterable[str]) -> None:

@@ -46,15 +46,15 @@ class Results(QObject):
 
     def show_in_folder(self) -> None:
         """Show what came of the chosen job in the file manager."""
-        self._reveal(self._window.chosen_job)
+        self._reveal(self._window.following.job)
 
     def open_result(self) -> None:
         """Open what the chosen job wrote, with the entries that it put there selected."""
-        self._open(self._window.chosen_job)
+        self._open(self._window.following.job)
 
     def show_result(self) -> WorkDialog | None:
         """How far the chosen job is, or what came of it, in a dialog."""
-        job = self._window.chosen_job
+        job = self._window.following.job
         if job is None or not job.has_dialog:
             return None
         from torchkeeper.gui.dialogs.working import WorkDialog
@@ -69,7 +69,7 @@ class Results(QObject):
         return dialog
 
     def _show_log(self, job: Job) -> None:
-        self._window.activity.choose(job)
+        self._window.following.page.choose(job)
         self._window.show_log()
 
     # Show in folder.

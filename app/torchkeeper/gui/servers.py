@@ -68,7 +68,7 @@ class Servers(QObject):
         read_only = dialog.read_only.isChecked()
         # A server that was read-only stays so when it is added once more.
         if read_only != window.places.read_only(place) and (read_only or old is not None):
-            window.protect(place, read_only)
+            window.discovery.protect(place, read_only)
         if known:
             window.show_title(place)
             window.listing.refresh()
@@ -84,7 +84,7 @@ class Servers(QObject):
             # It was given for another server, or for a better secured one.
             window.engines.forget_password(old)
         if window.places.read_only(old):
-            window.protect(old, False)
+            window.discovery.protect(old, False)
         window.places.rename(old, "")
         window.places.move(old, new)
 
@@ -196,4 +196,4 @@ class Servers(QObject):
         # At first it is shown before it is on the list.
         place = self._window.place
         if place is not None:
-            self._window.protect(place, not self._window.places.read_only(place))
+            self._window.discovery.protect(place, not self._window.places.read_only(place))

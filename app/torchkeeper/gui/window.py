@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings, Qt, QTimer, Signal
-from PySide6.QtWidgets import QDialog
 
 from torchkeeper.gui.actions import Actions, Situation
+from torchkeeper.gui.activity.following import ACTIVITY, Following
+from torchkeeper.gui.closing import Closing
+from torchkeeper.gui.discovery import Discovery
 from torchkeeper.gui.dropping import files_of
-from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.guide.guide import Guide
 from torchkeeper.gui.listing import Listing
 from torchkeeper.gui.opening import Opening
 from torchkeeper.gui.pages.table import ENTRIES, FIRST
-from torchkeeper.gui.places import Place
 from torchkeeper.gui.shell import Shell
 from torchkeeper.gui.start import CURRENT
 from torchkeeper.gui.summary import comparable, empty_state, status_text, trash_text
@@ -31,17 +32,12 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
     from PySide6.QtWidgets import QMenu, QWidget
 
-    from torchkeeper.gui.activity.keeping import Keeper
-    from torchkeeper.gui.activity.page import ActivityPage
-    from torchkeeper.gui.activity.strip import JobStrip
-    from torchkeeper.gui.dialogs.leaving import LeaveDialog
     from torchkeeper.gui.dragging import DragOut
     from torchkeeper.gui.facts import Facts
     from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.here import Here
     from torchkeeper.gui.inspecting import Inspecting
     from torchkeeper.gui.inspector.details import Need
-    from torchkeeper.gui.jobs import Job
     from torchkeeper.gui.notifying import Notifier
     from torchkeeper.gui.operations import Operations
     from torchkeeper.gui.recent import Recent
@@ -54,7 +50,6 @@ if TYPE_CHECKING:
 #: The page that was shown last.
 PAGE = "pages/current"
 #: The page of the jobs.
-ACTIVITY = "activity"
 #: Totals over many entries are worked out at most this often.
 _TOTALS_MS = 40
 #: What is not seen at first is made this long after the first rows are, and without any after
@@ -66,8 +61,6 @@ _AT_LATEST_MS = 500
 class Window(Shell):
     """The window. It starts engines through ``Engines`` and never waits for them."""
 
-    #: It is known which places there are.
-    places_listed = Signal()
     #: Every engine is gone after the window was closed.
     stopped = Signal()
 
@@ -87,10 +80,8 @@ class Window(Shell):
         self._first = first or str(self.settings.value(CURRENT) or "")
         # An engine reads it while the rest of the window is made.
         self.listing.show(self._first or None)
-        self._places_known = self._helped = False
         self._opening = Opening(self)
         self._sure = False
-        self._leaving: LeaveDialog | None = None
         self._updated = 0.0
         self._watch: Watch | None = None
         self._operations: Operations | None = None
@@ -98,10 +89,9 @@ class Window(Shell):
         self._flows: Flows | None = None
         self._servers: Servers | None = None
         self._here: Here | None = None
-        self._activity: ActivityPage | None = None
-        self._keeper: Keeper | None = None
-        #: What says in the status bar how far jobs are; made for the first one.
-        self._strip: JobStrip | None = None
+        self.discovery = Discovery(self)
+        self.following = Following(self)
+        self.closing = Closing(self)
         self._inspecting: Inspecting | None = None
         self._verifications: Verifications | None = None
         self.guide = Guide(self, new=not any(map(self.settings.contains, (CURRENT, PAGE))))
@@ -116,7 +106,7 @@ class Window(Shell):
         self.make_menus()
         self._connect()
         self.later.add(self._offer_places, self._watch_place, self._ask_for_facts)
-        self.later.add(self._ask_protected, lambda: self.flows, self._follow_drags)
+        self.later.add(self.discovery.ask_protected, lambda: self.flows, self._follow_drags)
         self.later.add(lambda: self.here, lambda: self.verifications, lambda: self.more)
         self.later.add(lambda: self.notifier, self._explain, self.guide.begin)
         self._restore()
@@ -125,14 +115,14 @@ class Window(Shell):
             # With a place, somebody wants to see what it holds.
             self.show_page(str(self.settings.value(PAGE) or FIRST))
         self.update_soon()
-        self.refresh_places()
+        self.discovery.refresh()
         # Where the first rows take long, nobody waits for the rest because of them.
         QTimer.singleShot(_AT_LATEST_MS, self, self.later.start)
 
     def _connect(self) -> None:
         self._update_timer = QTimer(self)
         self._update_timer.setSingleShot(True)
-        self._update_timer.timeout.connect(self._update)
+        self._update_timer.timeout.connect(self.update_now)
         for change in (self.entries.changed, self.head.judged,
                        self.table.selection_changed, self.listing.changed,
                        self.jobs.finished, self.jobs.rowsInserted,
@@ -154,9 +144,9 @@ class Window(Shell):
         self.owners_bar.filtered.connect(self.head.box.setText)
         self.owners_bar.said.connect(lambda text: self.statusBar().showMessage(text, 4000))
         self.inspector_made.connect(self._connect_inspector)
-        self.jobs.rowsInserted.connect(lambda *_: self._job_added())
         self.listing.incomplete.connect(self.tell)
-        self.listing.changed.connect(self._silent)
+        self.listing.changed.connect(self.discovery.help)
+        self.discovery.listed.connect(self._opening.ready)
         self.engines.trouble.connect(self.tell)
         self.engines.stopped.connect(self.stopped)
         self.table.customContextMenuRequested.connect(
@@ -217,10 +207,8 @@ class Window(Shell):
             from torchkeeper.gui.operations import Operations
 
             self._operations = made = Operations(self.engines, self.jobs, self)
-            made.succeeded.connect(self._job_done)
-            made.succeeded.connect(self._keep_verified)
-            made.failed.connect(self._job_failed)
-            made.changed.connect(self._place_changed)
+            made.changed.connect(self.discovery.changed)
+            self.following.attend(made)
         return self._operations
 
     @property
@@ -333,12 +321,7 @@ class Window(Shell):
     def take_what_came(self) -> None:
         """Take the rows that came while the window was made: its first picture shows them."""
         QCoreApplication.sendPostedEvents(self.engines, QEvent.Type.MetaCall)
-        self._update()
-
-    @property
-    def places_known(self) -> bool:
-        """Whether it is known which places there are."""
-        return self._places_known
+        self.update_now()
 
     @property
     def place(self) -> str | None:
@@ -347,7 +330,7 @@ class Window(Shell):
 
     def take_in(self) -> None:
         """Bring the actions up to date at once, for a menu that opens now."""
-        self._update()
+        self.update_now()
 
     def tell(self, error: UserError) -> None:
         """Say what went wrong, without stopping anything."""
@@ -359,13 +342,13 @@ class Window(Shell):
             rested = int((time.monotonic() - self._updated) * 1000)
             self._update_timer.start(max(0, _TOTALS_MS - rested))
 
-    def _update(self) -> None:
+    def update_now(self) -> None:
         """Bring the actions, the totals and the empty state up to date."""
         chosen = self.places_pane.place
         if not self.table.gathered:
             return  # it says when it is, and this is done again
         selected = self.table.selected()
-        job = self.chosen_job
+        job = self.following.job
         one = self._more.flows.environment if self._more is not None else None
         listing = self.listing
         self.actions_.update(
@@ -404,7 +387,7 @@ class Window(Shell):
         )
         why = self._here.unjudged if self._here is not None else ""
         places = self.places.rowCount()
-        state = empty_state(listing, self.entries, self._places_known, places, why)
+        state = empty_state(listing, self.entries, self.discovery.known, places, why)
         if listing.place is not None and listing.what:
             self.places.looked(listing.place, listing.what)
         self._show_owners()
@@ -506,12 +489,9 @@ class Window(Shell):
         # They are about the place, which is not seen on other pages.
         for widget in (self.totals, self.trash_label, *([self._here.bar] if self._here else [])):
             widget.setVisible(ident == ENTRIES)
-        if ident == ACTIVITY:
-            _ = self.activity  # somebody looks at it
-        if self._strip is not None:
-            self._strip.looked()
+        self.following.looked(ident)
         # At once: what is about entries must not be asked for where none are seen.
-        self._update()
+        self.update_now()
 
     def _wants_times(self) -> bool:
         """Whether what is shown depends on when entries of a server expire or were used."""
@@ -532,94 +512,7 @@ class Window(Shell):
         kinds = ("warm", "import", "copy")
         return any(job.kind in kinds and job.place == self.place for job in self.jobs.active)
 
-    def _silent(self) -> None:
-        """The place that is shown first does not answer, and the others are not known yet."""
-        if self.listing.silent and not self._places_known and not self._helped:
-            self._helped = True
-            self.refresh_places(aside=True)
-
-    def _place_changed(self, path: str) -> None:
-        if path == self.place:
-            self.listing.refresh()
-        if not is_server(path):
-            self.engines.look([path], Listener(result=self._looked))
-
-    def _looked(self, found: dict[str, Any]) -> None:
-        for one in found["paths"]:
-            self.places.looked(one["path"], one["what"])
-
     # Places.
-
-    def refresh_places(self, aside: bool = False) -> None:
-        """Look for caches on this machine, and whether the user's own are still there.
-
-        ``aside``: by the engine that no listing holds up.
-        """
-        found: list[Place] = []
-        owners: dict[str, Any] = {}
-
-        def rows(some: list[Any]) -> None:
-            owners.update(
-                {
-                    str(x["path"]): x.get("owners")
-                    for x in some
-                    if isinstance(x, dict) and "path" in x
-                }
-            )
-            found.extend(
-                Place(str(x["path"]), str(x.get("reason") or ""), bool(x.get("exists", True)))
-                for x in some
-                if isinstance(x, dict) and "path" in x
-            )
-
-        def known(_: object = None) -> None:
-            self.places.found(found)
-            self.places.told_owners(owners)
-            self._places_known = True
-            self.places_listed.emit()
-            self._choose_first()
-            self.update_soon()
-            self._opening.ready()
-
-        def failed(error: UserError) -> None:
-            self.tell(error)
-            known()
-
-        self.engines.ask("places", {}, Listener(rows=rows, result=known, failed=failed),
-                         shared=True, aside=aside)  # fmt: skip
-        for place in self.places.places:
-            if place.added and not place.server:
-                self.engines.look([place.path], Listener(result=self._looked))
-
-    def _ask_protected(self) -> None:
-        """Find out which places are read-only; what changes one is refused meanwhile, too."""
-        self.engines.protected(Listener(result=self._told_protected, failed=self.tell))
-
-    def protect(self, path: str, on: bool) -> None:
-        """Have nothing changed in a place from now on, or allow it again."""
-        before = self.places.read_only(path)
-
-        def failed(error: UserError) -> None:
-            self.places.set_read_only(path, before)
-            self.actions_["read-only"].setChecked(before)  # it has switched itself
-            self.tell(error)
-
-        self.places.set_read_only(path, on)
-        self.engines.protect(path, on, Listener(result=self._told_protected, failed=failed))
-
-    def _told_protected(self, found: dict[str, Any]) -> None:
-        self.places.told_read_only(found["protected"])
-
-    def _choose_first(self) -> None:
-        if self.places_pane.place is not None:
-            return
-        if not self.places.rowCount():
-            self.show_place("")  # what was shown last time is on no list any more
-            return
-        before = str(self.settings.value(CURRENT) or "")
-        there = [place.path for place in self.places.places if place.exists]
-        every = [place.path for place in self.places.places]
-        self.places_pane.choose(before if before in every else (there or every)[0])
 
     def open_paths(self, paths: Sequence[str]) -> None:
         """Open what was dropped, chosen or named, each as what it is."""
@@ -672,8 +565,8 @@ class Window(Shell):
         if (page := self.pages.page) is not None:
             page.refresh()
             return
-        self.refresh_places()
-        self._ask_protected()
+        self.discovery.refresh()
+        self.discovery.ask_protected()
         self.listing.refresh()
 
     def go_to_filter(self) -> None:
@@ -696,13 +589,13 @@ class Window(Shell):
 
     def cancel_job(self) -> None:
         """Stop the chosen job."""
-        if self.chosen_job is not None:
-            self.operations.cancel(self.chosen_job)
+        if self.following.job is not None:
+            self.operations.cancel(self.following.job)
 
     def show_log(self) -> None:
         """Go to the log of the chosen job."""
         self.show_page(ACTIVITY)
-        self.activity.show_log()
+        self.following.page.show_log()
 
     def toggle_map(self) -> None:
         """Show or hide the map over the table; from another page, go to it."""
@@ -778,135 +671,25 @@ class Window(Shell):
 
     # Jobs.
 
-    @property
-    def activity(self) -> ActivityPage:
-        """The page of the jobs; made when it is first asked for."""
-        from torchkeeper.gui.activity.page import ActivityPage
-
-        if self._activity is None:
-            page = self.pages.of(ACTIVITY)
-            assert isinstance(page, ActivityPage)
-            self._activity = page
-            page.current_changed.connect(self.update_soon)
-            self.update_soon()
-        return self._activity
-
-    @property
-    def chosen_job(self) -> Job | None:
-        """The job that actions are about: the one that is chosen on its page, or the last."""
-        if self._activity is not None:
-            return self._activity.job
-        return self.jobs.jobs[0] if self.jobs.jobs else None
-
-    def _job_added(self) -> None:
-        if self._keeper is not None:
-            return
-        from torchkeeper.gui.activity.keeping import Keeper
-        from torchkeeper.gui.activity.strip import JobStrip
-
-        self._keeper = Keeper(self.jobs, self.engines, self)
-        self._strip = strip = JobStrip(self.jobs, self.statusBar())
-        strip.opened.connect(self._show_job)
-        strip.cancelled.connect(self.operations.cancel)
-        self.statusBar().addPermanentWidget(strip)
-        strip.refresh()
-
-    def _show_job(self, job: Job) -> None:
-        self.activity.choose(job)
-        self.show_page(ACTIVITY)
-
     def _undo(self, place: str) -> None:
         self.operations.undo(place)
-
-    def _job_failed(self, job: Job) -> None:
-        # Its dialog says it, if that is still open.
-        if job.error is not None and not self.flows.results.followed(job):
-            # Its log is a button away.
-            self.activity.choose(job)
-            self._update()
-            self.tell(job.error)
-
-    def _job_done(self, job: Job) -> None:
-        from torchkeeper.gui.notes import counted
-
-        if job.kind == "purge" and job.place and job.result.get("receipt"):
-            purged = counted(job.result)
-            text = self.tr("{} moved to the trash").format(purged)
-            undoes = self.tr("Undo purge of {}").format(purged)
-            self.undo_bar.offer(job.place, text, undoes=undoes)
-        elif job.kind in ("undo", "empty_trash") and job.place == self.undo_bar.place:
-            self.undo_bar.hide()
-
-    def _keep_verified(self, job: Job) -> None:
-        if job.kind == "verify":
-            self.verifications.keep(job)
 
     # The end.
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        active = self.jobs.active
-        if not self._sure and self._kept_open(self.close):
+        if not self._sure and self.closing.ask():
             event.ignore()
             return
-        if active and not self._sure:
-            from torchkeeper.gui.dialogs.leaving import LeaveDialog
-
-            event.ignore()
-            if self._leaving is None:
-                self._leaving = LeaveDialog(self, active, self.leave_jobs, self.stop_jobs)
-                self._leaving.finished.connect(self._stays)
-                self._leaving.open()
-            return
-        self.settings.setValue("window/geometry", self.saveGeometry())
+        self.keep_geometry()
         self.pages.let_go()
         self.columns.keep_if_changed()
-        if self._keeper is not None:
-            self._keeper.close()
+        self.following.close()
         self.engines.stop()
         super().closeEvent(event)
 
-    def _kept_open(self, then: Callable[[], object]) -> bool:
-        """Whether a dialog or a page has something unsaved, about which it asks now.
-
-        then: what goes on once that is answered and it is closed.
-        """
-        from torchkeeper.gui.dialogs.base import Dialog
-
-        for dialog in self.findChildren(Dialog):
-            if dialog.isVisible() and dialog.unsaved:
-                dialog.activateWindow()
-                # Not while it and its question are still being closed.
-                dialog.leave(lambda: QTimer.singleShot(0, self, then))
-                return True
-        for page in self.pages.made():
-            if page.unsaved:
-                page.leave(lambda: QTimer.singleShot(0, self, then))
-                return True
-        return False
-
-    def _stays(self, _: int) -> None:
-        self._leaving = None
-
-    def leave_jobs(self) -> None:
-        """Hide; close when the last job has ended, whatever came of it."""
-        if self._kept_open(self.leave_jobs):
-            return
+    def keep_geometry(self) -> None:
+        """Remember where the window is, and how large."""
         self.settings.setValue("window/geometry", self.saveGeometry())
-        for dialog in self.findChildren(QDialog):
-            dialog.close()
-        self.hide()
-        self.jobs.finished.connect(lambda *_: QTimer.singleShot(0, self, self._end_alone))
-        self._end_alone()
-
-    def stop_jobs(self) -> None:
-        """Stop what runs, and close."""
-        if not self._kept_open(self.stop_jobs):
-            self.close_surely()
-
-    def _end_alone(self) -> None:
-        # A job that has ended may have another follow it, which is there by now.
-        if not self.jobs.active:
-            self.close_surely()
 
     def close_surely(self) -> None:
         """Close without asking."""

@@ -167,7 +167,7 @@ def _over(stage: Stage) -> None:
         _end(window, job, result, error, left)
         stage.dialog(name, dialog)
     # Opened again from the list of jobs, without the page that asked.
-    window.activity.choose(window.jobs.jobs[-1])
+    window.following.page.choose(window.jobs.jobs[-1])
     later = window.flows.results.show_result()
     assert later is not None
     stage.dialog("export-result", later)

@@ -42,10 +42,10 @@ def _clean(stage: Stage) -> None:
     engines.progress = {"suggest": (3_400, 9_204, "entries")}
     stage.dialog("clean-looking", _opened(window))
     engines.silent, engines.progress = set(), {}
-    window.protect(samples.PLACE, True)
+    window.discovery.protect(samples.PLACE, True)
     turn(0.1)
     stage.dialog("clean-read-only", _opened(window))
-    window.protect(samples.PLACE, False)
+    window.discovery.protect(samples.PLACE, False)
     engines.entries = []
     stage.dialog("clean-nothing", _opened(window))
     stage.close(window)

@@ -39,9 +39,9 @@ def _many(window: Window) -> ConfirmDialog:
 def _window(stage: Stage) -> None:
     window = _on_server(stage, SampleEngines())
     stage.take("window-server", window)
-    window.protect(samples.SERVER, True)
+    window.discovery.protect(samples.SERVER, True)
     stage.take("window-server-read-only", window)
-    window.protect(samples.SERVER, False)
+    window.discovery.protect(samples.SERVER, False)
     window.table.select({entry.identity for entry in window.entries.shown()[2:7]})
     turn(0.1)
     window.flows.purge_selected()
@@ -109,7 +109,7 @@ def _edit(stage: Stage) -> None:
     dialog.forget.click()
     dialog.test.click()
     stage.dialog("edit-server-tested", dialog)
-    window.protect(samples.SERVER, True)
+    window.discovery.protect(samples.SERVER, True)
     stage.take("window-server-named", window)
     stage.close(window)
 

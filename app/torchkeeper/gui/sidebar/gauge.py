@@ -61,7 +61,7 @@ class Gauge(QObject):
         listing.over.connect(self._listed)
         window.operations.changed.connect(self._outdated)
         window.places.rowsInserted.connect(self._more)
-        window.places_listed.connect(self._more)
+        window.discovery.listed.connect(self._more)
         self._listed()
         self._more()
 

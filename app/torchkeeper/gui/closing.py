@@ -1,0 +1,79 @@
+"""The end of the window: what is unsaved and what still runs is asked about before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QTimer
+from PySide6.QtWidgets import QDialog
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.dialogs.leaving import LeaveDialog
+    from torchkeeper.gui.window import Window
+
+
+class Closing(QObject):
+    """Asks, and closes the window once nobody minds."""
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(window)
+        self._window = window
+        self._leaving: LeaveDialog | None = None
+
+    def ask(self) -> bool:
+        """Whether the window has to stay for now: something is asked about."""
+        if self._kept_open(self._window.close):
+            return True
+        active = self._window.jobs.active
+        if active and self._leaving is None:
+            from torchkeeper.gui.dialogs.leaving import LeaveDialog
+
+            self._leaving = LeaveDialog(self._window, active, self.leave_jobs, self.stop_jobs)
+            self._leaving.finished.connect(self._stays)
+            self._leaving.open()
+        return bool(active)
+
+    def _kept_open(self, then: Callable[[], object]) -> bool:
+        """Whether a dialog or a page has something unsaved, about which it asks now.
+
+        then: what goes on once that is answered and it is closed.
+        """
+        from torchkeeper.gui.dialogs.base import Dialog
+
+        for dialog in self._window.findChildren(Dialog):
+            if dialog.isVisible() and dialog.unsaved:
+                dialog.activateWindow()
+                # Not while it and its question are still being closed.
+                dialog.leave(lambda: QTimer.singleShot(0, self, then))
+                return True
+        for page in self._window.pages.made():
+            if page.unsaved:
+                page.leave(lambda: QTimer.singleShot(0, self, then))
+                return True
+        return False
+
+    def _stays(self, _: int) -> None:
+        self._leaving = None
+
+    def leave_jobs(self) -> None:
+        """Hide; close when the last job has ended, whatever came of it."""
+        window = self._window
+        if self._kept_open(self.leave_jobs):
+            return
+        window.keep_geometry()
+        for dialog in window.findChildren(QDialog):
+            dialog.close()
+        window.hide()
+        window.jobs.finished.connect(lambda *_: QTimer.singleShot(0, self, self._end_alone))
+        self._end_alone()
+
+    def stop_jobs(self) -> None:
+        """Stop what runs, and close."""
+        if not self._kept_open(self.stop_jobs):
+            self._window.close_surely()
+
+    def _end_alone(self) -> None:
+        # A job that has ended may have another follow it, which is there by now.
+        if not self._window.jobs.active:
+            self._window.close_surely()
