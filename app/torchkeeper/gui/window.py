@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings, Qt, QTimer, Signal
 
 from torchkeeper.gui.actions import Actions, Situation
-from torchkeeper.gui.activity.following import ACTIVITY, Following
 from torchkeeper.gui.closing import Closing
 from torchkeeper.gui.discovery import Discovery
 from torchkeeper.gui.dropping import files_of
 from torchkeeper.gui.engines import Engines
+from torchkeeper.gui.following import ACTIVITY, Following
 from torchkeeper.gui.guide.guide import Guide
 from torchkeeper.gui.listing import Listing
 from torchkeeper.gui.opening import Opening
