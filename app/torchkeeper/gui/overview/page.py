@@ -315,7 +315,7 @@ class OverviewPage(Page):
         self._show_figures(found)
         waiting = self.tr("Not known yet.")
         if not looking.running:
-            waiting = self.tr("Not known until all environments were asked: see Cache > Clean up.")
+            waiting = self.tr("Not known until all environments were asked, as Clean up does.")
         self.reclaiming.show_found(found, self.within.get("place"), waiting)
         failed = [one for one in found.places.values() if one.failed]
         self.problems.setText("\n".join(

@@ -59,7 +59,8 @@ class ReasonCard(QFrame):
         else:
             text = self.tr("Nothing.")
         self.text.setText(text)
-        self.go.setEnabled(bool(entries))
+        # Who looks finds out what is not known.
+        self.go.setEnabled(bool(entries or (places and not known)))
         self.setAccessibleName(f"{self._title}: {size or text}")
         self.setAccessibleDescription(self._text)
 
@@ -109,12 +110,19 @@ class Reclaiming(QWidget):
             card.tell(reasons.get(reason, none), len(self._places(reason)), waiting)
 
     def _places(self, reason: str) -> list[tuple[str, Reclaim]]:
-        """Where something could go for a reason, the most first."""
+        """Where something could go for a reason, the most first; where nobody knows, everywhere."""
         if self._found is None:
             return []
         names = [self._within] if self._within is not None else list(self._found.places)
         some = [(name, self._found.reclaim(name).get(reason)) for name in names]
         found = [(name, one) for name, one in some if one is not None and one.entries]
+        if not found and reason == "stale" and not any(one is not None for _, one in some):
+            told = self._found.places
+            found = [
+                (name, Reclaim(told[name].entries, told[name].bytes))
+                for name in names
+                if name in told and not told[name].failed and told[name].entries
+            ]
         return sorted(found, key=lambda one: -one[1].bytes)
 
     def _go(self, card: ReasonCard) -> None:
