@@ -98,6 +98,8 @@ class GuideBar(QFrame):
         if step.id == "export":
             # The step before it had one selected; this one is about all.
             window.table.clearSelection()
+        if step.id == "look" and not window.wing.isVisible():
+            window.toggle_inspector()
         if step.id == "warm":
             window.flows.warm(into=_own_folder())
         elif action.isEnabled():
