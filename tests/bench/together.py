@@ -73,8 +73,9 @@ def watch(program: str, server: str, rows: int, shown: bool) -> None:
         def over(what: str) -> None:
             took[what] = time.perf_counter() - begun
             if len(took) == 2:
-                # What follows the end, such as the sorting of it all, is part of it.
-                QTimer.singleShot(1000, app.quit)
+                # What follows the end, such as the sorting of it all, is part of it. Not ``quit``:
+                # the window would ask about the jobs.
+                QTimer.singleShot(1000, lambda: app.exit(0))
 
         def begin() -> None:
             nonlocal begun
