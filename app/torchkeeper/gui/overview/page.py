@@ -332,6 +332,8 @@ class OverviewPage(Page):
         some = found.groups(dimension, self.within)
         if dimension == "place":
             some = [part for part in some if part.totals.entries]
+        looking = self.looking.running
+        self.map.nothing = self.tr("Looking…") if looking else self.tr("Nothing to show")
         self.map.show_tiles(words.tiles(dimension, some, self._title))
         self.list.show_parts(dimension, some, self._title)
         names = [words.value_words(name, value, self._title) for name, value in self.within.items()]
