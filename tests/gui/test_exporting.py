@@ -126,6 +126,11 @@ def test_it_foretells_the_bundle(
     said = "Removed what an export that was cut off had left: 1.2 MB."
     assert said in window.jobs.jobs[0].log
     left = window.jobs.jobs[0].left
+    assert page.left_reasons.isVisible()
+    assert not page.left.isVisible(), "the sum is enough"
+    click(qtbot, page.details)
+    assert page.left.isVisible()
+    assert not page.details.isVisible()
     assert len(page.left.toPlainText().splitlines()) == left == dialog._left.total()
     click(qtbot, page.copy)
     assert QGuiApplication.clipboard().text() == page.left.toPlainText()
@@ -389,3 +394,36 @@ def test_what_a_bundle_says_of_its_objects_is_its_own_word(
     assert "the bundle does not tell how they were built" in said[silent]
     torch = NATIVE["torch"]
     assert f"the bundle says that torch {torch} built all {count}," in said[telling]
+
+
+def test_what_the_chosen_need_goes_along_unless_it_is_unchecked(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    window = open_window(fixture_cache)
+    window.head.box.setText("kind:aotautograd")
+    settle(qtbot)
+    output = tmp_path / "o.torchcache"
+    dialog = ask(qtbot, window, output)
+    assert dialog.needed.isChecked()
+    assert texts(dialog)["FX graph"][0] == "7"
+    assert not dialog.lacking.isVisible()
+    dialog.needed.setChecked(False)
+    qtbot.waitUntil(lambda: dialog.ready and dialog.plan is not None, timeout=PATIENCE)
+    assert list(texts(dialog)) == ["AOTAutograd"]
+    assert dialog.lacking.text() == (
+        "4 of them need FX graphs that are not chosen: they cannot hit."
+    )
+    dialog.whole.setChecked(True)
+    assert dialog.whole.text() == f"&All {window.entries.total} entries of the place"
+    assert not dialog.needed.isEnabled()
+    qtbot.waitUntil(lambda: dialog.ready and dialog.plan is not None, timeout=PATIENCE)
+    assert "FX graph" in texts(dialog)
+    assert not dialog.lacking.isVisible()
+    dialog.whole.setChecked(False)
+    dialog.needed.setChecked(True)
+    qtbot.waitUntil(lambda: dialog.ready and dialog.plan is not None, timeout=PATIENCE)
+    click(qtbot, dialog.go)
+    qtbot.waitUntil(lambda: dialog.pages.currentWidget() is dialog.result_page, timeout=PATIENCE)
+    with Bundle(str(output), Report()) as bundle:
+        kinds = [item.kind for item in bundle.stream(Report())]
+    assert (kinds.count("aotautograd"), kinds.count("fxgraph")) == (4, 7)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QSettings, Qt
+from PySide6.QtGui import QContextMenuEvent
+from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click
@@ -89,6 +91,34 @@ def test_places_are_added_up_and_gone_into(
     assert page.list.selected() == [first.key[-1]], "where one came from"
     click(qtbot, page.crumbs.buttons[0])
     assert page.within == {}
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+def test_the_list_can_be_used_by_the_keys(
+    qtbot: QtBot, open_window: OpenWindow, two: list[Path]
+) -> None:
+    page = overview(qtbot, open_window())
+    page.list.setFocus()
+    qtbot.waitUntil(page.list.hasFocus, timeout=PATIENCE)
+    assert page.list.current == str(two[0]), "the keys are about the first"
+    assert page.list.selected() == []
+    at = page.list.viewport().rect().center()
+    first = page.list.topLevelItem(0)
+    assert first
+    for reason in (QContextMenuEvent.Reason.Keyboard, QContextMenuEvent.Reason.Mouse):
+        where = page.list.visualItemRect(first).center()
+        at = where if reason is QContextMenuEvent.Reason.Mouse else at
+        event = QContextMenuEvent(reason, at, page.list.viewport().mapToGlobal(at))
+        QApplication.sendEvent(page.list.viewport(), event)
+        menus = page.findChildren(QMenu, "of-part")
+        [menu] = [menu for menu in menus if menu.isVisible()]
+        names = [action.text().replace("&", "") for action in menu.actions()]
+        assert names == ["Go into", "Show entries", "Go up"]
+        assert page.list.selected() == [str(two[0])]
+        if reason is QContextMenuEvent.Reason.Mouse:
+            menu.actions()[0].trigger()
+        menu.close()
+    assert page.within == {"place": str(two[0])}
 
 
 def test_entries_are_shown_in_the_table(

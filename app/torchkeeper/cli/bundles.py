@@ -51,6 +51,9 @@ def add_export(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("-o", "--output", metavar="FILE", type=looking.path, required=True,
                          help="the bundle to write, by custom *.torchcache")  # fmt: skip
+    command.add_argument("--with-needed", action="store_true",
+                         help="with the entries also what they need: graphs, code and "
+                         "kernels")  # fmt: skip
     command.add_argument("--dry-run", action="store_true",
                          help="only print what would be written, and its size")  # fmt: skip
     signing.add_key(command, "--sign")
@@ -75,7 +78,8 @@ def export(args: argparse.Namespace) -> int:
             return _plan_export(args, asker, select, maker)
         with leaking.telling(args, asker):
             answer = asker.ask("export", place=args.place, output=args.output, select=select,
-                               replace=not args.no_clobber, secrets=args.secrets,
+                               needs=args.with_needed, replace=not args.no_clobber,
+                               secrets=args.secrets,
                                builders=carrying.builders(maker), sign=bool(args.key))  # fmt: skip
             answer["leaks"] = leaking.found(asker)
             if answer.pop("held", False):
@@ -94,10 +98,14 @@ def _plan_export(
     args: argparse.Namespace, asker: Asker, select: Answer, maker: Answer | None
 ) -> int:
     with leaking.telling(args, asker):
-        answer = asker.ask("plan_export", place=args.place, select=select, secrets=args.secrets,
-                           builders=carrying.builders(maker))  # fmt: skip
+        answer = asker.ask("plan_export", place=args.place, select=select, needs=args.with_needed,
+                           secrets=args.secrets, builders=carrying.builders(maker))  # fmt: skip
     answer["leaks"] = leaking.found(asker)
     note_undescribed(args, answer)
+    if answer["lacking"] and not args.json:
+        short = say.count(answer["lacking"], "entry", "entries")
+        output.note(f"{short} cannot hit without FX graphs that are not chosen: "
+                    "--with-needed takes them along.")  # fmt: skip
     there = asker.ask("target", path=args.output)
     answer |= {"output": args.output, "what": there["what"], "space": there["space"]}
     said = f"Would write {_held(answer)} to {printable(args.output)} ({say.size(answer['size'])})."

@@ -16,6 +16,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
+from torchkeeper.engine.choosing import chosen_with_needed, is_part, lacking
 from torchkeeper.engine.screening import cleared, screen_of
 from torchkeeper.engine.session import (
     Session,
@@ -63,7 +64,8 @@ class Rows:
 
 
 def export_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Write a selection to the bundle ``output``; with ``replace`` false only where none is.
+    """Write a selection to the bundle ``output``; with ``replace`` false only where none is. With
+    ``needs``, what the entries need goes with them.
 
     ``builders``, what a probe calls ``native``, tell how objects were built. The result says of
     how many entries with ``objects`` that is ``described``, and by whom (``maker``, as of
@@ -75,8 +77,10 @@ def export_(session: Session, params: dict[str, Any], report: Report) -> dict[st
     select = params.get("select", {})
     be_patient(store)
     try:
-        carried = carrying(select, with_needed=False)
-        chosen = chosen_of(session, store, select, report, carried=carried)
+        needs = bool(params.get("needs"))
+        carried = carrying(select, with_needed=needs)
+        choose = chosen_with_needed if needs else chosen_of
+        chosen = choose(session, store, select, report, carried=carried)
         chosen, source, left = _held(store, chosen, report)
         screen = screen_of(session, params, report, left, "bundle")
         chosen, source = screen.described(chosen, source)
@@ -105,17 +109,25 @@ def export_(session: Session, params: dict[str, Any], report: Report) -> dict[st
 
 def plan_export(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """What ``export`` of a selection would write: a bundles.export_plan.Planned, the ``maker`` and
-    the ``leaks`` as of ``export``, and ``left`` findings for what would stay out.
+    the ``leaks`` as of ``export``, and ``left`` findings for what would stay out. ``lacking``: how
+    many would be without FX graphs that they need and that the place has.
     """
     store = session.store(place_of(params, "place"), report)
     try:
-        chosen = chosen_of(session, store, params.get("select", {}), report)
+        select = params.get("select", {})
+        short = 0
+        if params.get("needs"):
+            chosen = chosen_with_needed(session, store, select, report)
+        else:
+            chosen = chosen_of(session, store, select, report)
+            if any(one.facts.get("fx_keys") for one in chosen) and is_part(select):
+                short = lacking(chosen, chosen_with_needed(session, store, select, report))
         chosen, source, left = _held(store, chosen, report)
         screen = screen_of(session, params, report, left, "bundle", dry=True)
         chosen, source = screen.described(chosen, source)
         makers = cleared(makers_of(store, params), params)
         planned = plan(chosen, source, report, left, makers)
-        about = {"maker": maker_said(makers), "leaks": screen.told.to_json()}
+        about = {"maker": maker_said(makers), "leaks": screen.told.to_json(), "lacking": short}
         return {**asdict(planned), **about}
     finally:
         store.close()

@@ -8,21 +8,16 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.bundles import Rows, check_vouched, makers_of, target
+from torchkeeper.engine.choosing import chosen_with_needed
 from torchkeeper.engine.screening import cleared, is_shared, screen_of
 from torchkeeper.engine.session import (
     Session,
-    asks_times,
     carrying,
     chosen_of,
-    entries_of,
-    items_of,
-    picker,
     place_of,
     tell_left,
     tell_refused,
-    with_verdicts,
 )
-from torchkeeper.stores import query
 from torchkeeper.stores.beforehand import check_target, what_is
 from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.copying import Copied, be_patient, copy, plan_copy
@@ -31,9 +26,8 @@ from torchkeeper.stores.items import Item, Offered
 from torchkeeper.stores.lost import Lost
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.naming import Named
-from torchkeeper.stores.needs import needed, with_needed
 from torchkeeper.stores.space import space
-from torchkeeper.stores.store import Store, read
+from torchkeeper.stores.store import Store
 
 
 def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -125,44 +119,7 @@ def _chosen(
         carried = carrying(select, with_needed=not params.get("alone"))
     if params.get("alone"):
         return chosen_of(session, store, select, report, carried=carried)
-    if is_server(store.place):
-        chosen = chosen_of(session, store, select, report)
-        chosen = _with_graphs(session, store, chosen, report)
-        some = select.get("filter") or select.get("held") or "items" in select
-        return _with_kernels(session, store, chosen, report) if some else chosen
-    asked = query.parse(select.get("filter") or "")
-    asks_times(store, asked)
-    picks = picker(session, select)
-    batches = entries_of(session, store, report, items_of(store, report), carried)
-    batches = with_verdicts(session, store, batches, select, asked, report)
-    return with_needed([one for batch in batches for one in batch], picks)
-
-
-def _with_graphs(
-    session: Session, store: Store, chosen: list[Described], report: Report
-) -> list[Described]:
-    """Entries of a server with the graphs that they name; only those are fetched besides."""
-    from torchkeeper.artifacts.remote import redis_key
-    from torchkeeper.stores.redis.store import Redis
-
-    assert isinstance(store, Redis)
-    known = {(one.entry.kind, one.entry.key) for one in chosen}
-    names = {name: None for one in chosen for name in needed(one.facts) if name not in known}
-    keys = [key for name in names if (key := redis_key(*name)) is not None]
-    items = store.items_at(keys, report)
-    return chosen + [one for some in read(store, items, session.reader, report) for one in some]
-
-
-def _with_kernels(
-    session: Session, store: Store, chosen: list[Described], report: Report
-) -> list[Described]:
-    """Entries of a server with the kernels that they name, which only a look at all keys finds."""
-    known = {(one.entry.kind, one.entry.key) for one in chosen}
-    names = {name for one in chosen for name in needed(one.facts) if name[0] == "triton"} - known
-    if not names:
-        return chosen
-    items = [item for item in store.stream(report) if (item.kind, item.key) in names]
-    return chosen + [one for some in read(store, items, session.reader, report) for one in some]
+    return chosen_with_needed(session, store, select, report, carried)
 
 
 def _there(session: Session, into: str, what: str, report: Report) -> dict[str, Any] | None:

@@ -96,6 +96,8 @@ class Flows(QObject):
             beside.line if beside is not None else "",
             window.listing.result if place == window.place else None,
             recipes,
+            not bundle and place == window.place and window.listing.what == "folder"
+            and window.listing.result.get("owners") == [],
         )  # fmt: skip
         dialog.begin_with(python, options or {})
         self._open(dialog)
@@ -207,10 +209,10 @@ class Flows(QObject):
             window.settings,
             place,
             selection,
-            len(chosen),
+            (len(chosen), window.entries.total),
             self._bundle_name(place),
-            lambda output, replace, builders, secrets, key: window.operations.export(
-                place, selection, output, replace, builders, secrets, key
+            lambda what, needs, output, replace, builders, secrets, key: window.operations.export(
+                place, what, output, replace, builders, secrets, key, needs
             ),
             window.here.environments,
         )

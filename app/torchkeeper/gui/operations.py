@@ -217,13 +217,14 @@ class Operations(QObject):
         builders: dict[str, Any] | None = None,
         secrets: str | None = None,
         key: str = "",
+        needs: bool = False,
     ) -> Job:
         """Write entries into a bundle; a file that is there stays unless ``replace``.
 
         builders: how an environment builds objects (``link.carrying``), which the bundle then says
         of those that it recognises. secrets: what becomes of them (engine.screening); None where
         the job is to fail because of any. key: what it is signed with (``link.keys``), before it
-        gets its name.
+        gets its name. needs: what the entries need goes with them.
         """
         params = {
             "place": place,
@@ -232,6 +233,7 @@ class Operations(QObject):
             "replace": replace,
             "builders": builders,
             "secrets": secrets,
+            "needs": needs,
         }
         start = _Start("export", params, hold=selection.hold, note=notes.counted)
         if key:

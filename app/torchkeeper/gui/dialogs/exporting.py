@@ -30,9 +30,9 @@ from torchkeeper.link.words import UserError, printable
 #: Torch versions and devices that are named one by one.
 _NAMED = 4
 
-#: The file, whether it may be replaced, how an environment builds native objects, what becomes of
-#: secrets, and the key to sign with.
-Start = Callable[[str, bool, dict[str, Any] | None, str | None, str], Job]
+#: The entries, whether with what they need, the file, whether it may be replaced, how an
+#: environment builds native objects, what becomes of secrets, and the key to sign with.
+Start = Callable[[Selection, bool, str, bool, dict[str, Any] | None, str | None, str], Job]
 
 
 class ExportDialog(WorkDialog):
@@ -46,19 +46,21 @@ class ExportDialog(WorkDialog):
         settings: QSettings,
         place: str,
         selection: Selection,
-        count: int,
+        counts: tuple[int, int],
         name: str,
         start: Start,
         environments: Environments,
     ) -> None:
-        """environments: one of them may have built the native objects."""
+        """counts: the chosen entries, and all of the place. environments: one of them may have
+        built the native objects.
+        """
         super().__init__(parent, jobs, 640)
         self.setWindowTitle(self.tr("Export"))
         self._engines = engines
         self._settings = settings
         self._place = place
-        self._selection = selection
-        self._count = count
+        self._chosen = selection
+        self._counts = counts
         self._start = start
         self._environments = environments
         self._maker: dict[str, Any] | None = maker_of(environments)
@@ -94,6 +96,16 @@ class ExportDialog(WorkDialog):
         self.objects = forms.label("", "muted", wrap=True)
         self.out = forms.label("", "muted", wrap=True)
         explain(self, "bundle")
+        self.needed = QCheckBox(self.tr("&With what they need: graphs, code and kernels"))
+        self.needed.setChecked(True)
+        self.whole = QCheckBox(
+            self.tr("&All {} of the place").format(say.count(self._counts[1], "entry", "entries"))
+        )
+        # With everything goes what it needs.
+        for box in (self.needed, self.whole):
+            box.setVisible(bool(self._chosen.select))
+            box.toggled.connect(lambda *_: self._ask())
+        self.lacking = forms.label("", "warning", wrap=True)
         self.secrets = SecretChoice()
         self.secrets.changed.connect(self._say)
         self.key = KeyChoice(self._engines, self._settings)
@@ -119,7 +131,7 @@ class ExportDialog(WorkDialog):
         self.go = forms.button(self.tr("Export"), primary=True)
         self.go.clicked.connect(self._go)
         layout = forms.column()
-        for widget in (self.title, self.source):
+        for widget in (self.title, self.source, self.whole, self.needed, self.lacking):
             layout.addWidget(widget)
         layout.addSpacing(4)
         layout.addWidget(self.table, 1)
@@ -138,8 +150,17 @@ class ExportDialog(WorkDialog):
 
     # What is asked of engines.
 
+    @property
+    def _selection(self) -> Selection:
+        return Selection() if self.whole.isChecked() else self._chosen
+
+    @property
+    def _needs(self) -> bool:
+        return bool(self._selection.select) and self.needed.isChecked()
+
     def _ask(self) -> None:
         self.plan, self.error = None, None
+        self.needed.setEnabled(not self.whole.isChecked())
         self._left.clear()
         self.secrets.clear()
         self._plan_of.ask(
@@ -147,6 +168,7 @@ class ExportDialog(WorkDialog):
             {
                 "place": self._place,
                 "select": self._selection.select,
+                "needs": self._needs,
                 "builders": carrying.builders(self._maker),
             },
             self._planned,
@@ -228,7 +250,7 @@ class ExportDialog(WorkDialog):
 
     def _say(self) -> None:
         plan = self.plan
-        count = int(plan["entries"]) if plan else self._count
+        count = int(plan["entries"]) if plan else self._counts[self.whole.isChecked()]
         entries = say.count(count, "entry", "entries")
         if self.error:
             self.title.setText(self.error.what)
@@ -240,6 +262,8 @@ class ExportDialog(WorkDialog):
             )
         else:
             self.title.setText(self.tr("Export {}").format(entries))
+        self.lacking.setText(self._lacking())
+        self.lacking.setVisible(bool(self.lacking.text()))
         self.origin.setText(self._origin())
         self.origin.setVisible(bool(self.origin.text()))
         self.objects.setText(self._described())
@@ -253,6 +277,15 @@ class ExportDialog(WorkDialog):
         why = self._why_not()
         self.go.setEnabled(not why)
         self.go.setToolTip(why)
+
+    def _lacking(self) -> str:
+        count = int(self.plan.get("lacking") or 0) if self.plan else 0
+        if not count:
+            return ""
+        if count == 1:
+            return self.tr("One of them needs FX graphs that are not chosen: it cannot hit.")
+        text = self.tr("{} of them need FX graphs that are not chosen: they cannot hit.")
+        return text.format(f"{count:,}")
 
     def _origin(self) -> str:
         if self.plan is None or not self.plan["entries"]:
@@ -365,7 +398,13 @@ class ExportDialog(WorkDialog):
         self.key.keep()
         self.follow(
             self._start(
-                path, self.replace.isChecked(), builders, self.secrets.value, self.key.value
+                self._selection,
+                self._needs,
+                path,
+                self.replace.isChecked(),
+                builders,
+                self.secrets.value,
+                self.key.value,
             )
         )
 

@@ -51,6 +51,9 @@ class ResultPage(QWidget):
         self.copy = forms.button(self.tr("Co&py list"))
         self.copy.setToolTip(self.tr("Copy what was left out, and why, to the clipboard"))
         self.copy.clicked.connect(self._copy)
+        self.details = forms.button(self.tr("Sho&w list"))
+        self.details.setToolTip(self.tr("Show each that was left out, and why"))
+        self.details.clicked.connect(self._show_list)
         #: The cells of a warm-up; made when there are some.
         self.cells: CellsPane | None = None
         self.again = forms.button(self.tr("&Try again"))
@@ -77,6 +80,7 @@ class ResultPage(QWidget):
         head.addLayout(texts, 1)
         above = forms.row()
         above.addWidget(self.left_title, 1)
+        above.addWidget(self.details)
         above.addWidget(self.copy)
         layout = forms.column()
         layout.addLayout(head)
@@ -109,13 +113,19 @@ class ResultPage(QWidget):
         left = job.left if job.state is State.DONE else 0
         for widget in (self.left_title, self.left_reasons, self.left, self.copy):
             widget.setVisible(left > 0)
+        # What no bundle can hold is no fault: its sum is enough, the list is there on demand.
+        folded = left > 1 and job.kind == "export"
+        self.details.setVisible(folded)
+        if folded:
+            self.left.hide()
         more = self.more.show_job(job)
         self.more.setVisible(more)
         tall = more and self.more.has_list
         cells = self._show_cells(job)
         self._layout.setStretchFactor(self.left, 1 if left else 0)
         self._layout.setStretchFactor(self.more, 1 if tall else 0)
-        self._layout.setStretch(self._layout.count() - 2, 0 if left or tall or cells else 1)
+        filled = (left and not folded) or tall or cells
+        self._layout.setStretch(self._layout.count() - 2, 0 if filled else 1)
         warmed = job.kind == "warm" and job.state is State.DONE
         some = not job.cells or len(job.cells.bad) < len(job.cells.rows)
         self.verify.setVisible(warmed and some and job.place is not None)
@@ -143,6 +153,15 @@ class ResultPage(QWidget):
         else:
             self.open.setToolTip(self.tr("Show the place, with what was imported selected"))
         self._paint()
+
+    def _show_list(self) -> None:
+        self.details.hide()
+        self._layout.setStretch(self._layout.count() - 2, 0)
+        self.left.show()
+        self.left.setFocus()
+        window = self.window()
+        room = self.screen().availableSize().height() - 80
+        window.resize(window.width(), min(window.height() + 180, room))
 
     def _show_cells(self, job: Job) -> bool:
         if not job.cells or job.kind != "warm":

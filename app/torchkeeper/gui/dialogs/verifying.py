@@ -44,10 +44,11 @@ class VerifyDialog(WorkDialog):
         last: str = "",
         about: Mapping[str, Any] | None = None,
         recipes: Sequence[str] = (),
+        own: bool = False,
     ) -> None:
         """last: what the last verification came to, in words; empty without one. about: where a
         bundle was made, and what it says of its objects (``made_in``, stores/bundles/building.py).
-        recipes: files and folders to begin with.
+        recipes: files and folders to begin with. own: whether it is a folder of the user alone.
         """
         super().__init__(parent, jobs, 720)
         self.setWindowTitle(self.tr("Verify"))
@@ -64,7 +65,7 @@ class VerifyDialog(WorkDialog):
             self.tr("As many as what is verified was made for."),
             self.tr("As it was made, if it was made portable: what is not meant so misses."),
         )
-        self._lay_out(last)
+        self._lay_out(last, own)
         self._fit(about or {})
         self.options.changed.connect(self._suit)
         explain(self.runs["mega"], "mega-cache")
@@ -73,7 +74,7 @@ class VerifyDialog(WorkDialog):
         self.environment.changed.connect(self._say)
         self._say()
 
-    def _lay_out(self, last: str) -> None:
+    def _lay_out(self, last: str, own: bool) -> None:
         self.title = forms.label(self.tr("How fast does this start?"), "title", wrap=True)
         where = forms.label(printable(self._place, 4096), "muted", wrap=True)
         intro = forms.label(
@@ -120,6 +121,7 @@ class VerifyDialog(WorkDialog):
                 self.tr("Verifying runs the code in here."),
                 self.tr("PyTorch unpickles and loads what it finds. Verify only what comes from "
                         "people you trust."),
+                mild=own,
             )
         )  # fmt: skip
         self.cancel = forms.button(self.tr("Cancel"))

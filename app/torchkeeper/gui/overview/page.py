@@ -104,6 +104,7 @@ class OverviewPage(Page):
         self.list.opened.connect(self._open)
         self.list.chosen.connect(lambda values: self.map.select((value,) for value in values))
         self.list.up.connect(self.go_up)
+        self.list.menu_asked.connect(self._list_menu)
         self.reclaiming = Reclaiming(self._title, self._clean, self._empty_trash)
         self.problems = forms.label("", "error", wrap=True)
         self.empty = EmptyState()
@@ -273,15 +274,27 @@ class OverviewPage(Page):
 
     def _menu(self, at: QPoint) -> None:
         tile = self.map.current
-        if tile is None:
-            return
+        if tile is not None:
+            self._menu_of(str(tile.key[-1]), self.map.mapToGlobal(at))
+
+    def _list_menu(self, at: QPoint) -> None:
+        value = self.list.current
+        if value is not None:
+            if value not in self.list.selected():
+                # By the keys one can be at a part that is not selected.
+                self.list.select([value])
+                self.map.select([(value,)])
+            self._menu_of(value, self.list.viewport().mapToGlobal(at))
+
+    def _menu_of(self, value: str, at: QPoint) -> None:
         menu = QMenu(self)
+        menu.setObjectName("of-part")
         menu.aboutToHide.connect(menu.deleteLater)
-        menu.addAction(self.tr("&Go into"), lambda: self._open(str(tile.key[-1])))
+        menu.addAction(self.tr("&Go into"), lambda: self._open(value))
         menu.addAction(self.tr("&Show entries"), self.show_entries)
         up = menu.addAction(self.tr("Go &up"), self.go_up)
         up.setEnabled(bool(self.within))
-        menu.popup(self.map.mapToGlobal(at))
+        menu.popup(at)
 
     # What is done about it.
 

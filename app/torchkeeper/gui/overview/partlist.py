@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QTreeWidget, QTreeWidgetItem
 
 from torchkeeper.gui import trees
@@ -30,10 +30,14 @@ class PartList(QTreeWidget):
     opened = Signal(str)
     #: Out of what was gone into last: Backspace.
     up = Signal()
+    #: A menu for the current part, at a point of the viewport.
+    menu_asked = Signal(QPoint)
 
     def __init__(self) -> None:
         super().__init__()
         self.setAccessibleName(self.tr("The parts, as a list"))
+        # The theme draws a ring around the list that has the focus.
+        self.setObjectName("parts")
         self.setRootIsDecorated(False)
         self.setUniformRowHeights(True)
         self.setAllColumnsShowFocus(True)
@@ -90,6 +94,31 @@ class PartList(QTreeWidget):
         # The names come first where there is little room.
         self.setColumnHidden(_COMPILE, self.width() < _ALL)
         self.setColumnHidden(_USABLE, self.width() < _MOST_OF)
+
+    @property
+    def current(self) -> str | None:
+        """The value of the current part."""
+        item = self.currentItem()
+        return None if item is None else str(item.data(0, _VALUE))
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        if self.currentItem() is None and self.topLevelItemCount():
+            # The keys and the menu are about something; nothing is selected by that.
+            selection = self.selectionModel()
+            first = self.model().index(0, 0)
+            selection.setCurrentIndex(first, selection.SelectionFlag.NoUpdate)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        at = self.viewport().mapFromGlobal(event.globalPos())
+        item = self.currentItem()
+        if event.reason() == QContextMenuEvent.Reason.Keyboard:
+            if item is None:
+                return
+            at = self.visualItemRect(item).center()
+        elif self.itemAt(at) is None:
+            return
+        self.menu_asked.emit(at)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Backspace:
