@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QSettings, Qt
+from PySide6.QtWidgets import QFrame
 from pytestqt.qtbot import QtBot
 
 from tests.engine.test_renaming import FACTS
@@ -142,6 +143,9 @@ def test_nothing_to_verify_is_said_and_nothing_runs(
     window = open_window(place)
     dialog = asked(qtbot, window)
     assert not dialog.go.isDefault(), "it runs code"
+    frames = [frame for name in ("notice", "hint") for frame in dialog.findChildren(QFrame, name)]
+    shown = [frame.objectName() for frame in frames if frame.isVisible()]
+    assert shown == ["hint"], "one's own folder is no alarm"
     assert [dialog.device.itemText(n) for n in range(dialog.device.count())] == [
         "The best there is", "cpu  (a CPU)", "cuda:0  (a GPU)",
     ]  # fmt: skip
