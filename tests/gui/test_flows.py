@@ -108,7 +108,7 @@ def test_exports_the_selection(
     settle(qtbot)
     export(qtbot, window, tmp_path / "some.torchcache")
     idle(qtbot, window)
-    assert window.jobs.jobs[0].result["entries"] == len(graphs)
+    assert window.jobs.jobs[0].result["entries"] > len(graphs), "with the code that they need"
 
 
 def test_a_dropped_bundle_is_looked_into_and_imported_only_when_asked(

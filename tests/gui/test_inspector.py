@@ -36,6 +36,7 @@ from torchkeeper.gui.inspector.details import (
 from torchkeeper.gui.inspector.factors import FactorsPane
 from torchkeeper.gui.inspector.pane import SETTLE_MS, Inspector
 from torchkeeper.gui.inspector.rows import RowsModel
+from torchkeeper.gui.inspector.sharing import REST_MS
 from torchkeeper.gui.inspector.sources import Text, TextPane
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.table.cells import NAME
@@ -389,7 +390,10 @@ def test_does_not_wait_for_a_listing(
     finally:
         os.kill(browse.engine.pid, signal.SIGCONT)
     idle(qtbot, window)
-    # A crash of it is told in place; the next question starts another.
+    # A crash of it is told in place; the next question starts another. What would leak of the one
+    # before is looked for in a moment, and would be what is cut off.
+    qtbot.wait(REST_MS + 200)
+    qtbot.waitUntil(lambda: not aside.asked, timeout=PATIENCE)
     os.kill(aside.engine.pid, signal.SIGSTOP)
     window.table.select({first(window, "pgo").identity})
     qtbot.wait(SETTLE_MS + 200)
