@@ -158,6 +158,17 @@ def test_du_counts_orphans(tk: Tk, fixture_cache: Path) -> None:
     assert f"Of these {len(listed)} orphans, " in tk("du", fixture_cache).out
 
 
+def test_du_of_some_of_a_place(tk: Tk, kept_291: Path) -> None:
+    rows = tk("du", kept_291, "--json", "--filter", "kind:fxgraph,aotautograd").objects
+    assert [row["kind"] for row in rows] == ["fxgraph", "aotautograd", "total"]
+    whole = tk("overview", kept_291, "--json").objects[-1]
+    assert rows[-1]["compile_s"] == pytest.approx(whole["compile_s"])
+    said = tk("du", kept_291, "--filter", "kind:lock").out
+    assert said.splitlines()[0].split() == ["KIND", "ENTRIES", "FILES", "SIZE", "COMPILE"]
+    assert said.splitlines()[-1].split()[-1] == "-"
+    assert tk("du", kept_291, "--filter", "size>1T", code=1).out
+
+
 def test_du_of_a_bundle(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     tk("export", "--allow-secrets", kept_291, "-o", tmp_path / "b")
     kinds = {row["kind"] for row in tk("du", tmp_path / "b", "--json").objects}

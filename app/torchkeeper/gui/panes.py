@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QLineEdit, QWidget
 
@@ -23,6 +23,8 @@ DEBOUNCE_MS = 80
 #: Pixels that the mark of the filter box is wide, and the box itself, at most and at least.
 _MARK = 16
 _BOX, _NARROW_BOX = 380, 200
+#: Pixels of both together, at least: names are cut.
+_NARROWEST = 360
 
 
 class FilterBox(QLineEdit):
@@ -167,6 +169,10 @@ class Head(QWidget):
             label.setText(cut)
         if self._beside is not None:
             self._beside.fit(width)
+
+    def minimumSizeHint(self) -> QSize:
+        # The texts are as long as there was room: they must not keep the window that wide.
+        return QSize(_NARROWEST, super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -324,6 +324,9 @@ class SampleEngines(Engines):
             return [], samples.server()
         if op == "du":
             return [], {"kinds": samples.KINDS_ON_SERVER}
+        if op == "sum":
+            timed = [one.compile_s or 0.0 for one in self.entries if one.kind == "aotautograd"]
+            return [], {"compile_s": sum(timed)}
         if op == "factors":
             return samples.factors(), {}
         if op == "text":

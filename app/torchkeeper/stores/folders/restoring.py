@@ -16,6 +16,7 @@ from torchkeeper.stores.folders.withdrawing import is_list
 from torchkeeper.stores.items import File, Item, is_group
 
 Left = Callable[[Item, Problem], None]
+Back = Callable[[list[Item]], None]
 
 
 @dataclass
@@ -37,11 +38,12 @@ def allocated(files: Iterable[File]) -> int:
 
 
 def restore(
-    root: str, bin_: str, files: list[File], report: Report, left: Left
+    root: str, bin_: str, files: list[File], report: Report, left: Left, told: Back | None = None
 ) -> tuple[Purged, bool]:
     """Put the entries of a receipt back, as far as nothing has come into their place; what cannot
-    be goes to ``left``. Of a receipt that is empty then nothing stays. Returns what was done, and
-    whether the disk was too full for all: no further entry is tried then.
+    be goes to ``left``, what is back to ``told``. Of a receipt that is empty then nothing stays.
+    Returns what was done, and whether the disk was too full for all: no further entry is tried
+    then.
     """
     folders = Folders.of(said_by(bin_))
     done = Purged(receipt=os.path.basename(bin_))
@@ -60,7 +62,8 @@ def restore(
             left(item, Problem("cannot-restore", path=item.path, why=e.strerror))
         number += len(item.files)
         report.progress(number, len(files), "files")
-    done.entries = sum(all(file.path in paths for file in item.files) for item in items)
+    whole = [item for item in items if all(file.path in paths for file in item.files)]
+    done.entries = len(whole)
     touched = {""}
     for path in paths:
         while (path := os.path.dirname(path)) and path not in touched:
@@ -74,6 +77,8 @@ def restore(
         folders.restore_times(root, touched)
     done.files = len(back)
     done.bytes = allocated(back)
+    if told is not None:
+        told(whole)
     return done, full
 
 
