@@ -200,10 +200,11 @@ def test_entries_places_and_runs_on_the_sides(qtbot: QtBot, window: Window) -> N
     assert first is not None and first.entry.key != page.side("B").entry.key  # type: ignore[union-attr]
     assert over(window, middle(window, page.sentence), both) and said(window) == "Compare both"
     # A place: the nearest of its entries is looked for, in it alone.
-    assert let_go(window, at_b, files("/home/ada/cache"))
+    assert let_go(window, middle(window, page.b), files("/home/ada/cache"))
     qtbot.waitUntil(lambda: page._within == ("/home/ada/cache",), timeout=PATIENCE)
     assert page._places == ["/home/ada/cache"]
-    assert let_go(window, at_b, run)
+    assert over(window, middle(window, page.b), run)
+    assert let_go(window, middle(window, page.b), run)
     qtbot.waitUntil(lambda: window.pages.current == "runs", timeout=PATIENCE)
 
 

@@ -97,6 +97,8 @@ def test_the_keyboard_asks_of_what_has_it(
 
     def ask(at: QWidget) -> str:
         said.clear()
+        at.window().activateWindow()
+        qtbot.waitUntil(at.window().isActiveWindow, timeout=PATIENCE)
         at.setFocus()
         qtbot.keyClick(at, Qt.Key.Key_F1, Qt.KeyboardModifier.ShiftModifier)  # type: ignore[no-untyped-call]
         return "".join(said)

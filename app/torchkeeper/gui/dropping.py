@@ -159,8 +159,7 @@ class Drops(QObject):
 
     def drop(self, event: QDropEvent) -> None:
         """It is let go of."""
-        if self._carried is None:
-            self._carried = carried(event.mimeData())
+        self._carried = carried(event.mimeData())
         found = self._found(event, event.position().toPoint())
         self._land(event, found[1] if found is not None else None)
 

@@ -166,13 +166,18 @@ class WorkDialog(Dialog):
         """
         if self.windowModality() == Qt.WindowModality.NonModal:
             return
-        shown, at = self.isVisible(), self.pos()
+        shown, at, active = self.isVisible(), self.pos(), self.isActiveWindow()
         # Who is modal is settled when it is shown.
         self.hide()
         self.setWindowModality(Qt.WindowModality.NonModal)
         if shown:
+            above = self.parentWidget()
+            if above is not None and active:
+                # Whose turn it is must be seen to change, or nobody's it is afterwards.
+                above.window().activateWindow()
             self.move(at)
             self.show()
+            self.activateWindow()
 
     def choose_again(self) -> None:
         """Back to the first page, for another try."""
