@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from torchkeeper.artifacts.entry import Problem
@@ -13,7 +13,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders import withdrawing
 from torchkeeper.stores.folders.receipts import FILES, Folders, discard, items_of, said_by, trashed
 from torchkeeper.stores.folders.withdrawing import is_list
-from torchkeeper.stores.items import File, Item, is_group
+from torchkeeper.stores.items import File, Item, allocated, is_group
 
 Left = Callable[[Item, Problem], None]
 Back = Callable[[list[Item]], None]
@@ -27,14 +27,6 @@ class Purged:
     files: int = 0
     bytes: int = 0
     receipt: str | None = None
-
-
-def allocated(files: Iterable[File]) -> int:
-    """Bytes on the disk of some files, hard links once."""
-    seen: dict[object, int] = {}
-    for file in files:
-        seen[file.inode or file.path] = file.allocated
-    return sum(seen.values())
 
 
 def restore(

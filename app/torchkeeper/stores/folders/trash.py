@@ -21,9 +21,9 @@ from torchkeeper.stores.folders.journal import Journal, begun
 from torchkeeper.stores.folders.locks import holding
 from torchkeeper.stores.folders.merging import lock_of
 from torchkeeper.stores.folders.receipts import FILES
-from torchkeeper.stores.folders.restoring import Back, Left, Purged, allocated, restore
+from torchkeeper.stores.folders.restoring import Back, Left, Purged, restore
 from torchkeeper.stores.folders.walking import file_at
-from torchkeeper.stores.items import File, Item, is_group
+from torchkeeper.stores.items import File, Item, allocated, is_group
 
 
 @dataclass(frozen=True)
