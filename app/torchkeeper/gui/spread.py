@@ -81,7 +81,7 @@ class Spread(QSplitter):
 
     def _fit_down(self) -> None:
         high, gap = self._down.height(), self.handleWidth()
-        room = high - gap - LEAST_HIGH
+        room = high - gap - max(LEAST_HIGH, self._page.minimumSizeHint().height())
         wing = max(LOWEST, min(self._kept(BELOW, _BELOW), room))
         sizes = [max(1, high - gap - wing), wing]
         if self._down.sizes() != sizes:

@@ -16,6 +16,8 @@ from torchkeeper.link.words import printable
 
 #: What says more than a number comes last.
 _ORDER = (*(verdict for verdict in VERDICTS if verdict != "stale"), "stale")
+#: Pixels that the words beside the buttons have, or there are none.
+_LEAST = 90
 #: Versions of torch that are named.
 _NAMED = 2
 
@@ -50,7 +52,8 @@ class VerdictBar(QWidget):
         line = forms.row(gap=self._GAP)
         for widget in (*self.buttons.values(), self.insist):
             line.addWidget(widget)
-        line.addWidget(self.said, 1)
+        line.addWidget(self.said, 100)
+        line.addStretch(1)
         self.setLayout(line)
         # It has the room that is left, and gets along with it.
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
@@ -94,7 +97,6 @@ class VerdictBar(QWidget):
         else:
             self.said.setToolTip("")
         self.said.setText(said)
-        self.said.setVisible(bool(said))
         self.insist.setVisible(insist)
         self._fit()
 
@@ -109,6 +111,8 @@ class VerdictBar(QWidget):
             taken = sum(button.minimumWidth() + self._GAP for button in shown)
             if taken <= self.width():
                 break
+        # Of a few letters nobody makes anything.
+        self.said.setVisible(bool(self.said.text()) and self.width() - taken >= _LEAST)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

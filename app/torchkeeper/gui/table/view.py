@@ -175,7 +175,22 @@ class EntryTable(QTableView):
             header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         else:
             header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Interactive)
-            header.resizeSection(NAME, _NAME_WIDTH)
+            header.resizeSection(NAME, _NAME_WIDTH + self._edge())
+
+    def _edge(self) -> int:
+        """Pixels in which the edge of a column would be seen, beside those that are seen whole: the
+        name, where it is one of these, has them as well.
+        """
+        header, at = self.horizontalHeader(), 0
+        room, named = self.viewport().width(), False
+        for place in range(header.count()):
+            column = header.logicalIndex(place)
+            wide = _NAME_WIDTH if column == NAME else header.sectionSize(column)
+            if at + wide > room:
+                break
+            at += wide
+            named = named or column == NAME
+        return room - at if named else 0
 
     def _resized(self, column: int) -> None:
         if column != NAME and not self._relaid:
