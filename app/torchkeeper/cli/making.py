@@ -10,7 +10,7 @@ from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import interpreters, phases, preparing, say
 from torchkeeper.link.process import Engine
-from torchkeeper.link.words import DEVICE_REASONS, printable
+from torchkeeper.link.words import device_reason, printable
 
 
 def add_prepare(command: argparse.ArgumentParser) -> None:
@@ -62,7 +62,7 @@ def saying() -> Callable[[dict[str, Any]], None]:
 def say_finding(what: dict[str, Any]) -> None:
     """A line on standard error for what a compile job tells."""
     if isinstance(device := what.get("device"), dict):
-        why = DEVICE_REASONS.get(str(device.get("why")), "")
+        why = device_reason(device.get("why"))
         output.note(printable(f"device: {device.get('name') or device.get('type')} ({why})"))
     elif isinstance(step := what.get("step"), dict):
         output.note(printable(f"step: {step.get('name')}"))
