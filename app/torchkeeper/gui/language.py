@@ -30,5 +30,5 @@ def install(app: QCoreApplication, locale: QLocale | None = None, folder: str = 
     if qt.load(locale, "qtbase", "_", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)):
         app.installTranslator(qt)
     app.installTranslator(own)
-    tongue.use(lambda text: QCoreApplication.translate(tongue.CONTEXT, text))
+    tongue.use(lambda text, number: QCoreApplication.translate(tongue.CONTEXT, text, None, number))
     return True

@@ -189,17 +189,10 @@ def will(finding: Finding, plan: Mapping[str, Any]) -> str:
         "size": say.size(size if isinstance(size, int) else 0),
         "above": printable(str(plan.get("above") or "")),
         "paths": _listed(plan.get("paths"), files),
-        "modes": _either(_texts(plan.get("modes"))[:5]),
+        "modes": say.either(_texts(plan.get("modes"))[:5]),
     }
     above = finding.fix == "chmod" and plan.get("above")
     return tr(FIXES["chmod-above" if above else finding.fix], **shown)
-
-
-def _either(modes: Sequence[str]) -> str:
-    said = "".join(modes[:1])
-    for mode in modes[1:]:
-        said = tr("{some} or {last}", some=said, last=mode)
-    return said
 
 
 def _texts(told: object) -> list[str]:

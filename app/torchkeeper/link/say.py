@@ -90,6 +90,12 @@ def together(names: Sequence[str]) -> str:
     return tr("{some} and {last}", some=", ".join(first), last=last) if first else last
 
 
+def either(names: Sequence[str]) -> str:
+    """Names of which one is meant: a or b or c."""
+    *first, last = names or ("",)
+    return tr("{some} or {last}", some=either(first), last=last) if first else last
+
+
 def and_more(some: str, left: int) -> str:
     """Names of which so many are left out: a, b and 3 more."""
     return tr("{some} and {n} more", some=some, n=left) if left > 0 else some
