@@ -79,7 +79,7 @@ def bare(text: str) -> str:
 def params(*templates: str) -> dict[str, Any]:
     """A fact for each place of some templates."""
     names = {name for one in templates for _, name, _, _ in string.Formatter().parse(one) if name}
-    told: dict[str, Any] = {name: FACT for name in names}
+    told: dict[str, Any] = dict.fromkeys(names, FACT)
     told |= {name: 7 for name in names if name.endswith("_bytes")}
     if "problem" in names:
         told["problem"] = "place-missing"
@@ -140,7 +140,7 @@ def of_verdicts() -> Iterator[str]:
         yield verdicts.must(one)
     for verdict in ("conditional", "unknown", "stale", "broken"):
         yield verdicts.why({"verdict": verdict, "reasons": seen, "conditions": conditions})
-    counts = {name: 3 for name in ("usable", "conditional", "unknown", "stale", "broken", "none")}
+    counts = dict.fromkeys(("usable", "conditional", "unknown", "stale", "broken", "none"), 3)
     yield verdicts.summary({"verdicts": counts, "made_by": {"2.9": 3}})
     yield verdicts.summary({"verdicts": {}})
     yield verdicts.warning({"verdicts": {"stale": 1}}, FACT)
@@ -231,9 +231,10 @@ def of_owners() -> Iterator[str]:
     paths = {"place": "/P", "path": "/Q", "root": "/R", "among": "/A"}
     for what in owned._WORDS:
         for who in whos:
+            several = {"folders": 2, "files": 1, "users": 3, "owners": [[who, 2]]}
             for flags in ({}, {"grave": True, "default": True}, {"mine": True, "grave": True},
                           {"owned": True, "sticky": True}, {"mine": True, "files": 3},
-                          {"folders": 2, "files": 1, "users": 3, "owners": [[who, 2]]}):  # fmt: skip
+                          several):  # fmt: skip
                 for one in owned.told([{"what": what, "who": who, **paths, **flags}]):
                     command = re.escape(one.command)
                     yield re.sub(command, "", f"{one.what}{one.why}{one.remedy}{one.short}")
@@ -260,7 +261,14 @@ def of_dead() -> Iterator[str]:
     for what in cutoff._WHAT:
         for made in (None, 3.0):
             yield cutoff.ended({"what": what, "made": made, "place": FACT})
-    for outcome in ("not-believed", "of-another", "taken-back", "put-back", "unfinished", "no-room"):
+    for outcome in (
+        "not-believed",
+        "of-another",
+        "taken-back",
+        "put-back",
+        "unfinished",
+        "no-room",
+    ):
         for many in (0, 1, 2):
             counts = {"files": many, "entries": many, "left": many}
             yield cutoff.ended({"what": "purge", "outcome": outcome, "place": FACT, "file": FACT,
@@ -336,7 +344,11 @@ def of_runs() -> Iterator[str]:
     ratios = {f"{a}_{b}": 2.0 for a in ("warm", "prepared") for b in ("cold", "mega")}
     rows = [{"name": FACT, "outcome": "miss", "why": FACT}]
     for one in (good, bad, none, {**good, "rebuilt": 1}, {**good, "autograd": {"misses": 1}}):
-        for runs in ({"warm": one}, {"warm": good, "prepared": one}, {"warm": one, "prepared": one}):
+        for runs in (
+            {"warm": one},
+            {"warm": good, "prepared": one},
+            {"warm": one, "prepared": one},
+        ):
             for many in (1, 3):
                 for told in ([], rows):
                     for things in ({}, {"eager": 3}, {"triton": 3}):
@@ -397,9 +409,7 @@ def of_files() -> Iterator[str]:
 
 
 SAID: dict[str, Callable[[], Iterator[str]]] = {
-    name.removeprefix("of_"): one
-    for name, one in list(globals().items())
-    if name.startswith("of_")
+    name.removeprefix("of_"): one for name, one in list(globals().items()) if name.startswith("of_")
 }
 
 
@@ -423,10 +433,21 @@ def test_every_sentence_is_translated_whole(what: str, spoken: None) -> None:
     assert sum("⟦" in told for told in said) > 5, "or nothing was said"
 
 
-#: Notations: commands, formats and keys of requests, whose words are no words.
-_COMMAND = re.compile(r"torchkeeper |chmod |chown |rm -r|kubectl |ssh|mkdir |export |torch |import ")
+#: Notations: parts of formats, and what is written into the files of profiles.
+_NOTATIONS = {" min ", " min", "  - name: ", "        name: ", "        key: ", "    value: ",
+              keeping._COMMENT}  # fmt: skip
+#: Commands, whose words are no words.
+_COMMAND = re.compile(
+    r"torchkeeper |chmod |chown |rm -r|kubectl |ssh|mkdir |export |torch |import "
+)
 _PROSE = re.compile(r"[A-Za-z]{2,}[,:;]? [a-z]{2,}")
-_PART = re.compile(r"(^|[ (,;])[a-z]{3,}([ ),.:;]|$)")
+_PART = re.compile(r"(^|[ (,;])[a-z]{3,} | [a-z]{3,}([ ),.:;]|$)")
+
+
+def second(pair: ast.Tuple) -> str:
+    """The second of two texts."""
+    last = pair.elts[-1] if len(pair.elts) == 2 else None
+    return str(last.value) if isinstance(last, ast.Constant) else ""
 
 
 def prose() -> Iterator[str]:
@@ -438,11 +459,18 @@ def prose() -> Iterator[str]:
         passed = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         for node in ast.walk(tree):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-                name = getattr(node.exc.func, "id", "")
-                if name in ("ValueError", "OSError", "TypeError"):  # for other modules
-                    passed |= {id(one) for one in ast.walk(node.exc)}
+                if getattr(node.exc.func, "id", "") in ("ValueError", "OSError", "TypeError"):
+                    passed |= {id(one) for one in ast.walk(node.exc)}  # for other modules
+            elif isinstance(node, ast.Dict):
+                passed |= set(map(id, node.keys))
+            elif isinstance(node, ast.Call) and len(node.args) > 2:
+                # One of a thing, whose translation is a form of many of it.
+                name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                passed |= {id(node.args[1])} if name in ("count", "several") else set()
+            elif isinstance(node, ast.Tuple) and (tongue.CONTEXT, second(node)) in COLLECTED:
+                passed.add(id(node.elts[0]))
         for node in ast.walk(tree):
-            if id(node) in passed:
+            if id(node) in passed or getattr(node, "value", None) in _NOTATIONS:
                 continue
             if isinstance(node, ast.JoinedStr):
                 first = node.values[0]
@@ -450,7 +478,12 @@ def prose() -> Iterator[str]:
                 for part in node.values:
                     passed.add(id(part))
                     text = part.value if isinstance(part, ast.Constant) else ""
-                    if isinstance(text, str) and _PART.search(text) and not command:
+                    if (
+                        isinstance(text, str)
+                        and _PART.search(text)
+                        and not command
+                        and text not in _NOTATIONS
+                    ):
                         yield f"{path.name}:{node.lineno}: {text}"
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 text = node.value

@@ -12,6 +12,14 @@ from torchkeeper.link import interpreters, phases, preparing, say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import device_reason, printable
 
+#: What PLACE is, and why.
+_INTO = (
+    "the temporary folder (TMPDIR) of the programs that will run; by default that of this "
+    "environment. PyTorch looks in <temporary folder>/torchinductor_<user> for headers, whatever "
+    "TORCHINDUCTOR_CACHE_DIR says, so no other folder would be of use. For another user's "
+    "programs, name the folder torchinductor_<user> itself"
+)
+
 
 def add_prepare(command: argparse.ArgumentParser) -> None:
     """Arguments of prepare."""
@@ -19,7 +27,7 @@ def add_prepare(command: argparse.ArgumentParser) -> None:
     command.add_argument("--env", metavar="PYTHON", help="the interpreter that will run the "
                          f"programs; by default {interpreters.VARIABLE}, else the app's "
                          "own")  # fmt: skip
-    command.add_argument("--into", metavar="PLACE", type=looking.path, help=preparing.INTO)
+    command.add_argument("--into", metavar="PLACE", type=looking.path, help=_INTO)
     looking.add_json(command)
 
 

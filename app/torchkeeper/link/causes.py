@@ -77,8 +77,9 @@ def seconds(graph: Mapping[str, Any]) -> str:
 def named(graph: Mapping[str, Any]) -> str:
     """What a graph is called: its function, and where that is."""
     name, source = str(graph.get("name") or ""), str(graph.get("source") or "")
-    both = name and source
-    return printable(tr("{name} at {source}", name=name, source=source) if both else name or source, 120)
+    if name and source:
+        return printable(tr("{name} at {source}", name=name, source=source), 120)
+    return printable(name or source, 120)
 
 
 def place(graph: Mapping[str, Any]) -> str:
@@ -155,9 +156,7 @@ def nothing(result: Mapping[str, Any], env: Mapping[str, str]) -> str:
             )
     if values.on(env, master := "TORCHINDUCTOR_FORCE_DISABLE_CACHES"):
         name = values.decides(env, master) or master
-        return tr(
-            "No cache was asked: {name} is set, which turns PyTorch's caches off.", name=name
-        )
+        return tr("No cache was asked: {name} is set, which turns PyTorch's caches off.", name=name)
     if not values.on(env, graphs := "TORCHINDUCTOR_FX_GRAPH_CACHE"):
         name = values.decides(env, graphs) or graphs
         setting = f"{name}={env.get(name, '')}"

@@ -73,7 +73,8 @@ def _done(told: Mapping[str, object]) -> list[str]:
                 several(
                     left,
                     "{n} file in place of its own, which others wrote or copied there since, stay.",
-                    "{n} files in place of its own, which others wrote or copied there since, stay.",
+                    "{n} files in place of its own, which others wrote or copied there since, "
+                    "stay.",
                 )
             )
         return said
@@ -83,9 +84,7 @@ def _done(told: Mapping[str, object]) -> list[str]:
         return [several(entries, "{n} entry was put back.", "{n} entries were put back.")]
     if outcome == "unfinished":
         why = printable(str(told.get("why")))
-        return [
-            tr("It cannot be brought to its end: {why}. What is shown may be a half.", why=why)
-        ]
+        return [tr("It cannot be brought to its end: {why}. What is shown may be a half.", why=why)]
     if outcome == "no-room":
         return [tr("The disk is too full to bring it to its end: free some room, then undo.")]
     return [tr("It is completed now.")]

@@ -58,7 +58,8 @@ def lines(python: str, facts: dict[str, Any]) -> list[str]:
         return [python, f"  {without_torch(facts)}"]
     said = told(facts)
     for name, value, by in settings(facts):
-        said.append((name, tr("{value}  (by {variable})", value=value, variable=by) if by else value))
+        value = tr("{value}  (by {variable})", value=value, variable=by) if by else value
+        said.append((name, value))
     width = max(len(name) for name, _ in said)
     return [python] + [f"  {name.ljust(width)}  {value}" for name, value in said]
 

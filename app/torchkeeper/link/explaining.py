@@ -173,7 +173,7 @@ def phrase(row: Row) -> str:
                 call=f"`{_SET_BY[name]}`",
             )
     if name in ("fx_kwargs[is_backward]", "fx_kwargs[is_inference]", "graphs"):
-        return _of_direction(name, row, a, b)
+        return _of_direction(name, row, a)
     if option or row.get("a") in _ON:
         called = f"`{printable(option[1] if option else name, 150)}`"
         if row.get("a") in _ON and row.get("b") in (*_ON, None):
@@ -193,7 +193,7 @@ _SWITCHED: dict[tuple[bool, bool], Text] = {
 }
 
 
-def _of_direction(name: str, row: Row, a: str, b: str) -> str:
+def _of_direction(name: str, row: Row, a: str) -> str:
     on = _ON.get(str(row.get("a")), False)
     if name == "graphs":
         return (
@@ -343,9 +343,7 @@ def _input_phrases(rows: Sequence[Row], found: Row) -> list[str]:
     return said
 
 
-def _input_phrase(
-    numbers: Sequence[str], subject: str, way: tuple[str, str, str] | None
-) -> str:
+def _input_phrase(numbers: Sequence[str], subject: str, way: tuple[str, str, str] | None) -> str:
     """How inputs differ: in a field, or in something that is not known."""
     many = len(numbers)
     if way is None:
@@ -356,11 +354,23 @@ def _input_phrase(
     elif _SYMBOL.fullmatch(b) and not _SYMBOL.fullmatch(a):
         b = tr("any size")
     if name == "value":
-        one = "{inputs} is {a} instead of {b}"
-        return several(many, one, "{inputs} are {a} instead of {b}", inputs=subject, a=a, b=b)
-    one = "{inputs} has {field} {a} instead of {b}"
-    some = "{inputs} have {field} {a} instead of {b}"
-    return several(many, one, some, inputs=subject, field=name, a=a, b=b)
+        return several(
+            many,
+            "{inputs} is {a} instead of {b}",
+            "{inputs} are {a} instead of {b}",
+            inputs=subject,
+            a=a,
+            b=b,
+        )
+    return several(
+        many,
+        "{inputs} has {field} {a} instead of {b}",
+        "{inputs} have {field} {a} instead of {b}",
+        inputs=subject,
+        field=name,
+        a=a,
+        b=b,
+    )
 
 
 def _subject(numbers: Sequence[str], every: object) -> str:
@@ -384,7 +394,9 @@ def _graph_phrase(found: Row) -> str:
         said = tr("the graph has the same operations with other values")
         if changed:
             line = f"`{printable(changed[0], _LINE)}`"
-            said = tr("the graph has the same operations with other values, as in {line}", line=line)
+            said = tr(
+                "the graph has the same operations with other values, as in {line}", line=line
+            )
     model_a, model_b = _texts(graph.get("model_a")), _texts(graph.get("model_b"))
     lines = _model(model_a, model_b)
     return tr("{graph}: {lines}", graph=said, lines=lines) if lines else said

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from torchkeeper.link import say
-from torchkeeper.link.tongue import Text, tr
+from torchkeeper.link.tongue import Nouns, Text, tr
 
 #: The facts that ``told`` puts into words, by kind; nobody else needs to show them.
 WORDED = {
@@ -25,6 +25,8 @@ WORDED = {
 WORDED_OF_ALL = frozenset({"strange"})
 #: Triton's is a hash of its sources.
 _VERSIONS: dict[str, Text] = {"triton": "Triton key", "cuda": "CUDA", "hip": "ROCm"}
+_GUARDS: Nouns = ("set of guards", "sets of guards")
+_TIMINGS: Nouns = ("timing", "timings")
 
 
 class Fact(NamedTuple):
@@ -62,7 +64,7 @@ def _eager(facts: dict[str, Any]) -> list[Fact]:
 
 def _precompiled(facts: dict[str, Any]) -> list[Fact]:
     return [
-        Fact(tr("Variants"), _count(facts.get("variants"), "set of guards", "sets of guards")),
+        Fact(tr("Variants"), _count(facts.get("variants"), _GUARDS)),
         Fact(tr("Compiled graphs"), _count(facts.get("graphs"))),
         Fact(tr("Backend"), _text(facts.get("backend"))),
         Fact(tr("Format"), _text(facts.get("format")), fixed=True),
@@ -75,7 +77,7 @@ def _precompiled(facts: dict[str, Any]) -> list[Fact]:
 def _autotuned(facts: dict[str, Any]) -> list[Fact]:
     versions = facts.get("versions")
     said = versions.items() if isinstance(versions, dict) else ()
-    choices = _count(facts.get("choices"), "timing", "timings")
+    choices = _count(facts.get("choices"), _TIMINGS)
     return [
         Fact(tr("Choices"), choices),
         Fact(tr("System"), _text(facts.get("gpu")) or ([tr("no GPU")] if choices else [])),
@@ -115,7 +117,7 @@ def _texts(value: object) -> list[str]:
     return [x for x in value if isinstance(x, str)] if isinstance(value, list) else []
 
 
-def _count(value: object, one: str = "", many: str = "") -> list[str]:
+def _count(value: object, nouns: Nouns | None = None) -> list[str]:
     if not isinstance(value, int) or isinstance(value, bool):
         return []
-    return [say.count(value, one, many) if one else f"{value:,}"]
+    return [say.count(value, *nouns) if nouns else f"{value:,}"]

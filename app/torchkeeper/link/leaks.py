@@ -91,7 +91,9 @@ def of_entry(found: Mapping[str, Any]) -> str:
         said = tr("{secret} in its key", secret=secret(found))
     else:
         offset = found.get("offset")
-        said = tr("{secret} in {file}, byte {offset}", secret=secret(found), file=file, offset=offset)
+        said = tr(
+            "{secret} in {file}, byte {offset}", secret=secret(found), file=file, offset=offset
+        )
     return _excerpt(found, _times(found, said))
 
 

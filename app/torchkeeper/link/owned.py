@@ -185,11 +185,15 @@ def _owner(one: Mapping[str, Any]) -> _Said:
 
 def _link(one: Mapping[str, Any]) -> _Said:
     who, path, place = _who(one), _text(one, "path"), _text(one, "place")
-    way = "{place} is a link that belongs to {who}."
-    if path != place:
-        way = "{path}, on the way to {place}, is a link that belongs to {who}."
     return _Said(
-        tr(way, path=path, place=place, who=who),
+        tr(
+            "{place} is a link that belongs to {who}."
+            if path == place
+            else "{path}, on the way to {place}, is a link that belongs to {who}.",
+            path=path,
+            place=place,
+            who=who,
+        ),
         _sentences(
             tr(
                 "{who} can lead it to another folder at any time, and PyTorch runs what lies "
@@ -199,9 +203,7 @@ def _link(one: Mapping[str, Any]) -> _Said:
             _headers(one),
             _hint(one),
         ),
-        tr(
-            "Name the folder itself, or use one of your own: {command}", command=_elsewhere(one)
-        ),
+        tr("Name the folder itself, or use one of your own: {command}", command=_elsewhere(one)),
         _elsewhere(one),
         tr("its link belongs to {who}", who=who),
     )
@@ -254,7 +256,11 @@ def _writable(one: Mapping[str, Any]) -> _Said:
     folders, files = _number(one, "folders"), _number(one, "files")
     if (folders, files) != (1, 0):
         where = tr("{counts} of {place}", counts=_counted(folders, files), place=where)
-    may = "{who} may add files to {where}." if one.get("sticky") else "{who} may write to {where}."
+    may = tr(
+        "{who} may add files to {where}." if one.get("sticky") else "{who} may write to {where}.",
+        who=who,
+        where=where,
+    )
     if one.get("grave"):
         why = [
             tr(
@@ -273,7 +279,7 @@ def _writable(one: Mapping[str, Any]) -> _Said:
     if one.get("mine") and one.get("grave"):
         remedy += "\n" + tr("With umask 022 in the programs that fill it, it stays so.")
     return _Said(
-        _sentences(tr(may, who=who, where=where)),
+        _sentences(may),
         _sentences(*why),
         remedy,
         command,
@@ -308,7 +314,9 @@ def _entries(one: Mapping[str, Any]) -> _Said:
             who=whose,
         ),
         _sentences(
-            tr("PyTorch runs what lies in a cache: whoever uses this one runs what they put there."),
+            tr(
+                "PyTorch runs what lies in a cache: whoever uses this one runs what they put there."
+            ),
             _hint(one),
         ),
         tr("Purge what you do not trust: {command}", command=command),

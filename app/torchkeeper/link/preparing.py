@@ -29,13 +29,6 @@ WHY: Text = (
     "PyTorch precompiles a C++ header, about 150 MB, once for each temporary folder, before it "
     "first loads or compiles a kernel for the CPU. Prepared, a program does not wait for it."
 )
-#: What PLACE is, and why.
-INTO = (
-    "the temporary folder (TMPDIR) of the programs that will run; by default that of this "
-    "environment. PyTorch looks in <temporary folder>/torchinductor_<user> for headers, whatever "
-    "TORCHINDUCTOR_CACHE_DIR says, so no other folder would be of use. For another user's "
-    "programs, name the folder torchinductor_<user> itself"
-)
 
 
 def said(answer: dict[str, Any]) -> str:

@@ -119,4 +119,6 @@ def expectation(code: str, found: str, params: Mapping[str, object]) -> str:
     if found:
         said = tr("{expected}, found {found}", expected=said, found=found)
     near = params.get("near")
-    return tr("{expected}; did you mean “{near}”?", expected=said, near=near) if near else f"{said}."
+    if near:
+        return tr("{expected}; did you mean “{near}”?", expected=said, near=near)
+    return f"{said}."

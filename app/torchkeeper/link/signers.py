@@ -199,6 +199,7 @@ def public_key_in(text: str, name: str) -> PublicKey:
     except binascii.Error:
         blob = b""
     if match is None or not blob[4:].startswith(match[1].encode()):
-        raise user_error("key-unusable", {"file": name, "why": tr("It is no public key of OpenSSH")})
+        why = tr("It is no public key of OpenSSH")
+        raise user_error("key-unusable", {"file": name, "why": why})
     comment = text[match.end() :].partition("\n")[0].strip()
     return PublicKey(f"{match[1]} {match[2]}", fingerprint(blob), comment)

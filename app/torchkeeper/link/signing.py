@@ -57,7 +57,8 @@ def signature_of(target: str) -> str:
         with open(target + ".sig", encoding="ascii") as stream:
             return stream.read(sshsig.MAX_SIZE)
     except (OSError, ValueError) as e:
-        raise user_error("signing-failed", {"why": tr("ssh-keygen has written no signature")}) from e
+        why = tr("ssh-keygen has written no signature")
+        raise user_error("signing-failed", {"why": why}) from e
 
 
 def sign(ask: Ask, file: str, key: str, output: str = "", replace: bool = True) -> None:

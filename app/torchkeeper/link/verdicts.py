@@ -223,9 +223,14 @@ def summary(answer: dict[str, Any]) -> str:
     # What says more than a number comes last.
     said.sort(key=lambda text: ":" in text)
     without = counts.get("none", 0)
-    one, many = "{n} other file without a verdict", "{n} other files without a verdict"
-    more = several(without, one, many) if without else ""
-    return "; ".join(part for part in (", ".join(said), more) if part) or tr("no entries")
+    parts = [", ".join(said)] if said else []
+    if without:
+        parts.append(
+            several(
+                without, "{n} other file without a verdict", "{n} other files without a verdict"
+            )
+        )
+    return "; ".join(parts) or tr("no entries")
 
 
 def counted(entries: Iterable[Entry], torch: str) -> dict[str, Any]:

@@ -259,10 +259,12 @@ def advice(result: Answer, made_threads: int | None = None) -> list[str]:
     name, counts = told_by(result)
     threads = result["threads"]
     if not _one(result) and name == "warm" and not faults(result):
-        said.append(tr(
-            "With the precompiled header there already it was good; as it is, which is how it "
-            "starts on a fresh machine, it was not."
-        ))
+        said.append(
+            tr(
+                "With the precompiled header there already it was good; as it is, which is how it "
+                "starts on a fresh machine, it was not."
+            )
+        )
     if counts["misses"] and made_threads and threads and made_threads != threads:
         said.append(
             tr(
@@ -275,34 +277,44 @@ def advice(result: Answer, made_threads: int | None = None) -> list[str]:
         )
     explained = _explained(result)
     if _whole(result)[0] > 1:
-        said.append(tr(
-            "What is not good is not in it as this environment looks for it: warm it with these "
-            "recipes, and verify again. What was warmed portable is verified portable."
-        ))
+        said.append(
+            tr(
+                "What is not good is not in it as this environment looks for it: warm it with "
+                "these recipes, and verify again. What was warmed portable is verified portable."
+            )
+        )
     elif not counts["hits"] and explained:
         said.append(tr("Nothing hit. Warm it with this recipe, in this environment."))
     elif not counts["hits"]:
-        said.append(tr(
-            "Nothing hit: it is for another torch, another device or number of threads, or other "
-            "settings, or it was never warmed with this recipe. The verdicts of its entries say of "
-            "each which (“torchkeeper check”); what was warmed portable is verified portable."
-        ))
+        said.append(
+            tr(
+                "Nothing hit: it is for another torch, another device or number of threads, or "
+                "other settings, or it was never warmed with this recipe. The verdicts of its "
+                "entries say of each which (“torchkeeper check”); what was warmed portable is "
+                "verified portable."
+            )
+        )
     elif counts["misses"]:
         missed = [row["name"] for row in result["rows"] if row["outcome"] == "miss"]
         names = ", ".join(dict.fromkeys(missed))
         said.append(tr(_MISSING[_thing(result)][bool(missed)], names=names))
     said += [f"{row['name']}: {row['why']}." for row in explained]
     if counts["hits"] and counts["autograd"]["misses"] and not counts["misses"]:
-        said.append(tr(
-            "AOTAutograd entries are missing, so that PyTorch traces again although all graphs "
-            "hit. Export or copy them, too (kind:aotautograd finds them)."
-        ))
+        said.append(
+            tr(
+                "AOTAutograd entries are missing, so that PyTorch traces again although all graphs "
+                "hit. Export or copy them, too (kind:aotautograd finds them)."
+            )
+        )
     if counts["rebuilt"] and not counts["misses"]:
-        said.append(tr(
-            "Objects were built again: they are not in it, or have the names of another torch's "
-            "path, compiler or CPU. A folder that was moved is exported to a bundle where it was "
-            "made, and imported here for this environment; the bundle needs its code (kind:code)."
-        ))
+        said.append(
+            tr(
+                "Objects were built again: they are not in it, or have the names of another "
+                "torch's path, compiler or CPU. A folder that was moved is exported to a bundle "
+                "where it was made, and imported here for this environment; the bundle needs its "
+                "code (kind:code)."
+            )
+        )
     return said
 
 

@@ -1434,10 +1434,18 @@ def user_of_place(user: Mapping[str, object]) -> str:
             who=who,
         )
     if mapped:
-        one = "{who} has files of one entry mapped."
-        return several(many, one, "{who} has files of {n} entries mapped.", who=who)
-    one = "{who} has files of one entry open."
-    return several(many, one, "{who} has files of {n} entries open.", who=who)
+        return several(
+            many,
+            "{who} has files of one entry mapped.",
+            "{who} has files of {n} entries mapped.",
+            who=who,
+        )
+    return several(
+        many,
+        "{who} has files of one entry open.",
+        "{who} has files of {n} entries open.",
+        who=who,
+    )
 
 
 def removed_by_then(removed: Mapping[str, object]) -> str:

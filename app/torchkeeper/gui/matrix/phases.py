@@ -7,8 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.link import say
-from torchkeeper.link import tongue
+from torchkeeper.link import say, tongue
 from torchkeeper.link.phases import NAMES
 
 #: As a job names them; what is none of them counts as the last.

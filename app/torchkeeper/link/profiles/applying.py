@@ -95,6 +95,10 @@ def overruled(profile: Profile, recipes: Iterable[Any]) -> list[str]:
         if names:
             who = printable(str(recipe.get("name")))
             sentences.append(
-                tr("{recipe} sets {names} itself: that counts there.", recipe=who, names=", ".join(names))
+                tr(
+                    "{recipe} sets {names} itself: that counts there.",
+                    recipe=who,
+                    names=", ".join(names),
+                )
             )
     return sentences

@@ -77,7 +77,9 @@ def _fault(text: str) -> str:
     if "'" in text:
         return tr("It has a single quote, which each reader writes in another way")
     if re.search(r"\\\\|\\$", text):
-        return tr("It has two backslashes, or one at its end, which some readers take for an escape")
+        return tr(
+            "It has two backslashes, or one at its end, which some readers take for an escape"
+        )
     if "${" in text:
         return tr("It has ${, which python-dotenv takes for another variable even in quotes")
     return ""
