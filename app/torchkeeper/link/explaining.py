@@ -35,6 +35,10 @@ _LINE = 120
 _INPUT = re.compile(r"example_inputs\[(\d{1,6})\]")
 _OPTION = re.compile(r"(?:inductor_config|inductor_config_comms|fx_kwargs)\[(.{1,150})\]")
 _PRECISION = re.compile(r"\('?(\w{1,20})'?,")
+#: How many graphs an AOTAutograd entry has, where that differs.
+_HALVES: tuple[Text, ...] = ("forward and backward", "forward")
+#: What fields of inputs are called, where PyTorch has no name for them.
+_FIELDS: dict[str, Text] = {"batch": "batch", "value": "value"}
 _SYMBOL = re.compile(r"s\d+")
 _ON = {"True": True, "False": False, "BoxedBool(value=True)": True, "BoxedBool(value=False)": False}
 _NAMES: dict[str, Text] = {
@@ -247,8 +251,8 @@ def not_recorded() -> str:
 def values(row: Row, found: Row) -> tuple[str, str]:
     """Both values as a table shows them: of an input what differs in it, of a graph its ops."""
     if told := _fields(row):
-        own = ", ".join(f"{name} {a}" for name, a, _ in told)
-        return own, ", ".join(f"{name} {b}" for name, _, b in told)
+        own = ", ".join(f"{_field(name)} {a}" for name, a, _ in told)
+        return own, ", ".join(f"{_field(name)} {b}" for name, _, b in told)
     if row.get("factor") == "gm" and isinstance(graph := found.get("graph"), dict):
         ops = [", ".join(_texts(graph.get(name))) for name in ("only_a", "only_b")]
         if not row.get("follows") and any(ops):
@@ -298,6 +302,8 @@ def _value(name: str, value: object, limit: int) -> str:
         return tr("none") if name.startswith("system_info[") else not_recorded()
     if name.startswith(_HASHES):
         value = value[:12]
+    if name == "graphs" and value in _HALVES:
+        return tr(value)
     if name == "system_info[device]" and value == "None":
         return tr("none")
     text = printable(" ".join(value.split()), limit)
@@ -316,6 +322,10 @@ def _fields(row: Row) -> list[tuple[str, str, str]]:
             )
             told.append((printable(one["field"], _SHORT).replace("_", " "), a, b))
     return told
+
+
+def _field(name: str) -> str:
+    return tr(_FIELDS[name]) if name in _FIELDS else name
 
 
 def _input_phrases(rows: Sequence[Row], found: Row) -> list[str]:
@@ -367,7 +377,7 @@ def _input_phrase(numbers: Sequence[str], subject: str, way: tuple[str, str, str
         "{inputs} has {field} {a} instead of {b}",
         "{inputs} have {field} {a} instead of {b}",
         inputs=subject,
-        field=name,
+        field=_field(name),
         a=a,
         b=b,
     )

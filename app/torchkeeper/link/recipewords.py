@@ -114,7 +114,7 @@ def expectation(code: str, found: str, params: Mapping[str, object]) -> str:
         shown["source"] = tr(_SOURCES[source]) if source in _SOURCES else source
     # One that is not known came over a wire, and is a text like any other.
     said = tr(EXPECTED[code]).format_map(shown) if code in EXPECTED else code
-    if said.endswith((".", "?")):
+    if EXPECTED.get(code, code).endswith((".", "?")):
         return said
     if found:
         said = tr("{expected}, found {found}", expected=said, found=found)
