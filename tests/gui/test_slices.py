@@ -18,7 +18,7 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.table.cells import COLUMNS, KIND, SIZE
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.keyed import Keyed
-from torchkeeper.gui.table.ordering import SORT_KEYS, Row, merged
+from torchkeeper.gui.table.ordering import SORT_KEYS, Row, dealt, merged
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.stores.query import parse
 
@@ -87,6 +87,28 @@ def test_merging_runs_is_the_same_as_sorting(column: int, descending: bool) -> N
     runs = [sorted(rows[a:b], key=key, reverse=descending) for a, b in itertools.pairwise(cuts)]
     found = [row for piece in merged(runs, key, descending) for row in piece]
     assert found == sorted(rows, key=key, reverse=descending)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("column", range(len(COLUMNS)), ids=COLUMNS)
+def test_dealing_out_is_sorting(column: int, descending: bool) -> None:
+    every = [Row(entry(n * 7919 % 5000)) for n in range(5000)]
+    key = SORT_KEYS[column]
+    for rows in ([], every[:1], every[:700], every):
+        found = [row for piece in dealt(rows, key, descending) for row in piece]
+        assert found == sorted(rows, key=key, reverse=descending)
+
+
+def test_no_step_of_dealing_out_is_long() -> None:
+    rows = [Row(entry(n)) for n in range(50_000)]
+    random.Random(7).shuffle(rows)
+    steps = []
+    begun = time.thread_time()
+    for _ in dealt(rows, SORT_KEYS[SIZE], True):
+        steps.append(time.thread_time() - begun)
+        begun = time.thread_time()
+    # Merging a hundred runs took 4 ms at a time.
+    assert sorted(steps)[len(steps) * 9 // 10] < 0.002
 
 
 def test_what_the_user_does_meanwhile_counts(qtbot: QtBot) -> None:

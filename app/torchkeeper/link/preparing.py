@@ -6,9 +6,11 @@ import os
 import shlex
 from typing import Any
 
+from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.link import say
 from torchkeeper.link.tongue import Text, tr
 from torchkeeper.link.words import printable
+from torchkeeper.stores import places
 from torchkeeper.warm.options import PRECOMPILE
 
 #: The variable that has PyTorch precompile no header, and what a program's environment needs.
@@ -24,11 +26,25 @@ _PORTABLE_CONDITION: Text = (
     "{setting} is part of the keys of what was compiled: it has to be set where the program "
     "runs. Without it nothing is found, and everything is compiled again. Set it there:"
 )
+#: What a compiler's precompiled header ends with (warm/header.py).
+_BUILT = (".gch", ".pch")
 #: What preparing is, in a sentence.
 WHY: Text = (
     "PyTorch precompiles a C++ header, about 150 MB, once for each temporary folder, before it "
     "first loads or compiles a kernel for the CPU. Prepared, a program does not wait for it."
 )
+
+
+def prepared() -> bool:
+    """Whether programs of this user find a header in the temporary folder that is used here; which
+    torch it is of nobody knows without asking that.
+    """
+    folder = os.path.join(places.default_folder(), HEADERS)
+    try:
+        with os.scandir(folder) as found:
+            return any(one.name.endswith(_BUILT) and one.stat().st_size for one in found)
+    except OSError:
+        return False
 
 
 def said(answer: dict[str, Any]) -> str:
