@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 
 from torchkeeper.link.tongue import tr
+
+#: Code in a sentence.
+_CODE = re.compile(r"`([^`]+)`")
 
 
 def size(count: float) -> str:
@@ -88,3 +92,8 @@ def things(counts: Mapping[str, int]) -> str:
 def count(number: int, one: str, many: str) -> str:
     """A number with its noun: 1 entry, 1,204 entries."""
     return f"{number:,} {tr(one) if number == 1 else tr(many)}"
+
+
+def unmarked(text: str) -> str:
+    """A text whose code is in quotes rather than in backticks, for where no terminal shows it."""
+    return _CODE.sub(r"“\1”", text)

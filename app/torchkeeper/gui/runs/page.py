@@ -315,7 +315,8 @@ def _graph_item(graph: dict[str, Any]) -> QTreeWidgetItem:
     said, where = outcome_words(outcome), causes.place(graph)
     item = QTreeWidgetItem(
         [_tr("{}, {}").format(said, where) if where else said, printable(str(graph.get("id")), 80),
-         causes.named(graph), causes.seconds(graph), printable(str(graph.get("why") or ""), 2000)]
+         causes.named(graph), causes.seconds(graph),
+         say.unmarked(printable(str(graph.get("why") or ""), 2000))]
     )  # fmt: skip
     item.setData(_OUTCOME, Qt.ItemDataRole.UserRole, outcome)
     for column in (_FUNCTION, _WHY):
