@@ -51,6 +51,8 @@ class OverviewPage(Page):
         #: What the user chose to group by; None where that was never chosen.
         self._by = kept if kept in DIMENSIONS else None
         self._outdated = True
+        #: What the places of the last look are called here.
+        self._titles: dict[str, str] = {}
         self._make()
         self._lay_out()
         self._rest = QTimer(self)
@@ -309,7 +311,7 @@ class OverviewPage(Page):
     # Showing.
 
     def _title(self, place: str) -> str:
-        return self._window.places.title(place)
+        return self._titles.get(place) or self._window.places.title(place)
 
     def _show(self) -> None:
         found, looking = self.looking.shown, self.looking
@@ -340,6 +342,7 @@ class OverviewPage(Page):
         self.problems.setVisible(bool(failed))
 
     def _show_parts(self, found: Overview) -> None:
+        self._titles = words.apart(list(found.places), self._window.places.title)
         # What was gone into may be gone.
         while self.within and not found.total(self.within).entries and not self.looking.running:
             self.within.popitem()

@@ -28,13 +28,17 @@ def entries(count: int = ENTRIES) -> list[Entry]:
     now, usual = time.time(), samples.entries()
     made = []
     for number in range(count):
-        one = usual[number % len(usual)]
+        one, layer = usual[number % len(usual)], number // len(usual) % 48
+        graph = one.kind in ("fxgraph", "aotautograd")
+        name = f"layers.{layer}.{one.name}" if graph else one.name
+        odd = number * 0x9E3779B1 % (1 << 32) / (1 << 32)
         digest = f"{(number + 11) * 0x9E3779B97F4A7C15F39CC0605CEDC835 % (1 << 128):032x}"
         made.append(
             one._replace(
                 key=digest if one.kind == "lock" else f"{one.kind[0]}{digest}",
-                name=f"{digest[:16]}.lock" if one.kind == "lock" else one.name,
-                size=one.size * (700 + number * 37 % 600) // 1000,
+                name=f"{digest[:16]}.lock" if one.kind == "lock" else name,
+                size=int(one.size * (0.4 + 2 * odd**3)),
+                compile_s=one.compile_s and one.compile_s * (0.5 + odd),
                 mtime=now - number * _APART - 40,
                 path=f"{one.kind}/{digest[:2]}/{digest}",
                 sha256=digest * 2,

@@ -61,21 +61,24 @@ def rows(entries: int, size: int) -> list[dict[str, Any]]:
 
 
 def few() -> list[dict[str, Any]]:
-    """Five entries of one place."""
-    found: list[dict[str, Any]] = [
-        {"place": samples.PLACE, "kind": kind, "torch": "2.13.0+cu130", "age": "day",
-         "verdict": verdict, "entries": count, "bytes": size, "compile_s": seconds,
-         "timed": count if seconds else 0}
-        for kind, verdict, count, size, seconds in (
-            ("fxgraph", "usable", 2, 148_000, 7.1), ("aotautograd", "usable", 1, 91_000, 3.0),
-            ("code", "", 2, 402_000, 0.0),
-        )
+    """The first five entries of the usual place."""
+    entries = samples.entries()[:5]
+    found, _ = samples.judged(entries, samples.PYTHON)
+    verdicts = {path: found["said"][which]["verdict"] for _, path, which in found["of"]}
+    made: list[dict[str, Any]] = [
+        {"place": samples.PLACE, "kind": entry.kind, "torch": entry.torch or "", "age": "day",
+         "verdict": verdicts.get(entry.path, ""), "entries": 1, "bytes": entry.size,
+         "compile_s": entry.compile_s or 0.0, "timed": int(entry.compile_s is not None)}
+        for entry in entries
     ]  # fmt: skip
-    none = [
-        {"reclaim": reason, "place": samples.PLACE, "entries": 0, "bytes": 0, "why": None}
-        for reason, _ in (*_DEAD, ("total", 0))
-    ]
-    return found + none
+    dead = {name: [e for e in entries if verdicts.get(e.path) == name] for name, _ in _DEAD}
+    dead["total"] = [one for some in dead.values() for one in some]
+    made += [
+        {"reclaim": reason, "place": samples.PLACE, "entries": len(some),
+         "bytes": sum(entry.size for entry in some), "why": None}
+        for reason, some in dead.items()
+    ]  # fmt: skip
+    return made
 
 
 def result(some: list[dict[str, Any]], *, gone: bool = False) -> dict[str, Any]:
@@ -105,6 +108,8 @@ def of_places(count: int) -> list[dict[str, Any]]:
     for number in range(count):
         place = f"/srv/cache/rank-{number:02}/torchinductor_ada" if number else samples.PLACE
         for row in usual:
-            some = {name: row[name] // (number + 1) for name in ("entries", "bytes")}
+            odd = (number + 1) / _uneven(place, row.get("torch"))
+            parts = ("entries", "bytes", "compile_s", "timed")
+            some = {name: int(row[name] / odd) for name in parts if name in row}
             made.append({**row, **some, "place": place})
     return made

@@ -137,7 +137,7 @@ def _unsaved(stage: Stage) -> None:
 
 
 def _guide(stage: Stage) -> None:
-    engines = SampleEngines()
+    engines = SampleEngines(samples.entries()[:5])
     engines.all_answer = True
     engines.overviewed = sample_overview.few()
     window = stage.window(engines, settings={PAGE: "overview"})

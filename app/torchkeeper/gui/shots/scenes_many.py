@@ -6,7 +6,7 @@ from torchkeeper.gui.entrymap.pane import MapPane
 from torchkeeper.gui.jobs import State
 from torchkeeper.gui.overview.page import OverviewPage
 from torchkeeper.gui.places import EXPORTED_TO
-from torchkeeper.gui.shots import sample_many, sample_overview, samples
+from torchkeeper.gui.shots import sample_doctor, sample_many, sample_overview, samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.window import PAGE, Window
@@ -33,16 +33,16 @@ def _few(stage: Stage) -> None:
     engines.kept = Kept(engines.kept.runs[:1], 0)
     engines.past = history.Kept(engines.past.jobs[:1], 0)
     engines.kept_profiles = engines.kept_profiles[:1]
-    engines.found = {"diagnose": sample_many.found()[2:3]}
     window = stage.window(engines, settings={"map/shown": "true", "inspector/shown": "true"})
     _rested(window)
     window.table.select({window.entries.shown()[0].identity})
     stage.take("few-entries", window, 0.8)
     for name in ("runs", "settings", "doctor", "activity"):
+        if name == "doctor":
+            engines.found = {"diagnose": sample_doctor.FOUND[2:3]}
+            engines.diagnosed = sample_doctor.HEALTHY
         window.show_page(name)
-        turn(0.5)
-        if name == "settings":
-            turn(0.5)
+        turn(1.0)
         stage.take(f"few-{name}", window)
     stage.close(window)
 
@@ -107,9 +107,11 @@ def _lists(stage: Stage) -> None:
     engines.kept, engines.past = sample_many.runs(), sample_many.jobs()
     engines.kept_profiles = sample_many.profiles()
     engines.listed_recipes = sample_many.recipes()
-    engines.found = {"diagnose": sample_many.found()}
     window = stage.window(engines)
     for name in ("runs", "recipes", "settings", "doctor", "activity"):
+        if name == "doctor":
+            engines.found = {"diagnose": sample_many.found()}
+            engines.diagnosed = sample_doctor.HEALTHY
         window.show_page(name)
         turn(1.0)
         stage.take(f"many-{name}", window)
