@@ -104,6 +104,7 @@ STATES = {
     "menus": "menu-file menu-open menu-edit menu-cache menu-view menu-go menu-show menu-group "
     "menu-columns menu-theme menu-help menu-of-entries menu-of-places",
     "drag": "window-dragging drag",
+    "drops": "window-drop window-drop-refused compare-drop dialog-drop",
     "treemap": "treemap-five treemap-selected treemap-kinds treemap-versions treemap-many "
     "treemap-nothing",
     "map": "window-map window-map-selected window-map-inside window-map-by-torch",

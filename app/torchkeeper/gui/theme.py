@@ -286,6 +286,7 @@ QTabBar::tab:selected:focus {{ border-color: {s.accent}; }}
 QTabWidget::tab-bar {{ left: 8px; }}
 QListView#places, QListView#goto, QListView#environments,
 QWidget#sideInside, QScrollArea#sideArea {{ background: {s.window}; border: none; }}
+QScrollArea#scrolled, QWidget#scrolledInside {{ background: transparent; border: none; }}
 QFrame#sideLine {{ background: {s.line}; border: none; }}
 QToolButton#fold {{ color: {s.muted}; font-weight: 600; padding: 4px 6px; text-align: left; }}
 QToolButton#fold:hover {{ color: {s.text}; }}
@@ -296,7 +297,8 @@ QToolButton#adder::menu-indicator {{ image: none; width: 0; }}
 QListWidget {{ padding: 4px 0; }}
 QListWidget::item {{ padding: 3px 8px; }}
 QTableView::item {{ padding: 0 5px; border: none; }}
-QTreeView#parts:focus {{ border: 1px solid {s.accent}; }}
+QTableView:focus, QListView:focus, QPlainTextEdit:focus, QTreeView:focus {{
+    border: 1px solid {s.accent}; }}
 QTreeView::item {{ padding: 4px 6px; }}
 QHeaderView {{ background: {s.raised}; border: none; }}
 QHeaderView::section {{ background: {s.raised}; color: {s.muted}; border: none;

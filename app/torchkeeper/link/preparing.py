@@ -6,8 +6,10 @@ import os
 import shlex
 from typing import Any
 
+from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.link import say
 from torchkeeper.link.words import printable
+from torchkeeper.stores import places
 from torchkeeper.warm.options import PRECOMPILE
 
 #: The variable that has PyTorch precompile no header, and what a program's environment needs.
@@ -23,6 +25,8 @@ PORTABLE_CONDITION = (
     f"{VARIABLE}=0 is part of the keys of what was compiled: it has to be set where the program "
     "runs. Without it nothing is found, and everything is compiled again. Set it there:"
 )
+#: What a compiler's precompiled header ends with (warm/header.py).
+_BUILT = (".gch", ".pch")
 #: What preparing is, in a sentence.
 WHY = (
     "PyTorch precompiles a C++ header, about 150 MB, once for each temporary folder, before it "
@@ -35,6 +39,18 @@ INTO = (
     "TORCHINDUCTOR_CACHE_DIR says, so no other folder would be of use. For another user's "
     "programs, name the folder torchinductor_<user> itself"
 )
+
+
+def prepared() -> bool:
+    """Whether programs of this user find a header in the temporary folder that is used here; which
+    torch it is of nobody knows without asking that.
+    """
+    folder = os.path.join(places.default_folder(), HEADERS)
+    try:
+        with os.scandir(folder) as found:
+            return any(one.name.endswith(_BUILT) and one.stat().st_size for one in found)
+    except OSError:
+        return False
 
 
 def said(answer: dict[str, Any]) -> str:

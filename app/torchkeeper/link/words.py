@@ -427,7 +427,9 @@ CATALOGUE: dict[str, Words] = {
         "Something it needs looks like a secret.",
         "Compile it again without the secret in the environment.",
     ),
-    "kind-not-portable": Words("Entries of kind {kind} are of use on this machine only."),
+    "kind-not-portable": Words(
+        "What is of kind {kind} serves this machine only, and is made anew elsewhere."
+    ),
     "kernel-of-device": Words(
         "It is of use only where it was compiled.",
         "The library of an eager kernel for {device} names the files of its GPU code by their "

@@ -25,6 +25,7 @@ from torchkeeper.gui.chooser import state_text
 from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.environments import Environment, Environments, State
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.inspector.details import Section, Value
 from torchkeeper.gui.inspector.facts import FactsView
 from torchkeeper.link import environments as words
@@ -52,6 +53,7 @@ class EnvironmentsDialog(Dialog):
     def __init__(self, parent: QWidget | None, environments: Environments) -> None:
         super().__init__(parent, "", 760)
         self.setWindowTitle(self.tr("Environments"))
+        explain(self, "environment")
         self._environments = environments
         self._shown: tuple[str, object] = "", None
         self._lay_out()

@@ -11,6 +11,7 @@ from torchkeeper.gui import forms
 from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.drafts import free
 from torchkeeper.gui.profiles.known import Offered
@@ -41,6 +42,7 @@ class ProfileImport(Dialog):
         """names: of the profiles that there are."""
         super().__init__(parent, "", 640)
         self.setWindowTitle(self.tr("Import {}").format(printable(os.path.basename(path), 80)))
+        explain(self, "profile")
         self._engines, self._names, self._taking = engines, list(names), take
         self._path = path
         self._ticket: int | None = None

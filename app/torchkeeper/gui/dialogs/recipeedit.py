@@ -19,6 +19,7 @@ from torchkeeper.gui.dialogs.base import confirm
 from torchkeeper.gui.dialogs.recipeform import RecipeForm, why_not
 from torchkeeper.gui.dialogs.unsaved import UnsavedDialog
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.faultlist import FaultList
 from torchkeeper.gui.recipes.known import Looked
@@ -66,6 +67,7 @@ class RecipeEditor(UnsavedDialog):
         self.looked: Looked | None = None
         #: The text that it is of, or that is being looked at.
         self._looked_at: str | None = None
+        explain(self, "recipe")
         self.where = forms.label("", "muted")
         self.where.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.notice = Notice()

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from torchkeeper.gui import forms
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.sidebar.carried import Carried
+    from torchkeeper.gui.sidebar.lists import Offer
 
 #: Pixels around what is on a page, and of the height of what is over it.
 MARGIN = 24
@@ -63,6 +69,13 @@ class Page(QFrame):
     def search(self) -> bool:
         """Go to its search field; False where it has none."""
         return False
+
+    def offer(self, carried: Carried, at: QPoint | None) -> tuple[QWidget, Offer] | None:
+        """What becomes of something that is dropped at a point of the page, and over which part of
+        it; None where that is as anywhere in the window. Without a point it is pasted.
+        """
+        del carried, at
+        return None
 
     def let_go(self) -> None:
         """The window closes: nothing is waited for any more."""

@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QPoint, Qt, QTimer
+from PySide6.QtCore import QCoreApplication, QPoint, Qt
 from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -25,7 +25,6 @@ from torchkeeper.gui import forms, icons, theme
 from torchkeeper.gui.blank import Blank, Notice
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
 from torchkeeper.gui.dialogs.pages import page_of
-from torchkeeper.gui.dropping import files_of
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.recipes import words
@@ -38,8 +37,6 @@ from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 
 if TYPE_CHECKING:
-    from PySide6.QtGui import QDragEnterEvent, QDropEvent
-
     from torchkeeper.gui.window import Window
 
 #: Where it is remembered how wide the list is.
@@ -51,7 +48,6 @@ class RecipesPage(Page):
 
     def __init__(self, window: Window) -> None:
         super().__init__(QCoreApplication.translate("RecipesPage", "Recipes"))
-        self.setAcceptDrops(True)
         self._window = window
         self._engines = window.engines
         self._ticket: int | None = None
@@ -459,15 +455,3 @@ class RecipesPage(Page):
 
     def _choose_folder(self) -> None:
         choose_folder(self, self.tr("Add a folder of recipes"), "", lambda path: self.add([path]))
-
-    # Dropping.
-
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if event.source() is None and event.mimeData().hasUrls():
-            event.acceptProposedAction()
-
-    def dropEvent(self, event: QDropEvent) -> None:
-        paths = files_of(event)
-        event.acceptProposedAction()
-        # The source of the drag waits until this returns.
-        QTimer.singleShot(0, self, lambda: self.add(paths))

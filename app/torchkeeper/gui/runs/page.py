@@ -48,6 +48,8 @@ class RunsPage(Page):
         self._engines = window.engines
         self._ticket: int | None = None
         self._runs: list[Run] = []
+        #: The run that is to be chosen once the runs are read.
+        self._wanted = ""
         self.totals = forms.label("", "muted", wrap=True)
         self.notice = Notice()
         self.notice.again.connect(self.refresh)
@@ -155,7 +157,9 @@ class RunsPage(Page):
 
     def _kept(self, kept: Kept, *, known: bool = True) -> None:
         self.notice.tell(None)
-        chosen = {run.id for run in self.selected()}
+        chosen = {self._wanted} if self._wanted else {run.id for run in self.selected()}
+        if known:
+            self._wanted = ""
         self._runs = kept.runs
         self.command.setVisible(known)
         self.copy.setVisible(known)
@@ -195,6 +199,10 @@ class RunsPage(Page):
         """The chosen runs, as they are listed."""
         numbers = {self.list.indexOfTopLevelItem(item) for item in self.list.selectedItems()}
         return [run for number, run in enumerate(self._runs) if number in numbers]
+
+    def choose_run(self, ident: str) -> None:
+        """Choose a run by its id, once the page is shown and has read which there are."""
+        self._wanted = ident
 
     def _choose_bar(self, index: int) -> None:
         if item := self.list.topLevelItem(len(self._runs) - 1 - index):
