@@ -125,7 +125,8 @@ class ComparePage(Page):
         split.setChildrenCollapsible(False)
         split.addWidget(self.tree)
         split.addWidget(self.view)
-        split.setSizes([300, 160])
+        split.setObjectName("framed")
+        split.setSizes([300, 176])
         page = forms.column()
         page.addWidget(self._search_line)
         page.addWidget(split, 1)
@@ -288,7 +289,7 @@ class ComparePage(Page):
         self.past.setVisible(len(self._past) > 1)
         one = self._side_a or self._side_b
         self.blank.say(
-            self.tr("One entry more") if one else self.tr("Nothing is compared yet"),
+            self.tr("One more entry") if one else self.tr("Nothing is compared yet"),
             self.tr("Select another entry of the same kind in the table, in any place, and put it "
                     "on the other side; or look for the nearest one.")
             if one
@@ -372,7 +373,7 @@ class ComparePage(Page):
         self._asked = Pair(a, b)
         self._show_sides()
         self._remember(Pair(a, b))
-        self.sentence.setText(explaining.sentence(found))
+        self.sentence.setText(say.unmarked(explaining.sentence(found)))
         self.search_box.clear()
         self.tree.fill(found)
         self._search_line.setVisible(self.tree.total >= _MANY)
@@ -383,7 +384,7 @@ class ComparePage(Page):
         else:
             self.blank.say(
                 self.tr("Nothing to list"),
-                self.tr("What both keys were made of is the same, as far as it is recorded."),
+                self.tr("As far as it is recorded, both keys were made of the same."),
             )  # fmt: skip
 
     def _tell_left(self) -> None:
@@ -419,8 +420,9 @@ class ComparePage(Page):
     # What is shown.
 
     def _counted(self, shown: int, total: int) -> None:
-        of = self.tr("{} of {}").format(f"{shown:,}", f"{total:,}")
-        self.count.setText(f"{total:,}" if shown == total else of)
+        every = say.count(total, "difference", "differences")
+        of = self.tr("{} of {}").format(f"{shown:,}", every)
+        self.count.setText(every if shown == total else of)
 
     def _copy(self) -> None:
         if self.found is None:

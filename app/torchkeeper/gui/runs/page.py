@@ -66,7 +66,7 @@ class RunsPage(Page):
             self.tr("Graphs of the chosen run"),
             [self.tr("Outcome"), self.tr("Graph"), self.tr("Function"), self.tr("Time"),
              self.tr("Why")],
-            _WHY, (136, 112, 176, 104, 0),
+            _WHY, (136, 112, 216, 104, 0),
         )  # fmt: skip
         self.head = forms.label("", "muted", wrap=True)
         self.why = forms.label("", wrap=True)
@@ -99,13 +99,14 @@ class RunsPage(Page):
         bars.addWidget(self.rate)
         bars.addWidget(self.saved)
         detail = forms.column(gap=8)
-        detail.setContentsMargins(0, 12, 0, 0)
+        detail.setContentsMargins(0, 4, 0, 0)
         detail.addWidget(self.head)
         detail.addWidget(self.graphs, 1)
         detail.addWidget(self.why)
         below = QWidget()
         below.setLayout(detail)
         self.split = QSplitter(Qt.Orientation.Vertical)
+        self.split.setObjectName("framed")
         self.split.setChildrenCollapsible(False)
         self.split.addWidget(self.list)
         self.split.addWidget(below)
@@ -310,7 +311,8 @@ def _graph_item(graph: dict[str, Any]) -> QTreeWidgetItem:
     said, where = outcome_words(outcome), causes.place(graph)
     item = QTreeWidgetItem(
         [_tr("{}, {}").format(said, where) if where else said, printable(str(graph.get("id")), 80),
-         causes.named(graph), causes.seconds(graph), printable(str(graph.get("why") or ""), 2000)]
+         causes.named(graph), causes.seconds(graph),
+         say.unmarked(printable(str(graph.get("why") or ""), 2000))]
     )  # fmt: skip
     item.setData(_OUTCOME, Qt.ItemDataRole.UserRole, outcome)
     for column in (_FUNCTION, _WHY):
