@@ -16,10 +16,10 @@ from torchkeeper.link.words import printable
 
 #: What says more than a number comes last.
 _ORDER = (*(verdict for verdict in VERDICTS if verdict != "stale"), "stale")
-#: Pixels that the words beside the buttons have, or there are none.
-_LEAST = 90
 #: Versions of torch that are named.
 _NAMED = 2
+#: The share of what is said that there has to be room for.
+_ENOUGH = 0.6
 
 
 class VerdictBar(QWidget):
@@ -111,8 +111,10 @@ class VerdictBar(QWidget):
             taken = sum(button.minimumWidth() + self._GAP for button in shown)
             if taken <= self.width():
                 break
-        # Of a few letters nobody makes anything.
-        self.said.setVisible(bool(self.said.text()) and self.width() - taken >= _LEAST)
+        # A few letters of it say nothing.
+        room = self.width() - taken
+        needed = self.said.fontMetrics().horizontalAdvance(self.said.text())
+        self.said.setVisible(bool(self.said.text()) and room >= needed * _ENOUGH)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
