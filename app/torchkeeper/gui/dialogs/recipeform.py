@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFormLayout,
     QGridLayout,
+    QLabel,
     QLineEdit,
     QPlainTextEdit,
     QWidget,
@@ -190,6 +191,9 @@ class RecipeForm(Dialog):
             field.setAccessibleName(text.replace("&", ""))
             if field is named:
                 field.setFocusProxy(self.reference)
+                label = lines.labelForField(field)
+                if isinstance(label, QLabel):
+                    label.setBuddy(self.reference)
                 self.reference.setAccessibleName(text.replace("&", ""))
         lines.addRow(self.tr("Dtypes"), dtypes)
         lines.addRow(self.tr("Modes"), modes)
