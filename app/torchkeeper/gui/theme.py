@@ -231,6 +231,7 @@ QToolBar {{ background: {s.window}; border: none; border-bottom: 1px solid {s.li
 QToolBar::separator {{ background: {s.line}; width: 1px; margin: 6px 6px; }}
 QToolButton {{ padding: 6px 10px; border: 1px solid transparent; border-radius: 6px; }}
 QToolButton[small="true"] {{ padding: 4px; }}
+QToolBar QToolButton {{ padding-right: 2px; }}
 QToolButton:hover {{ background: {s.hover}; }}
 QToolButton:pressed {{ background: {s.selected_quiet}; }}
 QToolButton:focus {{ border-color: {s.accent}; }}
@@ -316,6 +317,9 @@ QScrollBar::add-page, QScrollBar::sub-page {{ background: none; }}
 QSplitter::handle {{ background: {s.line}; }}
 QSplitter::handle:horizontal {{ width: 1px; }}
 QSplitter::handle:vertical {{ height: 1px; }}
+QSplitter#framed::handle {{ background: transparent; }}
+QSplitter#framed::handle:horizontal {{ width: 8px; }}
+QSplitter#framed::handle:vertical {{ height: 8px; }}
 QStatusBar {{ background: {s.window}; border-top: 1px solid {s.line}; }}
 QStatusBar::item {{ border: none; }}
 QStatusBar QLabel {{ padding: 4px 8px; }}

@@ -411,7 +411,10 @@ class Window(Shell):
         if state is None:
             self.stack.setCurrentWidget(self.table)
         else:
-            self.empty.say(*state, error=listing.error)
+            icon, title, text, button, action = state
+            self.empty.say(title, text, icon)
+            self.empty.offer(button, action)
+            self.empty.blame(listing.error, action)
             self.stack.setCurrentWidget(self.empty)
         self.shelf.stand_by(state is None)
         size = self.table.selected_size()
@@ -706,6 +709,7 @@ class Window(Shell):
         if not self._sure and self.closing.ask():
             event.ignore()
             return
+        self.closing.over()
         self.keep_geometry()
         self.pages.let_go()
         self.columns.keep_if_changed()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 
 from torchkeeper.link.tongue import Nouns, several, tr
+
+#: Code in a sentence.
+_CODE = re.compile(r"`([^`]+)`")
 
 
 def size(count: float) -> str:
@@ -104,3 +108,8 @@ def and_more(some: str, left: int) -> str:
 def count(number: int, one: str, many: str) -> str:
     """A number with its noun: 1 entry, 1,204 entries."""
     return f"{number:,} {several(number, one, many)}"
+
+
+def unmarked(text: str) -> str:
+    """A text whose code is in quotes rather than in backticks, for where no terminal shows it."""
+    return _CODE.sub(r"“\1”", text)

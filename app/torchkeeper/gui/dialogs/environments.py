@@ -92,7 +92,7 @@ class EnvironmentsDialog(Dialog):
         self.problem.again.connect(self._again)
         self.facts = FactsView(self.tr("What the interpreter says of itself"))
         right = forms.column(gap=4)
-        right.setContentsMargins(16, 0, 0, 0)
+        right.setContentsMargins(8, 0, 0, 0)
         for widget in (self.title, self.said, self.problem):
             right.addWidget(widget)
         right.addWidget(self.facts, 1)
@@ -101,11 +101,12 @@ class EnvironmentsDialog(Dialog):
         page = QWidget()
         page.setLayout(right)
         left = forms.column()
-        left.setContentsMargins(0, 0, 16, 0)
+        left.setContentsMargins(0, 0, 8, 0)
         left.addWidget(self.tree)
         listed = QWidget()
         listed.setLayout(left)
         both = QSplitter(Qt.Orientation.Horizontal)
+        both.setObjectName("framed")
         both.addWidget(listed)
         both.addWidget(page)
         both.setChildrenCollapsible(False)
@@ -205,7 +206,9 @@ class EnvironmentsDialog(Dialog):
             looking = self.tr("Looking for interpreters…")
             none = self.tr("No interpreter was found")
             self.title.setText(none if self._environments.found else looking)
-            self.said.setText("")
+            add = self.tr("Add the Python of an environment that has torch. Without one nothing "
+                          "can be compiled, and nobody knows which entries hit.")  # fmt: skip
+            self.said.setText(add if self._environments.found else "")
             return
         asking = one.state is State.ASKING
         self.title.setText(printable(one.python))

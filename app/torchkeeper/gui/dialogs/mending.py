@@ -68,7 +68,7 @@ class MendDialog(Dialog):
             return self.tr("Nothing of it can be done")
         if len(plans) == 1:
             return said(plans[0].told.finding).what
-        return self.tr("Mend {}").format(say.count(len(doing), "finding", "findings"))
+        return self.tr("Fix {}").format(say.count(len(doing), "finding", "findings"))
 
     def _tell(self, plan: Plan) -> None:
         """What one fix does, or why it does nothing."""

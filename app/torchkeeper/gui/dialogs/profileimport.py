@@ -22,6 +22,8 @@ from torchkeeper.link.words import UserError, printable
 
 #: Lines of what is left.
 _MOST = 500
+#: How high it is with what there is to list.
+_HIGH = 640
 
 
 class ProfileImport(Dialog):
@@ -94,7 +96,7 @@ class ProfileImport(Dialog):
         self.name.textChanged.connect(self._say)
         self.cancel.clicked.connect(self.reject)
         self.go.clicked.connect(self._go)
-        self.resize(1000, 640)
+        self.resize(1000, _HIGH)
         self.format.currentIndexChanged.connect(self._read)
         self.container.activated.connect(self._read)
         self._read()
@@ -121,10 +123,13 @@ class ProfileImport(Dialog):
             self.container.setFocus()
             error = UserError(error.what, error.why, self.tr("Choose the one to take."))
         self.notice.tell(error)
+        self.body.activate()
+        self.resize(self.width(), self.body.totalHeightForWidth(self.width()))
 
     def _show(self, offered: Offered) -> None:
         self.offered = offered
         self.notice.tell(None)
+        self.resize(self.width(), max(self.height(), _HIGH))
         self.taken.clear()
         self.left.clear()
         self.taken_title.show()

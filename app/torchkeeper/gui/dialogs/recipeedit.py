@@ -112,7 +112,7 @@ class RecipeEditor(UnsavedDialog):
         ):
             button.setToolTip(hint)
         left = forms.column()
-        left.setContentsMargins(0, 0, 12, 0)
+        left.setContentsMargins(0, 0, 4, 0)
         left.addWidget(self.text, 1)
         left.addWidget(self.state)
         left.addWidget(self.faults)
@@ -120,6 +120,7 @@ class RecipeEditor(UnsavedDialog):
         page = QWidget()
         page.setLayout(left)
         self.split = QSplitter(Qt.Orientation.Horizontal)
+        self.split.setObjectName("framed")
         self.split.setChildrenCollapsible(False)
         self.split.addWidget(page)
         self.split.addWidget(self.makes)

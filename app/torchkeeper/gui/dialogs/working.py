@@ -17,8 +17,8 @@ _IDEAS = {
     "export": ("bundle",), "import": ("bundle", "mega-cache"), "sign": ("signature",),
     "warm": ("recipe",), "verify": ("verification", "header"), "prepare": ("header",),
 }  # fmt: skip
-#: How high a dialog is with little to say, and with a list.
-_LOW = 224
+#: How high a dialog is with little to say, at work and once that is over, and with a list.
+_LOW, _LOWEST = 224, 168
 _HIGH = 440
 #: And with tables.
 _TALL = 600
@@ -110,7 +110,8 @@ class WorkDialog(Dialog):
             goes_on.setDefault(False)
             goes_on.setDefault(True)
         if not height:
-            height = max(_LOW, self._needed(page))
+            low = _LOW if page is self.progress else _LOWEST
+            height = max(low, self._needed(page))
         self.pages.updateGeometry()
         self.body.activate()
         self.resize(self.width(), min(height, self.screen().availableSize().height() - 80))

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from torchkeeper.gui.sidebar.carried import Carried
     from torchkeeper.gui.sidebar.lists import Offer
 
-#: Pixels around what is on a page.
+#: Pixels around what is on a page, and of the height of what is over it.
 MARGIN = 24
+_HEAD = 32
 
 
 class Page(QFrame):
@@ -29,6 +30,8 @@ class Page(QFrame):
         self.setObjectName("pane")
         self.setAccessibleName(title)
         self.heading = forms.label(title, "title")
+        # As high as what may stand beside it, so that it is at the same place on every page.
+        self.heading.setMinimumHeight(_HEAD)
         self.tools = forms.row()
         head = forms.row(gap=16)
         head.addWidget(self.heading)

@@ -20,8 +20,9 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import forms, icons, theme
-from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.pages import page_of
+from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.addressedit import apart
@@ -96,7 +97,7 @@ class OriginsTab(QWidget):
         self.about = forms.label("", "muted", wrap=True)
         self.notice = Notice()
         self.tree = QTreeWidget()
-        self.blank = Blank("settings", 440)
+        self.blank = EmptyState("settings")
         self.unseen = forms.label("", "muted", wrap=True)
         self.checked = Checked(mends=False)
         self.make = forms.button(self.tr("&Make a profile of this"))
