@@ -24,6 +24,7 @@ from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.matrix.pane import CellsPane
 from torchkeeper.gui.recipes.ofjob import file_of
+from torchkeeper.gui.wrapping import Wrapping
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError
 
@@ -55,7 +56,7 @@ class JobDetail(QWidget):
         self.facts.setVerticalSpacing(4)
         self.facts.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
         #: What can be seen of it, and below what can be done then.
-        self.ways, self.deeds = forms.row(), forms.row()
+        self.ways, self.deeds = Wrapping(), Wrapping()
         self.log = LogView()
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
