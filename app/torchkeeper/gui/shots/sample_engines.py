@@ -344,7 +344,7 @@ class SampleEngines(Engines):
         if op == "text":
             return [], samples.page(str(params.get("name")))
         if op == "probe":
-            return [], dict(samples.ENVIRONMENT)
+            return [], samples.probed(str(params.get("python")))
         if op == "judge":
             rows = self._listed("list", place)[0]
             if "old" in place:
