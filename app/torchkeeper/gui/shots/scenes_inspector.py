@@ -141,4 +141,10 @@ def _small(stage: Stage) -> None:
     stage.close(window)
 
 
-SCENES = {"entry": _entry, "small": _small, "secrets": _secrets, "nothing": _nothing, "kinds": _kinds}
+SCENES = {
+    "entry": _entry,
+    "small": _small,
+    "secrets": _secrets,
+    "nothing": _nothing,
+    "kinds": _kinds,
+}
