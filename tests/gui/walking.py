@@ -37,7 +37,8 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.app import application
-from torchkeeper.gui.pages.table import PAGES
+from torchkeeper.gui.inspector.parts import Elided
+from torchkeeper.gui.pages.table import ENTRIES, PAGES
 from torchkeeper.gui.shots import sample_overview
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import turn
@@ -47,6 +48,8 @@ from torchkeeper.gui.window import PAGE, Window
 
 #: Pixels of text that is still read, and how much it stands out (WCAG 2, AA).
 SMALLEST, CONTRAST = 11, 4.5
+#: A small window: wide, high.
+SMALL_WINDOW = (1100, 700)
 #: More controls than any page has.
 _MOST = 400
 _TEXTS = (QLabel, QAbstractButton)
@@ -146,6 +149,8 @@ def cut(root: QWidget) -> list[str]:
     """Texts that have less room than they need, and that nothing says in full."""
     found = []
     for widget in shown(root):
+        if isinstance(widget, Elided) and widget.toolTip():
+            continue
         if isinstance(widget, QLabel) and widget.text() and widget.pixmap().isNull():
             room, metrics = widget.contentsRect(), widget.fontMetrics()
             text = widget.text().replace("&", "") if widget.buddy() else widget.text()
@@ -220,6 +225,24 @@ def walk(window: Window) -> dict[str, list[str]]:
     return {page: found for page, found in faults.items() if found}
 
 
+def narrow(window: Window) -> dict[str, list[str]]:
+    """What is cut on each page where the window is small, and whether it stays so, by page."""
+    faults: dict[str, list[str]] = {}
+    window.resize(*SMALL_WINDOW)
+    for page in PAGES:
+        window.show_page(page.id)
+        if page.id == ENTRIES and not window.inspector.isVisible():
+            window.toggle_inspector()
+        turn(0.2)
+        found = cut(window)
+        size = window.size()
+        if (size.width(), size.height()) != SMALL_WINDOW:
+            found.append(f"grown: the window is {size.width()}×{size.height()}")
+            window.resize(*SMALL_WINDOW)
+        faults[page.id] = list(dict.fromkeys(found))
+    return {f"{page}, small": found for page, found in faults.items() if found}
+
+
 def opened(settings: QSettings, engines: SampleEngines | None = None) -> Window:
     """A window over the samples, as large as on a laptop."""
     engines = engines or SampleEngines()
@@ -247,7 +270,10 @@ def main() -> None:
             window.show_page(page)
             turn(0.3)
             stops[page] = len(in_order(window))
-        print(json.dumps({"faults": walk(window), "stops": stops}))
+        faults = walk(window)
+        if sys.argv[1] == "1":
+            faults |= narrow(window)
+        print(json.dumps({"faults": faults, "stops": stops}))
         window.close_surely()
         turn(5.0, lambda: not window.engines.running)
         window.deleteLater()

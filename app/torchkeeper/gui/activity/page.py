@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication, QItemSelectionModel, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QBoxLayout, QListView, QPushButton, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QLayout, QListView, QPushButton, QSplitter, QStackedWidget, QWidget
 
 from torchkeeper.gui import forms
 from torchkeeper.gui.activity import shown
@@ -88,7 +88,6 @@ class ActivityPage(Page):
             see, self.tr("&Details…"), self._details,
             self.tr("Its progress and result in a window of its own, with what was left out"),
         )  # fmt: skip
-        see.addStretch(1)
         self.forget = self._way(
             see, self.tr("&Forget"), self._forget,
             self.tr("Take this job off the list and out of the history; caches stay"),
@@ -108,10 +107,9 @@ class ActivityPage(Page):
             do, self.tr("&Run again"), self._repeat,
             self.tr("Do the same once more, as it was asked"),
         )  # fmt: skip
-        do.addStretch(1)
 
     def _way(
-        self, where: QBoxLayout, text: str, slot: Callable[..., object], hint: str = ""
+        self, where: QLayout, text: str, slot: Callable[..., object], hint: str = ""
     ) -> QPushButton:
         made = forms.button(text)
         made.setToolTip(hint)
