@@ -85,7 +85,7 @@ class RecipeForm(UnsavedDialog):
         self.device.setEditable(True)
         self.device.addItems(["", "cpu", "cuda"])
         if edit := self.device.lineEdit():
-            edit.setPlaceholderText(self.tr("the best there is"))
+            edit.setPlaceholderText(self.tr("The best there is"))
         every = [reforming.form_of(data, at) for at in range(len(names))] if data else []
         self.dtypes, dtypes = _boxes([*_DTYPES, *(x for one in every for x in one.dtypes)], 3)
         self.modes, modes = _boxes([*MODES, *(x for one in every for x in one.modes)], 2)

@@ -24,6 +24,7 @@ class IdeasDialog(Dialog):
         forms.clearable(self.search)
         self.search.textChanged.connect(self._show)
         self.view = FactsView(self.tr("Ideas and what they mean"), margin=4)
+        self.view.setObjectName("card")
         hint = forms.label(
             self.tr(
                 "Shift+F1 says it of what has the keyboard, here and in every dialog; "
