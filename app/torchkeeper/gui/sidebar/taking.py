@@ -47,8 +47,8 @@ class Taking(QObject):
         if page == "settings" and carried.paths:
             text = self.tr("Drop to import {} as settings: you are asked first")
             return Offer(text.format(carried.words), lambda: self._import_settings(carried.paths))
-        if page == "recipes" and carried.paths:
-            return self._on_recipes(carried)
+        if page == "recipes" and carried.paths and self._are(carried, "file"):
+            return self._on_recipes(carried)  # which says why not
         if carried.servers or self._are(carried, "folder"):
             text = self.tr("Drop to open {} as a place")
         elif self._are(carried, "recipes"):
