@@ -295,7 +295,8 @@ class ComparePage(Page):
             if one
             else self.tr("This says what makes two entries different, and which of it is the cause "
                          "that one is not found. Select two entries in the table and press "
-                         "Ctrl+D, or one and Ctrl+Shift+D for the nearest."),
+                         "Ctrl+D, or one and Ctrl+Shift+D for the nearest; or copy one and "
+                         "paste it here."),
         )  # fmt: skip
         self.blank.offer(self.tr("Go to entries"))
         self.stack.setCurrentWidget(self.blank)

@@ -90,7 +90,9 @@ class Dialog(QDialog):
         """Be as high as all that it says, as far as the screen is."""
         needed = self.body.minimumHeightForWidth(self.width())
         if self._scrolled is not None:
-            needed = self.body.totalHeightForWidth(self.width())
+            # What is scrolled says itself how high it is at its width.
+            self.body.invalidate()
+            needed = self.body.totalSizeHint().height()
         needed = min(needed, self.screen().availableSize().height() - 80)
         if needed > self.height():
             self.resize(self.width(), needed)
