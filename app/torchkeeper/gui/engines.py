@@ -147,6 +147,10 @@ class Engines(QObject):
         some = list(paths)
         return self._ask_aside(listener, lambda: lookups.offered(some))
 
+    def prepared(self, listener: Listener) -> int:
+        """Whether programs find a precompiled header here: ``{"prepared"}``."""
+        return self._ask_aside(listener, lookups.prepared)
+
     def room(self, path: str, listener: Listener) -> int:
         """How much room there is at a path; the result is as of ``lookups.room``."""
         return self._ask_aside(listener, lambda: lookups.room(path))

@@ -39,6 +39,13 @@ def room(path: str) -> dict[str, Any]:
     return {"what": what(path), **told}
 
 
+def prepared() -> dict[str, Any]:
+    """``{"prepared"}``: whether programs find a precompiled header here."""
+    from torchkeeper.link import preparing
+
+    return {"prepared": preparing.prepared()}
+
+
 def offered(some: Sequence[str]) -> dict[str, Any]:
     """``{"paths": [{path, what}]}``: what each is offered as (``link.offered.kind``)."""
     from torchkeeper.link.offered import kind

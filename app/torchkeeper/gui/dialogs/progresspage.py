@@ -90,7 +90,7 @@ class ProgressPage(QWidget):
         self.cells.show_cells(job.cells)
 
     def _numbers(self, job: Job) -> str:
-        if job.state is State.RUNNING and job.total and job.unit == "bytes":
+        if job.state is State.RUNNING and job.counts_bytes:
             return progress_text(job)
         if job.state is State.RUNNING and job.laps:
             return lap_text(job)

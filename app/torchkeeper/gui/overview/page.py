@@ -51,6 +51,8 @@ class OverviewPage(Page):
         #: What the user chose to group by; None where that was never chosen.
         self._by = kept if kept in DIMENSIONS else None
         self._outdated = True
+        #: What the places of the last look are called here.
+        self._titles: dict[str, str] = {}
         self._make()
         self._lay_out()
         self._rest = QTimer(self)
@@ -85,7 +87,7 @@ class OverviewPage(Page):
         self.by.activated.connect(lambda _: self._choose_by())
         self.entries = Figure(self.tr("Entries"))
         self.bytes = Figure(self.tr("On disk and servers"))
-        self.compiling = Figure(self.tr("Of compiling"))
+        self.compiling = Figure(self.tr("Compile time"))
         self.usable = Figure(self.tr("Usable here"))
         self.reclaimable = Figure(self.tr("Reclaimable"))
         self.crumbs = Crumbs(self.tr("All places"))
@@ -126,6 +128,8 @@ class OverviewPage(Page):
         whole.addLayout(line)
         self.split = QSplitter(Qt.Orientation.Horizontal)
         self.split.setChildrenCollapsible(False)
+        # Between two that have an edge of their own, a line would be one too many.
+        self.split.setObjectName("framed")
         self.split.addWidget(self.map)
         self.split.addWidget(self.list)
         self.split.setStretchFactor(0, 3)
@@ -307,7 +311,7 @@ class OverviewPage(Page):
     # Showing.
 
     def _title(self, place: str) -> str:
-        return self._window.places.title(place)
+        return self._titles.get(place) or self._window.places.title(place)
 
     def _show(self) -> None:
         found, looking = self.looking.shown, self.looking
@@ -338,6 +342,7 @@ class OverviewPage(Page):
         self.problems.setVisible(bool(failed))
 
     def _show_parts(self, found: Overview) -> None:
+        self._titles = words.apart(list(found.places), self._window.places.title)
         # What was gone into may be gone.
         while self.within and not found.total(self.within).entries and not self.looking.running:
             self.within.popitem()
@@ -355,9 +360,14 @@ class OverviewPage(Page):
 
     def _show_figures(self, found: Overview) -> None:
         totals = found.total(self.within)
+        if self.looking.running and not totals.entries:
+            # Nothing is not known to be nothing yet.
+            for figure in (self.entries, self.bytes, self.compiling, self.usable, self.reclaimable):
+                figure.tell("", "")
+            return
         self.entries.tell(f"{totals.entries:,}", self._in_places(found))
         self.bytes.tell(say.size(totals.bytes), self._free(found))
-        timed = self.tr("told by {} of them").format(f"{totals.timed:,}")
+        timed = self.tr("known of {}").format(say.count(totals.timed, "entry", "entries"))
         self.compiling.tell(
             words.compile_words(totals), timed if totals.timed < totals.entries else "",
             self.tr("The seconds of compiling that these entries stand for, as they record them."),
@@ -371,7 +381,8 @@ class OverviewPage(Page):
         )  # fmt: skip
         could = found.reclaimable(self.within.get("place"))
         self.reclaimable.tell(
-            say.size(could.bytes), say.count(could.entries, "entry", "entries"),
+            say.size(could.bytes),
+            say.count(could.entries, "entry", "entries") if could.entries else "",
             self.tr("What could go, for the reasons below; what has several counts once."),
         )  # fmt: skip
 

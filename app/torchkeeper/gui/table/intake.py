@@ -7,12 +7,10 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui.table.ordering import Key, Row, merged
+from torchkeeper.gui.table.ordering import Key, Row, dealt, merged
 from torchkeeper.gui.table.register import Register
 from torchkeeper.gui.table.slices import Work, pieces
 
-#: Rows that are sorted at once, in a millisecond.
-_RUN = 2048
 #: From so many rows on the garbage collector is told to leave them alone.
 MANY = 5000
 #: How many fields of an entry a listing tells.
@@ -113,12 +111,14 @@ def in_order(
     loose: list[Row], key: Key, descending: bool, runs: list[list[Row]] | None = None
 ) -> Work[list[Row]]:
     """Rows in order, together with those of ``runs``, which are."""
-    runs = runs or []
-    for first in range(0, len(loose), _RUN):
-        runs.append(sorted(loose[first : first + _RUN], key=key, reverse=descending))
-        yield
     found: list[Row] = []
-    for piece in merged(runs, key, descending):
+    for piece in dealt(loose, key, descending):
+        found += piece
+        yield
+    if not runs:
+        return found
+    loose, found = found, []
+    for piece in merged([*runs, loose], key, descending):
         found += piece
         yield
     return found
