@@ -390,7 +390,7 @@ ACTIONS = (
          _n("Jobs: how far they are, what they say, what came of them, and those of before"),
          _always, "go_to_page", "go", 0, on=_shown("activity"), also="Ctrl+8"),
     Spec("next-part", _n("Next &part of the window"), "next", "F6",
-         _n("Go from the sidebar to the page, the inspector, the toolbar, and around again"),
+         _n("Go from the sidebar to the bars, the page, the inspector, the toolbar, the jobs"),
          _always, "go_to_next_part", "go", 1),
     Spec("back", _n("&Back"), "back", "Alt+Left",
          _n("Show the page that was shown before"),

@@ -117,9 +117,10 @@ class JobDetail(QWidget):
             return
         running = shown.active(one)
         self.title.setText(shown.doing(one) if isinstance(one, Job) else one.title)
-        words = shown.progress(one) if isinstance(one, Job) else one.words
-        if isinstance(one, Job) and running and one.now and one.now not in words:
-            words = f"{words} · {one.now}"
+        words = one.words if not isinstance(one, Job) else shown.progress(one)
+        if isinstance(one, Job) and running and (parts := shown.far(one)):
+            left = shown.left(one)
+            words = " · ".join([*parts, left] if left else parts)
         lines = told(one) if isinstance(one, Job) else list(one.told)
         self.told.setText("\n".join(lines))
         self.told.setVisible(bool(lines))

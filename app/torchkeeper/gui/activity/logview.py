@@ -42,6 +42,7 @@ class LogView(QWidget):
         self.edit.setPlaceholderText(self.tr("Nothing has been logged for the chosen job."))
         self.edit.setMinimumHeight(72)
         self.search = SearchBox(self.tr("Search the log"))
+        self.search.setMinimumWidth(120)
         self.search.setMaximumWidth(280)
         self.count = forms.label("", "muted")
         self.previous = forms.icon_button("previous", self.tr("Previous match"))
@@ -49,7 +50,7 @@ class LogView(QWidget):
         self.follow = QCheckBox(self.tr("F&ollow"))
         self.follow.setToolTip(self.tr("Keep the last line in sight while more come"))
         self.follow.setChecked(True)
-        self.copy = forms.button(self.tr("&Copy log"))
+        self.copy = forms.icon_button("copy", self.tr("Copy log"))
         self.save = forms.button(self.tr("&Save log…"))
         line = forms.row()
         line.addWidget(self.search, 1)
@@ -163,6 +164,7 @@ class LogView(QWidget):
         self.count.setText(said if found or not word else self.tr("No match"))
         for button in (self.previous, self.next):
             button.setEnabled(bool(found))
+            button.setVisible(bool(word))  # before, they are of no use and take room
         for one in (self.copy, self.save, self.search):
             one.setEnabled(bool(self._lines))
         self._mark()
