@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
+    QComboBox,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -27,6 +28,8 @@ from torchkeeper.gui import icons, theme
 
 #: The grid everything is laid out on.
 GAP = 8
+#: Where the text of a check box begins.
+CHECK = 26
 #: Characters of a tooltip.
 _TIP = 2000
 
@@ -55,10 +58,17 @@ def set_role(made: QLabel, role: str) -> None:
         made.style().polish(made)
 
 
+def reached(control: QWidget) -> QWidget:
+    """What gets the keyboard where a control is gone to: a label goes to no other."""
+    while (other := control.focusProxy()) is not None:
+        control = other
+    return control
+
+
 def field(layout: QBoxLayout, text: str, control: QWidget, help_text: str = "") -> QLabel:
     """A control under its label; the label is its buddy and its accessible name."""
     name = label(text, "heading")
-    name.setBuddy(control)
+    name.setBuddy(reached(control))
     control.setAccessibleName(text.replace("&", "").rstrip(":"))
     layout.addWidget(name)
     layout.addWidget(control)
@@ -74,6 +84,11 @@ def list_up(where: QListWidget, texts: Sequence[str]) -> None:
         item = QListWidgetItem(text)
         item.setToolTip(tip(text))
         where.addItem(item)
+
+
+def field_height() -> int:
+    """How high a field of one line is; for spin boxes, which the style makes a little higher."""
+    return QComboBox().sizeHint().height()
 
 
 class Button(QPushButton):

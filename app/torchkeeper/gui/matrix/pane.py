@@ -65,7 +65,7 @@ class CellsPane(QWidget):
         self.log.setMinimumHeight(88)
         self.log.setMaximumBlockCount(LINES)
         self.log.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.copy = forms.button(self.tr("Copy l&og"))
+        self.copy = forms.button(self.tr("Copy lo&g"))
         self.copy.setAutoDefault(False)
         self.copy.setToolTip(self.tr("Copy what is said of this cell, and its log"))
         self.copy.clicked.connect(self._copy_log)
@@ -105,8 +105,9 @@ class CellsPane(QWidget):
         header = view.horizontalHeader()
         header.setHighlightSections(False)
         header.setStretchLastSection(False)
-        phases = 220 if self._narrow else 300
-        for column, width in ((HITS, 64), (MISSES, 116), (TIME, 84), (PHASES, phases)):
+        # Where there is little room, names come first.
+        widths = (48, 108, 76, 140) if self._narrow else (64, 116, 84, 300)
+        for column, width in zip((HITS, MISSES, TIME, PHASES), widths, strict=True):
             header.resizeSection(column, width)
         header.setSectionResizeMode(CELL, QHeaderView.ResizeMode.Stretch)
 
