@@ -204,7 +204,7 @@ STATES = {
 }
 #: What is held in every run of the tests, and is quickly taken; it has a window, a menu and a
 #: dialog of each sort. All of them: test_pictures_of_everything_at_both_scales.
-SOME = ("drag", "drop", "confirm", "add-server", "password", "environments")
+SOME = ("drop", "confirm", "environments")
 
 
 def _names(scenes: Iterable[str], suffix: str = "") -> set[str]:
