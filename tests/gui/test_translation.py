@@ -199,6 +199,13 @@ def test_without_a_translation_it_is_english(qapp: QApplication, tmp_path: Path)
     assert say.count(2, "entry", "entries") == "2 entries"
 
 
+def test_what_could_not_be_filled_in_is_found(collected: dict[str, Any]) -> None:
+    good = {("Link", "{n} files in {place}", True): ["Eine in {place}", "In {place} {n}"]}
+    assert collected["wrong"](good) == []
+    bad = {("Link", "in {place}", False): ["in {ort}"], ("Link", "in", False): ["in }"]}
+    assert collected["wrong"](bad) == ["'in {place}': {ort}", "'in': }"]
+
+
 def test_the_command_names_a_language(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, COMMAND, "../x"], capture_output=True, text=True, check=False
