@@ -144,11 +144,11 @@ STATES = {
     "copied": "copy-result copy-result-left copy-result-bundle copy-result-nothing",
     "drop": "window-drop-on-place",
     "warm": "warm warm-probing warm-looking warm-broken warm-no-python",
-    "cells": "cells-working cells-failed cells-outcome cells-done",
+    "cells": "cells-working cells-failed cells-outcome cells-done cells-uncached",
     "verify-cells": "verify-cells-working verify-cells",
     "recipes": "recipes recipes-one recipes-faulty recipes-filtered recipes-gone recipes-empty "
     "recipes-failed",
-    "editor": "recipe-form recipe-good recipe-faulty",
+    "editor": "recipe-form recipe-form-again recipe-good recipe-faulty recipe-unsaved",
     "warm-recipes": "warm-recipes warm-foreseen",
     "settings": "settings settings-filtered settings-only-set settings-damaged settings-empty",
     "settings-errors": "settings-errors settings-checking settings-unwritable",
