@@ -16,10 +16,12 @@ from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QCheckBox,
     QComboBox,
+    QDialog,
     QGroupBox,
     QHeaderView,
     QLabel,
     QLineEdit,
+    QMainWindow,
     QMenu,
     QPushButton,
     QRadioButton,
@@ -67,7 +69,7 @@ def focusable(widget: QWidget) -> bool:
 def unnamed(root: QWidget) -> list[str]:
     """Controls that a screen reader has no name for, and windows without a title."""
     found = []
-    if root.isWindow() and not isinstance(root, QMenu) and not root.windowTitle().strip():
+    if isinstance(root, (QDialog, QMainWindow)) and not root.windowTitle().strip():
         found.append(f"no name: the title of {type(root).__name__}")
     for widget in shown(root):
         if not focusable(widget) or isinstance(widget, QScrollBar):
@@ -140,10 +142,11 @@ def in_order(root: QWidget) -> list[QWidget]:
 
 def disorder(root: QWidget) -> list[str]:
     """Where Tab leaves a part of the window before all of it was visited, or goes back up in it."""
-    found = []
+    wanted = [x for x in shown(root) if focusable(x)]
     widgets = in_order(root)
-    missed = [x for x in shown(root) if focusable(x) and x not in widgets]
-    found += [f"tab order: {called(x)} is never reached" for x in missed if not x.isWindow()]
+    # What came meanwhile may have been passed.
+    missed = [x for x in shown(root) if focusable(x) and x in wanted and x not in widgets]
+    found = [f"tab order: {called(x)} is never reached" for x in missed]
     if isinstance(root, Window):
         found += _areas_twice(root, widgets)
     ups = []
@@ -153,7 +156,7 @@ def disorder(root: QWidget) -> list[str]:
             continue
         one, other = place_of(before, root), place_of(after, root)
         beside = other.left() >= one.right() or one.left() >= other.right()
-        if other.bottom() < one.top() and (not beside or not isinstance(root, Window)):
+        if other.bottom() < one.top() and not beside:
             ups.append((other.top(), f"tab order: from {called(before)} up to {called(after)}"))
     if not isinstance(root, Window) and ups:
         # Around the ring, there is one way from the end to the beginning.
@@ -226,11 +229,15 @@ def _twice(who: dict[str, list[str]]) -> list[str]:
 # Room.
 
 
-def too_large(dialog: QWidget) -> list[str]:
-    """A dialog that does not fit a small screen, although it could be made smaller by nobody."""
-    needed = dialog.size().expandedTo(dialog.minimumSizeHint())
-    if needed.width() > ROOM.width() or needed.height() > ROOM.height():
-        return [f"too large: {type(dialog).__name__} has {needed.width()}×{needed.height()}"]
+def too_large(dialog: QDialog) -> list[str]:
+    """A dialog of which a part is outside of a small screen: it can be made smaller by nobody."""
+    layout, wide = dialog.layout(), dialog.minimumSizeHint().width()
+    high = dialog.minimumSizeHint().height()
+    if layout is not None:
+        layout.activate()
+        high = max(high, layout.totalMinimumHeightForWidth(dialog.width()))
+    if wide > ROOM.width() or high > ROOM.height():
+        return [f"too large: {type(dialog).__name__} needs {wide}×{high}"]
     return []
 
 

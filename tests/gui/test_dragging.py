@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDrag, QMouseEvent
+from PySide6.QtGui import QDrag, QDragEnterEvent, QDragLeaveEvent, QMouseEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, idle, settle
+from torchkeeper.gui.comparing import rows
 from torchkeeper.gui.window import Window
 from torchkeeper.link.process import Engine
 
@@ -219,24 +220,16 @@ def test_our_own_rows_are_not_imported_where_they_came_from(
     open_window: OpenWindow, fixture_cache: Path
 ) -> None:
     window = open_window(fixture_cache)
-
-    class Entering:
-        def __init__(self, source: object) -> None:
-            self.taken = False
-            self._source = source
-            self._data = QMimeData()
-            self._data.setUrls([QUrl.fromLocalFile("/a.torchcache")])
-
-        def mimeData(self) -> QMimeData:
-            return self._data
-
-        def source(self) -> object:
-            return self._source
-
-        def acceptProposedAction(self) -> None:
-            self.taken = True
-
-    for source, taken in ((window.table, False), (None, True)):
-        event = Entering(source)
-        window.dragEnterEvent(event)  # type: ignore[arg-type]
-        assert event.taken is taken
+    for ours in (True, False):
+        data = QMimeData()
+        data.setUrls([QUrl.fromLocalFile("/a.torchcache")])
+        if ours:
+            data.setData(rows.FORMAT, rows.told(str(fixture_cache), window.entries.shown()[:1]))
+        about = (Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+        event = QDragEnterEvent(QPoint(600, 300), Qt.DropAction.CopyAction, data, *about)
+        event.ignore()
+        QApplication.sendEvent(window, event)
+        assert event.isAccepted() is not ours
+        assert (window.drops.veil is None) is ours
+    QApplication.sendEvent(window, QDragLeaveEvent())
+    assert window.drops.veil is None

@@ -83,12 +83,52 @@ def test_a_click_in_that_mode_explains(qtbot: QtBot, window: Window) -> None:
     assert QWhatsThis.inWhatsThisMode()
     assert "press Esc" in window.statusBar().currentMessage()
     QWhatsThis.leaveWhatsThisMode()
-    window.head.box.setFocus()
-    qtbot.keyClick(window.head.box, Qt.Key.Key_F1, Qt.KeyboardModifier.ShiftModifier)  # type: ignore[no-untyped-call]
     index = window.entries.index(0, 2)
     assert "<b>Verdict</b>" in index.data(Qt.ItemDataRole.WhatsThisRole)
     QWhatsThis.leaveWhatsThisMode()
     QWhatsThis.hideText()
+
+
+def test_the_keyboard_asks_of_what_has_it(
+    qtbot: QtBot, window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(QWhatsThis, "showText", lambda at, text, widget: said.append(text))
+
+    def ask(at: QWidget) -> str:
+        said.clear()
+        at.window().activateWindow()
+        qtbot.waitUntil(at.window().isActiveWindow, timeout=PATIENCE)
+        at.setFocus()
+        qtbot.keyClick(at, Qt.Key.Key_F1, Qt.KeyboardModifier.ShiftModifier)  # type: ignore[no-untyped-call]
+        return "".join(said)
+
+    window.show_page("entries")
+    window.table.go_to_row(0)
+    window.table.setCurrentIndex(window.entries.index(0, 2))
+    assert ideas.whats_this("verdict") in ask(window.table)
+    assert ideas.whats_this("filter") in ask(window.head.box)
+    assert "Words match name and key" in ask(window.head.box), "and what it does"
+    compare = window.show_page("compare")
+    buttons = [x for x in compare.findChildren(QWidget) if x.isVisible() and x.isEnabled()
+               and x.accessibleName() == "Go to entries"]  # fmt: skip
+    assert ideas.whats_this("key-factor") in ask(buttons[0]), "what it is part of"
+    window.show_page("entries")
+    window.actions_["verify"].trigger()
+    [verify] = window.findChildren(VerifyDialog)
+    assert ideas.whats_this("mega-cache") in ask(verify.runs["mega"])
+    assert ideas.whats_this("verification") in ask(verify.cancel)
+    verify.reject()
+
+
+def test_where_nothing_is_known_a_click_asks(qtbot: QtBot, window: Window) -> None:
+    window.show_page("activity")
+    assert isinstance(window.pages.page, QWidget)
+    window.pages.page.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    window.pages.page.setFocus()
+    window.actions_["explain"].trigger()
+    assert QWhatsThis.inWhatsThisMode()
+    QWhatsThis.leaveWhatsThisMode()
 
 
 def test_all_are_on_one_page(qtbot: QtBot, window: Window) -> None:

@@ -97,13 +97,15 @@ STATES = {
     "owners": "window-owners window-taken window-of-a-team",
     "jobs": "window-busy window-importing window-job-done window-job-failed",
     "activity": "activity activity-failed activity-cells activity-past activity-past-failed "
-    "activity-empty activity-no-match activity-unreadable activity-clear",
+    "activity-empty activity-no-match activity-unreadable activity-clear activity-narrow "
+    "activity-narrow-failed",
     "empty": "window-empty window-no-places window-looking window-choose window-missing "
     "window-unreadable",
     "reading": "window-reading window-silent window-counting window-progress",
     "menus": "menu-file menu-open menu-edit menu-cache menu-view menu-go menu-show menu-group "
     "menu-columns menu-theme menu-help menu-of-entries menu-of-places",
     "drag": "window-dragging drag",
+    "drops": "window-drop window-drop-refused compare-drop dialog-drop",
     "treemap": "treemap-five treemap-selected treemap-kinds treemap-versions treemap-many "
     "treemap-nothing",
     "map": "window-map window-map-selected window-map-inside window-map-by-torch",
@@ -187,6 +189,17 @@ STATES = {
     "verify": "verify verify-starting verify-working verify-good verify-bad verify-failed",
     "prepare": "prepare prepare-no-folder prepare-working prepare-done prepare-there",
     "warmed": "warm-portable warm-working warm-done-portable",
+    "few": "few-entries few-runs few-settings few-doctor few-activity",
+    "many": "many-entries many-filtered many-by-kind many-map many-selected many-purge many-export "
+    "many-copy many-import many-quit",
+    "many-lists": "many-runs many-recipes many-settings many-doctor many-activity",
+    "many-places": "many-places many-places-narrow",
+    "failures": "warm-failed warm-killed warm-cancelled verify-cancelled prepare-failed "
+    "copy-failed sign-cancelled copy-starting copy-cancelling",
+    "waiting": "server-page-reading add-server-testing sign-reading settings-import-nothing "
+    "environments-none",
+    "unsaved": "settings-unsaved unsaved-settings recipe-unsaved unsaved-recipe quit-one",
+    "guide-steps": "guide-look guide-verify guide-export guide-purge guide-undo guide-narrow",
 }
 #: What is held in every run of the tests, and is quickly taken; it has a window, a menu and a
 #: dialog of each sort. All of them: test_pictures_of_everything_at_both_scales.

@@ -185,6 +185,7 @@ def test_a_password_is_asked_for_and_right_on_the_second_try(
     dialog = asked("password-wrong")
     dialog.reject()
     settle(qtbot)
+    assert window.empty.button is not None
     assert window.empty.button.text() == "Enter password…"
     click(qtbot, window.empty.button)
     asked("password-wrong").reject()

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QSettings, Qt
-from PySide6.QtWidgets import QFrame
+from PySide6.QtWidgets import QApplication, QFrame
 from pytestqt.qtbot import QtBot
 
 from tests.engine.test_renaming import FACTS
@@ -26,10 +26,11 @@ from torchkeeper.gui.dialogs.compileoptions import CompileOptions
 from torchkeeper.gui.dialogs.laptable import LapTable
 from torchkeeper.gui.dialogs.outcome import outcome
 from torchkeeper.gui.dialogs.preparing import PrepareDialog
+from torchkeeper.gui.dialogs.progresspage import ProgressPage
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.environments import KEY
-from torchkeeper.gui.jobs import Job, State
+from torchkeeper.gui.jobs import Job, JobsModel, State
 from torchkeeper.gui.naming import Naming
 from torchkeeper.gui.places import PlacesModel
 from torchkeeper.gui.verifications import Beside
@@ -78,6 +79,38 @@ def test_what_is_found_and_built_counts_for_the_run_under_way() -> None:
     assert laps.progress(prepared) == "waiting"
     laps.finish(runs, {"seconds": {"cold": 20.0, "warm": 2.5}})
     assert (cold.seconds, warm.seconds, prepared.seconds) == (20.0, 2.5, None)
+
+
+def test_its_progress_is_that_of_its_runs(qapp: QApplication) -> None:
+    jobs = JobsModel()
+    job = jobs.add("Verify", "verify", "/x")
+    jobs.begin(job)
+    job.laps = laps.waiting(["cold", "warm"])
+    assert job.fraction() is None, "nobody knows how long the first takes"
+    jobs.progress(job, 3_200_000, 3_200_000, "bytes")
+    assert job.fraction() is None, "that all is copied says nothing of a run"
+    assert not job.counts_bytes
+    page = ProgressPage()
+    page.show_job(job)
+    assert (page.bar.minimum(), page.bar.maximum()) == (0, 0)
+    assert "MB" not in page.numbers.text()
+    laps.heard(job.laps, {"run": {"name": "cold"}})
+    jobs.progress(job, 2, 8, "steps")
+    assert job.fraction() == 0.125
+    laps.heard(job.laps, {"run": {"name": "warm"}})
+    jobs.progress(job, 3_200_000, 3_200_000, "bytes")
+    assert job.fraction() == 0.5
+    page.show_job(job)
+    assert page.bar.value() == page.bar.maximum() // 2
+    assert page.numbers.text() == "Run 2 of 2"
+    several = jobs.add("Verify", "verify", "/x")
+    several.cells.hear({"cells": [
+        {"index": n, "recipe": "r", "name": f"c{n}", "state": "queued"} for n in range(4)
+    ]})  # fmt: skip
+    jobs.progress(several, 3_200_000, 3_200_000, "bytes")
+    assert several.fraction() is None
+    several.cells.hear({"cell": {"index": 0, "state": "failed"}})
+    assert several.fraction() == 0.25
 
 
 def test_what_a_bundle_was_made_for_is_what_it_is_verified_with(qtbot: QtBot) -> None:

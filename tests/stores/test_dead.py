@@ -88,7 +88,7 @@ def test_a_budget_is_kept_and_nothing_goes_before_what_needs_it(fixture_cache: P
 def test_what_an_entry_needs_is_used_with_it(fixture_cache: Path) -> None:
     age(fixture_cache, 40)
     assert kinds(going(looked(fixture_cache), older=30 * DAY)) == {
-        "fxgraph": 7, "aotautograd": 4, "code": 32, "pgo": 1, "lock": 26
+        "fxgraph": 7, "aotautograd": 4, "code": 32, "pgo": 1
     }  # fmt: skip
     assert going(looked(fixture_cache), older=41 * DAY) == []
     (used,) = (fixture_cache / "aotautograd").glob("ab74*/*")
@@ -96,7 +96,7 @@ def test_what_an_entry_needs_is_used_with_it(fixture_cache: Path) -> None:
     dead = looked(fixture_cache)
     gone = going(dead, older=30 * DAY)
     # The entry, its graph, the module of that, and its kernel.
-    assert kinds(gone) == {"fxgraph": 6, "aotautograd": 3, "code": 30, "pgo": 1, "lock": 26}
+    assert kinds(gone) == {"fxgraph": 6, "aotautograd": 3, "code": 30, "pgo": 1}
     nothing_is_missed(dead, gone)
 
 

@@ -56,12 +56,16 @@ class CardList(QScrollArea):
     """Widgets one below the other. Those of what stays are kept: somebody may be at a button."""
 
     def __init__(self, name: str, margin: int = 0) -> None:
-        """margin: pixels on the right."""
+        """margin: pixels between them and the scroll bar."""
         super().__init__()
         self.setAccessibleName(name)
         self._rows = forms.column(gap=6)
-        self._rows.setContentsMargins(0, 0, margin, 0)
         self._rows.addStretch(1)
+        bar = self.verticalScrollBar()
+        # Without a bar they end where everything else does.
+        bar.rangeChanged.connect(
+            lambda _, most: self._rows.setContentsMargins(0, 0, margin if most else 0, 0)
+        )
         page = QWidget()
         page.setLayout(self._rows)
         self.setWidget(page)

@@ -19,9 +19,12 @@ from PySide6.QtWidgets import QApplication
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import theme
+from torchkeeper.gui.comparing import rows
+from torchkeeper.gui.comparing.rows import Rows
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.operations import Selection
 from torchkeeper.gui.places import Place
+from torchkeeper.gui.sidebar.pagelist import PageList
 from torchkeeper.gui.sidebar.placelist import PlaceList, Takes
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.link import say
@@ -43,11 +46,18 @@ class DragOut(QObject):
     #: They were dropped on the place with this path.
     dropped = Signal(str)
 
-    def __init__(self, table: EntryTable, engines: Engines, places: PlaceList) -> None:
+    def __init__(
+        self, table: EntryTable, engines: Engines, places: PlaceList, pages: PageList
+    ) -> None:
+        """places, pages: the lists of the sidebar, on which rows can be dropped at any time."""
         super().__init__(table)
         self._table = table
         self._places = places
+        self._pages = pages
         self._onto = ""
+        #: Whether a part of the window has taken the entries: nobody has the bundle then.
+        self.taken_here = False
+        self._told = b""
         self._count = ""
         self._builders: dict[str, Any] | None = None
         self._waits = False
@@ -55,6 +65,7 @@ class DragOut(QObject):
         self._ticket: int | None = None
         self._folder = ""
         self._held = False
+        pages.took_rows.connect(self._take_here)
         table.dragged.connect(self._dragged)
         table.drag_moved.connect(self._moved)
         table.let_go.connect(self.let_go)
@@ -86,7 +97,9 @@ class DragOut(QObject):
         self._builders = builders
         self._held = self._waits = True
         self._count = count = say.count(len(entries), "entry", "entries")
+        self._told = rows.told(place, entries)
         self._places.expect(_others(place))
+        self._pages.carry(Rows(place, tuple(entries[:2]), len(entries)))
         self._aimed()
 
         def ready(result: dict[str, Any]) -> None:
@@ -116,7 +129,7 @@ class DragOut(QObject):
         self._ticket = self._engines.ask("export", params, listener, hold=selection.hold)
 
     def _progress(self, done: float, total: float | None, unit: str) -> None:
-        if self._held and unit == "bytes" and total and self._places.aim is None:
+        if self._held and unit == "bytes" and total and self._nowhere:
             text = self.tr("Preparing a bundle, {} of {}: keep the button held…")
             self.said.emit(text.format(say.size(done), say.size(total)), 0)
 
@@ -129,6 +142,7 @@ class DragOut(QObject):
     def _moved(self, at: QPoint) -> None:
         if self._held:
             self._places.point(self._places.viewport().mapFromGlobal(at))
+            self._pages.point(self._pages.viewport().mapFromGlobal(at))
 
     def _aimed(self) -> None:
         """Another place, or none, is under the pointer."""
@@ -151,12 +165,21 @@ class DragOut(QObject):
         else:
             self.said.emit("", 0)
 
+    def _take_here(self) -> None:
+        self.taken_here = True
+
+    @property
+    def _nowhere(self) -> bool:
+        """Whether the pointer is on nothing of ours that takes the rows."""
+        return self._places.aim is None and self._pages.offered is None
+
     def _landed(self, path: str) -> None:
         self._onto = path
 
     def _give_up(self) -> None:
         """The user thought better of it; the button is still held."""
         self._places.expect(None)
+        self._pages.carry(None)
         self.let_go()
 
     def let_go(self) -> None:
@@ -164,14 +187,21 @@ class DragOut(QObject):
         if not self._held:
             return
         onto, refusing = self._places.aim, self._places.refusing
+        offer = self._pages.offered
         self._held = False
         self._places.expect(None)
+        self._pages.carry(None)
         if self._ticket is not None and self._folder:
             # The engine removes what it has written before it says that it was cancelled.
             self._engines.cancel(self._ticket)
         if onto is not None:
             self._quiet()
             self.dropped.emit(onto.path)
+            return
+        if offer is not None:
+            self._quiet("" if offer.do is not None else offer.text)
+            if offer.do is not None:
+                offer.do()
             return
         if refusing is not None:
             self._quiet(why_not(refusing))
@@ -199,16 +229,18 @@ class DragOut(QObject):
             self._clean()
             return
         self._quiet()
+        self._pages.carry(None)
         # Only here: what few windows need, none should wait for.
         from PySide6.QtCore import QMimeData, QUrl
         from PySide6.QtGui import QDrag
 
         data = QMimeData()
         data.setUrls([QUrl.fromLocalFile(output)])
+        data.setData(rows.FORMAT, self._told)
         drag = QDrag(self._table)
         drag.setMimeData(data)
         drag.setPixmap(picture(count, self._table.devicePixelRatioF()))
-        self._onto = ""
+        self._onto, self.taken_here = "", False
         dropped = drag.exec(Qt.DropAction.CopyAction)
         # Whoever refuses is told that the pointer has left, and hears of no drop.
         self._places.point(self._places.viewport().mapFromGlobal(QCursor.pos()))
@@ -221,6 +253,9 @@ class DragOut(QObject):
             self._clean()
             self._quiet()
             self.dropped.emit(self._onto)
+        elif self.taken_here:
+            self._clean()
+            self._quiet()
         elif dropped == Qt.DropAction.IgnoreAction:
             self._clean()
             nowhere = self.tr("Dropped where nothing takes a file: nothing was written.")

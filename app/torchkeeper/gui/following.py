@@ -75,7 +75,9 @@ class Following(QObject):
         from torchkeeper.gui.activity.strip import JobStrip
 
         window = self._window
-        self._keeper = Keeper(window.jobs, window.engines, window)
+        self._keeper = Keeper(window.jobs, window.engines, window.isVisible, window)
+        window.closing.left.connect(self._keeper.tell_soon)
+        window.closing.back.connect(self._keeper.tell_soon)
         self._strip = strip = JobStrip(window.jobs, window.statusBar())
         strip.opened.connect(self._show)
         strip.cancelled.connect(window.operations.cancel)

@@ -55,10 +55,17 @@ def set_role(made: QLabel, role: str) -> None:
         made.style().polish(made)
 
 
+def reached(control: QWidget) -> QWidget:
+    """What gets the keyboard where a control is gone to: a label goes to no other."""
+    while (other := control.focusProxy()) is not None:
+        control = other
+    return control
+
+
 def field(layout: QBoxLayout, text: str, control: QWidget, help_text: str = "") -> QLabel:
     """A control under its label; the label is its buddy and its accessible name."""
     name = label(text, "heading")
-    name.setBuddy(control)
+    name.setBuddy(reached(control))
     control.setAccessibleName(text.replace("&", "").rstrip(":"))
     layout.addWidget(name)
     layout.addWidget(control)

@@ -139,6 +139,12 @@ class Job:
         if len(self.left_lines) < LOG_LINES:
             self.left_lines.append(line)
 
+    @property
+    def counts_bytes(self) -> bool:
+        """Whether it is told in bytes how far it is; not of a run before which some are copied."""
+        runs = bool(self.laps or self.cells)
+        return self.unit == "bytes" and bool(self.total) and not (runs and self.done == self.total)
+
     def elapsed(self, now: float) -> float | None:
         """Seconds it has run, or ran."""
         if self.started is None:
@@ -151,10 +157,16 @@ class Job:
             return 1.0
         part = max(0.0, min(1.0, self.done / self.total)) if self.total else None
         if self.laps:
-            # What an engine says of its progress is of one run.
+            # What an engine says of its progress is of one run, and of bytes only that they are
+            # copied before it begins.
             over = sum(lap.seconds is not None for lap in self.laps)
-            return (over + (part or 0.0) * (over < len(self.laps))) / len(self.laps)
-        return part
+            part = part if self.unit == "steps" and over < len(self.laps) else None
+            return (over + (part or 0.0)) / len(self.laps) if over or part else None
+        if self.kind == "verify" and self.cells:
+            over = sum(self.cells.counts.get(state, 0) for state in ENDED_CELLS)
+            return over / len(self.cells.rows) if over else None
+        # Of a single cell nobody knows before it is over.
+        return None if self.unit == "cells" and self.total == 1 else part
 
 
 def _tr(text: str) -> str:
@@ -173,20 +185,27 @@ def state_text(job: Job) -> str:
         return _tr("Failed: {}").format(job.error.what if job.error else "?")
     if job.state is State.DONE:
         return job.note or _tr("Done")
+    if job.counts_bytes:
+        return " · ".join([progress_text(job), *([job.note] if job.note else [])])
+    return " · ".join(far(job)) or _tr("Running")
+
+
+def far(job: Job) -> list[str]:
+    """How far a running job is, without how long it will take; of one thing nothing is counted."""
     parts = []
-    if job.unit == "bytes" and job.total:
-        parts.append(progress_text(job))
+    if job.counts_bytes:
+        parts += bytes_parts(job)
     elif job.laps and job.state is State.RUNNING:
         parts.append(lap_text(job))
     elif len(job.cells.rows) > 1:
         parts.append(cells_text(job))
-    elif job.total:
+    elif job.total and job.total > 1:
         parts.append(_tr("{} of {} {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit))
     if job.unit == SIGNING:
         parts.append(job.now or _tr("Signing…"))
     if job.note:
         parts.append(job.note)
-    return " · ".join(parts) or _tr("Running")
+    return parts
 
 
 def lap_text(job: Job) -> str:
@@ -196,7 +215,7 @@ def lap_text(job: Job) -> str:
         return job.note or _tr("Starting…")
     whole = len(job.laps)
     text = _tr("Run {} of {}").format(min(over + 1, whole), whole)
-    if job.total:
+    if job.total and job.unit == "steps":
         text += _tr(", step {} of {}").format(
             f"{min(job.done + 1, job.total):,.0f}", f"{job.total:,.0f}"
         )
@@ -217,14 +236,19 @@ def cells_text(job: Job) -> str:
 
 def progress_text(job: Job) -> str:
     """How far a job is that counts bytes: 12.3 MB of 80.1 MB · 41 MB/s · about 2 s left."""
-    now = time.monotonic()
-    parts = [_tr("{} of {}").format(say.size(job.done), say.size(job.total or 0))]
-    rate, left = job.pace.rate(now), job.pace.left(now)
-    if rate is not None and rate >= 1:
-        parts.append(_tr("{}/s").format(say.size(rate)))
+    parts, left = bytes_parts(job), job.pace.left(time.monotonic())
     if left is not None:
         parts.append(_tr("about {} left").format(coarse(left)))
     return " · ".join(parts)
+
+
+def bytes_parts(job: Job) -> list[str]:
+    """How far a job is that counts bytes: 12.3 MB of 80.1 MB, 41 MB/s."""
+    parts = [_tr("{} of {}").format(say.size(job.done), say.size(job.total or 0))]
+    rate = job.pace.rate(time.monotonic())
+    if rate is not None and rate >= 1:
+        parts.append(_tr("{}/s").format(say.size(rate)))
+    return parts
 
 
 class JobsModel(QAbstractListModel):

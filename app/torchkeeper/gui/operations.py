@@ -279,17 +279,25 @@ class Operations(QObject):
             params["manifests"] = seen
         asked: dict[str, Any] = {"portable": any(about.get("portable") for about in abouts)}
         asked["files"] = list(files)
+        headers = False
         if named is not None:
             params["env"] = named.python
             headers = any(about.get("headers") for about in abouts)
-            asked |= {"python": named.python, "offer_prepare": headers}
+            asked["python"] = named.python
         before = () if named is None else named.before
         start = _Start("import", params, note=notes.of_import, before=before)
         if len(files) == 1:
             title = self.tr("Import {}").format(printable(os.path.basename(files[0]), 60))
         else:
             title = self.tr("Import {} files").format(f"{len(files):,}")
-        return self._begin(title, "import", into, start, asked)
+        job = self._begin(title, "import", into, start, asked)
+        if headers:
+            # It is offered only where the next program would have to wait for it.
+            def looked(found: dict[str, Any]) -> None:
+                job.asked["offer_prepare"] = not found["prepared"]
+
+            self._engines.prepared(Listener(result=looked))
+        return job
 
     def copy(
         self,

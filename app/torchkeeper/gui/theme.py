@@ -231,6 +231,7 @@ QToolBar {{ background: {s.window}; border: none; border-bottom: 1px solid {s.li
 QToolBar::separator {{ background: {s.line}; width: 1px; margin: 6px 6px; }}
 QToolButton {{ padding: 6px 10px; border: 1px solid transparent; border-radius: 6px; }}
 QToolButton[small="true"] {{ padding: 4px; }}
+QToolBar QToolButton {{ padding-right: 2px; }}
 QToolButton:hover {{ background: {s.hover}; }}
 QToolButton:pressed {{ background: {s.selected_quiet}; }}
 QToolButton:focus {{ border-color: {s.accent}; }}
@@ -285,6 +286,7 @@ QTabBar::tab:selected:focus {{ border-color: {s.accent}; }}
 QTabWidget::tab-bar {{ left: 8px; }}
 QListView#places, QListView#goto, QListView#environments,
 QWidget#sideInside, QScrollArea#sideArea {{ background: {s.window}; border: none; }}
+QScrollArea#scrolled, QWidget#scrolledInside {{ background: transparent; border: none; }}
 QFrame#sideLine {{ background: {s.line}; border: none; }}
 QToolButton#fold {{ color: {s.muted}; font-weight: 600; padding: 4px 6px; text-align: left; }}
 QToolButton#fold:hover {{ color: {s.text}; }}
@@ -295,7 +297,8 @@ QToolButton#adder::menu-indicator {{ image: none; width: 0; }}
 QListWidget {{ padding: 4px 0; }}
 QListWidget::item {{ padding: 3px 8px; }}
 QTableView::item {{ padding: 0 5px; border: none; }}
-QTreeView#parts:focus {{ border: 1px solid {s.accent}; }}
+QTableView:focus, QListView:focus, QPlainTextEdit:focus, QTreeView:focus {{
+    border: 1px solid {s.accent}; }}
 QTreeView::item {{ padding: 4px 6px; }}
 QHeaderView {{ background: {s.raised}; border: none; }}
 QHeaderView::section {{ background: {s.raised}; color: {s.muted}; border: none;
@@ -314,6 +317,9 @@ QScrollBar::add-page, QScrollBar::sub-page {{ background: none; }}
 QSplitter::handle {{ background: {s.line}; }}
 QSplitter::handle:horizontal {{ width: 1px; }}
 QSplitter::handle:vertical {{ height: 1px; }}
+QSplitter#framed::handle {{ background: transparent; }}
+QSplitter#framed::handle:horizontal {{ width: 8px; }}
+QSplitter#framed::handle:vertical {{ height: 8px; }}
 QStatusBar {{ background: {s.window}; border-top: 1px solid {s.line}; }}
 QStatusBar::item {{ border: none; }}
 QStatusBar QLabel {{ padding: 4px 8px; }}

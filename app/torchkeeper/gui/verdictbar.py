@@ -18,6 +18,8 @@ from torchkeeper.link.words import printable
 _ORDER = (*(verdict for verdict in VERDICTS if verdict != "stale"), "stale")
 #: Versions of torch that are named.
 _NAMED = 2
+#: The share of what is said that there has to be room for.
+_ENOUGH = 0.6
 
 
 class VerdictBar(QWidget):
@@ -94,7 +96,6 @@ class VerdictBar(QWidget):
         else:
             self.said.setToolTip("")
         self.said.setText(said)
-        self.said.setVisible(bool(said))
         self.insist.setVisible(insist)
         self._fit()
 
@@ -109,6 +110,10 @@ class VerdictBar(QWidget):
             taken = sum(button.minimumWidth() + self._GAP for button in shown)
             if taken <= self.width():
                 break
+        # A few letters of it say nothing.
+        room = self.width() - taken
+        needed = self.said.fontMetrics().horizontalAdvance(self.said.text())
+        self.said.setVisible(bool(self.said.text()) and room >= needed * _ENOUGH)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

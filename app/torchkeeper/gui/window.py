@@ -12,7 +12,6 @@ from PySide6.QtCore import QCoreApplication, QEvent, QSettings, Qt, QTimer, Sign
 from torchkeeper.gui.actions import Actions, Situation
 from torchkeeper.gui.closing import Closing
 from torchkeeper.gui.discovery import Discovery
-from torchkeeper.gui.dropping import files_of
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.following import ACTIVITY, Following
 from torchkeeper.gui.guide.guide import Guide
@@ -29,10 +28,17 @@ from torchkeeper.stores.names import is_server
 from torchkeeper.stores.query import TIMES, Query
 
 if TYPE_CHECKING:
-    from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
+    from PySide6.QtGui import (
+        QCloseEvent,
+        QDragEnterEvent,
+        QDragLeaveEvent,
+        QDragMoveEvent,
+        QDropEvent,
+    )
     from PySide6.QtWidgets import QMenu, QWidget
 
     from torchkeeper.gui.dragging import DragOut
+    from torchkeeper.gui.dropping import Drops
     from torchkeeper.gui.facts import Facts
     from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.here import Here
@@ -98,6 +104,7 @@ class Window(Shell):
         self._recent: Recent | None = None
         self._notifier: Notifier | None = None
         self._more: More | None = None
+        self._drops: Drops | None = None
         #: The place that was last looked at for its verification, and what it was like.
         self._marked: tuple[str | None, str] = None, ""
         self.lay_out()
@@ -170,7 +177,7 @@ class Window(Shell):
     def _follow_drags(self) -> None:
         from torchkeeper.gui.dragging import DragOut
 
-        self.dragging = DragOut(self.table, self.engines, self.places_pane.list)
+        self.dragging = DragOut(self.table, self.engines, self.places_pane.list, self.sidebar.pages)
         self.dragging.asked.connect(self.flows.drag_out)
         self.dragging.said.connect(self.statusBar().showMessage)
         self.dragging.failed.connect(self.tell)
@@ -292,6 +299,16 @@ class Window(Shell):
             self._more = More(self)
         return self._more
 
+    @property
+    def drops(self) -> Drops:
+        """What becomes of what is dropped; made when something is first dragged over the window."""
+        if self._drops is None:
+            from torchkeeper.gui.dropping import Drops
+
+            self._drops = Drops(self, self.more.taking)
+            self._drops.said.connect(self.more.say)
+        return self._drops
+
     def _look_verified(self, *_: object) -> None:
         self.verifications.look(place.path for place in self.places.places if place.exists)
 
@@ -394,7 +411,10 @@ class Window(Shell):
         if state is None:
             self.stack.setCurrentWidget(self.table)
         else:
-            self.empty.say(*state, error=listing.error)
+            icon, title, text, button, action = state
+            self.empty.say(title, text, icon)
+            self.empty.offer(button, action)
+            self.empty.blame(listing.error, action)
             self.stack.setCurrentWidget(self.empty)
         self.shelf.stand_by(state is None)
         size = self.table.selected_size()
@@ -536,18 +556,20 @@ class Window(Shell):
     # Dropping.
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        data = event.mimeData()
-        if event.source() is not None:
-            return  # our own rows are here already
-        if data.hasUrls() and any(url.isLocalFile() for url in data.urls()):
-            event.acceptProposedAction()
+        self.drops.enter(event)
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        self.drops.move(event)
+
+    def dragLeaveEvent(self, _: QDragLeaveEvent) -> None:
+        self.drops.leave()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        paths = files_of(event)
-        if paths:
-            event.acceptProposedAction()
-            # The source of the drag waits until this returns.
-            QTimer.singleShot(0, self, lambda: self.open_paths(paths))
+        self.drops.drop(event)
+
+    def paste(self) -> None:
+        """Do with what is on the clipboard as if it were dropped on the page that is shown."""
+        self.drops.paste()
 
     # Actions.
 
@@ -654,6 +676,13 @@ class Window(Shell):
 
         IdeasDialog(self).open()
 
+    def explain_this(self) -> None:
+        """Explain what has the keyboard; where nothing is known of it, what is clicked next."""
+        from torchkeeper.gui.help.asking import explain_focused
+
+        if not explain_focused(self):
+            self.ask_whats_this()
+
     def ask_whats_this(self) -> None:
         """Explain what is clicked next."""
         from PySide6.QtWidgets import QWhatsThis
@@ -680,6 +709,7 @@ class Window(Shell):
         if not self._sure and self.closing.ask():
             event.ignore()
             return
+        self.closing.over()
         self.keep_geometry()
         self.pages.let_go()
         self.columns.keep_if_changed()

@@ -91,7 +91,7 @@ class Dead:
         if wanted.broken:
             tests.append(("broken", self._is_broken))
         if wanted.orphans:
-            tests.append(("orphan", lambda n: self.found[n].entry.orphan is not None))
+            tests.append(("orphan", self._is_orphan))
         if (older := wanted.older) is not None:
             tests.append(("unused", lambda n: self._is_unused(n, older)))
         for reason, holds in tests:
@@ -161,9 +161,17 @@ class Dead:
         entry = self.found[number].entry
         return entry.broken or entry.verdict == "broken"
 
+    def _is_orphan(self, number: int) -> bool:
+        return self.found[number].entry.orphan is not None and not self._is_kept(number)
+
+    def _is_kept(self, number: int) -> bool:
+        """Whether it is a lock as every cache has many of: empty, and nobody gains by its going."""
+        item = self._item(number)
+        return item.kind == "lock" and not any(file.size for file in item.files)
+
     def _is_unused(self, number: int, seconds: float) -> bool:
         kind = self.found[number].entry.kind
-        if kind == "unknown":
+        if kind == "unknown" or self._is_kept(number):
             return False
         idle = self._now - self._used[number]
         return idle > (max(seconds, OLD) if kind == "lock" else seconds)

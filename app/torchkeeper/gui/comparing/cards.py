@@ -33,6 +33,10 @@ class Card(QWidget):
         self._letter = letter
         self.name = Elided("heading")
         self.chip = Chip()
+        # A card without an entry is as high as one that has one.
+        policy = self.chip.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.chip.setSizePolicy(policy)
         self.key = Elided("muted")
         self.made = Elided("muted")
         self.chooser = forms.button(self.tr("Choose…"))

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtCore import QCoreApplication, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QWidget
 
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.gui import forms
-from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.comparing.cards import Card, Side
 from torchkeeper.gui.comparing.differences import DifferencesTree, DifferenceView
+from torchkeeper.gui.comparing.taking import CompareTaking
+from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.inspector.sources import SearchBox
@@ -24,6 +27,8 @@ from torchkeeper.link import explaining, say
 from torchkeeper.link.words import UserError, user_error
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.sidebar.carried import Carried
+    from torchkeeper.gui.sidebar.lists import Offer
     from torchkeeper.gui.window import Window
 
 #: Differences from which on there is a search field.
@@ -57,9 +62,12 @@ class ComparePage(Page):
         self._rows: list[Any] = []
         self._left: list[dict[str, Any]] = []
         self._places: list[str] = []
+        #: Where alone the nearest entry is looked for; empty for everywhere.
+        self._within: tuple[str, ...] = ()
         #: Where the nearest entry is being looked for.
         self._looking = ""
         self.found: dict[str, Any] | None = None
+        self.taking = CompareTaking(self, window)
         self._make()
         self._lay_out()
         self._connect()
@@ -80,8 +88,7 @@ class ComparePage(Page):
         self.count = forms.label("", "muted")
         self.tree = DifferencesTree()
         self.view = DifferenceView()
-        self.blank = Blank("compare", 420)
-        self.to_entries = forms.button(self.tr("Go to entries"), primary=True)
+        self.blank = EmptyState("compare")
         self.notice = Notice()
         self.past = QComboBox()
         self.past.setAccessibleName(self.tr("Comparisons of this session"))
@@ -118,26 +125,16 @@ class ComparePage(Page):
         split.setChildrenCollapsible(False)
         split.addWidget(self.tree)
         split.addWidget(self.view)
-        split.setSizes([300, 160])
+        split.setObjectName("framed")
+        split.setSizes([300, 176])
         page = forms.column()
         page.addWidget(self._search_line)
         page.addWidget(split, 1)
         self._page = QWidget()
         self._page.setLayout(page)
-        offer = forms.row()
-        offer.addStretch(1)
-        offer.addWidget(self.to_entries)
-        offer.addStretch(1)
-        empty = forms.column(gap=0)
-        empty.addStretch(2)
-        empty.addWidget(self.blank)
-        empty.addLayout(offer)
-        empty.addStretch(3)
-        self._empty = QWidget()
-        self._empty.setLayout(empty)
         self._nothing = QWidget()
         self.stack = QStackedWidget()
-        for widget in (self._empty, self._page, self._nothing):
+        for widget in (self.blank, self._page, self._nothing):
             self.stack.addWidget(widget)
         self.tools.addWidget(self.past)
         self.body.addLayout(cards)
@@ -161,9 +158,9 @@ class ComparePage(Page):
         self.swap.clicked.connect(self._swap)
         self.nearest.clicked.connect(self._nearest)
         self.past.activated.connect(self._again)
-        self.a.choose.connect(lambda: self._choose("A"))
-        self.b.choose.connect(lambda: self._choose("B"))
-        self.to_entries.clicked.connect(lambda: self._window.show_page(ENTRIES))
+        self.a.choose.connect(lambda: self.choose("A"))
+        self.b.choose.connect(lambda: self.choose("B"))
+        self.blank.asked.connect(lambda _: self._window.show_page(ENTRIES))
 
     # What is compared.
 
@@ -189,10 +186,32 @@ class ComparePage(Page):
         self._rest()
         return False
 
+    def side(self, letter: str) -> Side | None:
+        """The entry on a side."""
+        return self._side_a if letter == "A" else self._side_b
+
+    def compare_nearest_in(self, side: Side, place: str) -> None:
+        """Compare an entry, which is A from now on, with the nearest of one place."""
+        self._side_a, self._side_b = side, None
+        self._ask(Pair(side, None), [place])
+
+    def offer(self, carried: Carried, at: QPoint | None) -> tuple[QWidget, Offer] | None:
+        letter, card = self.taking.free, None
+        for name, one in (("A", self.a), ("B", self.b)):
+            inside = one.rect().contains(one.mapFrom(self, at)) if at is not None else (
+                one.isAncestorOf(self._window.focusWidget())
+            )  # fmt: skip
+            if inside:
+                letter, card = name, one
+        if at is not None and card is None and carried.rows is None:
+            return None  # as anywhere in the window
+        part = card or (self.a if letter == "A" else self.b)
+        return part, self.taking.of(carried, letter)
+
     def refresh(self) -> None:
         """Compare once more."""
         if self._asked is not None:
-            self._ask(self._asked)
+            self._ask(self._asked, self._within)
 
     def entered(self) -> None:
         # What was said of how a side is chosen is of no use here.
@@ -209,7 +228,8 @@ class ComparePage(Page):
             self.search_box.selectAll()
         return True
 
-    def _choose(self, letter: str) -> None:
+    def choose(self, letter: str) -> None:
+        """Go to the entries, to choose one for a side."""
         keys = {"A": "compare-as-a", "B": "compare-as-b"}
         action = self._window.actions_[keys[letter]]
         text = self.tr("Select an entry, in any place, and press {} to put it on side {}")
@@ -269,7 +289,7 @@ class ComparePage(Page):
         self.past.setVisible(len(self._past) > 1)
         one = self._side_a or self._side_b
         self.blank.say(
-            self.tr("One entry more") if one else self.tr("Nothing is compared yet"),
+            self.tr("One more entry") if one else self.tr("Nothing is compared yet"),
             self.tr("Select another entry of the same kind in the table, in any place, and put it "
                     "on the other side; or look for the nearest one.")
             if one
@@ -277,18 +297,20 @@ class ComparePage(Page):
                          "that one is not found. Select two entries in the table and press "
                          "Ctrl+D, or one and Ctrl+Shift+D for the nearest."),
         )  # fmt: skip
-        self.to_entries.show()
-        self.stack.setCurrentWidget(self._empty)
+        self.blank.offer(self.tr("Go to entries"))
+        self.stack.setCurrentWidget(self.blank)
 
     # Asking.
 
-    def _ask(self, pair: Pair) -> None:
+    def _ask(self, pair: Pair, places: Sequence[str] = ()) -> None:
+        """places: those to look in for the nearest entry; all that there are, without any."""
         self._forget()
+        self._within = tuple(places)
         self._asked = pair
         self._show_sides()
         self.sentence.show()
-        self.to_entries.hide()
-        self.stack.setCurrentWidget(self._empty)
+        self.blank.offer("")
+        self.stack.setCurrentWidget(self.blank)
         params: dict[str, Any] = {
             "place": pair.a.place, "kind": pair.a.entry.kind, "path": pair.a.entry.path,
         }  # fmt: skip
@@ -298,7 +320,7 @@ class ComparePage(Page):
             place, other = pair.b
             params["other"] = {"place": place, "kind": other.kind, "path": other.path}
         else:
-            self._places = self._to_look_in(pair.a.place)
+            self._places = list(places) or self._to_look_in(pair.a.place)
             self.sentence.setText(self.tr("Looking for the nearest entry…"))
             self._looking = say.count(len(self._places), "place", "places")
             self.blank.say(self.tr("Looking in {}…").format(self._looking))
@@ -351,7 +373,7 @@ class ComparePage(Page):
         self._asked = Pair(a, b)
         self._show_sides()
         self._remember(Pair(a, b))
-        self.sentence.setText(explaining.sentence(found))
+        self.sentence.setText(say.unmarked(explaining.sentence(found)))
         self.search_box.clear()
         self.tree.fill(found)
         self._search_line.setVisible(self.tree.total >= _MANY)
@@ -362,7 +384,7 @@ class ComparePage(Page):
         else:
             self.blank.say(
                 self.tr("Nothing to list"),
-                self.tr("What both keys were made of is the same, as far as it is recorded."),
+                self.tr("As far as it is recorded, both keys were made of the same."),
             )  # fmt: skip
 
     def _tell_left(self) -> None:
@@ -398,8 +420,9 @@ class ComparePage(Page):
     # What is shown.
 
     def _counted(self, shown: int, total: int) -> None:
-        of = self.tr("{} of {}").format(f"{shown:,}", f"{total:,}")
-        self.count.setText(f"{total:,}" if shown == total else of)
+        every = say.count(total, "difference", "differences")
+        of = self.tr("{} of {}").format(f"{shown:,}", every)
+        self.count.setText(every if shown == total else of)
 
     def _copy(self) -> None:
         if self.found is None:

@@ -6,7 +6,16 @@ import os
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QDialog, QFileDialog, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QFileDialog,
+    QLineEdit,
+    QVBoxLayout,
+    QWhatsThis,
+    QWidget,
+)
 
 from torchkeeper.gui import forms
 from torchkeeper.gui.places import Place
@@ -27,6 +36,20 @@ class Dialog(QDialog):
         self.setMinimumWidth(width)
         self.body: QVBoxLayout = forms.column(margin=24, gap=forms.GAP)
         self.setLayout(self.body)
+        # The window's own does not reach a dialog.
+        QShortcut(QKeySequence("Shift+F1"), self, self._explain)
+
+    @property
+    def takes_nothing(self) -> str | None:
+        """Why nothing can be dropped on it; None where it can, as on the window behind it."""
+        return self.tr("Finish this or close it first; then it can be dropped on the window")
+
+    def _explain(self) -> None:
+        """Say what the control means that has the keyboard."""
+        from torchkeeper.gui.help import asking
+
+        if not asking.explain_focused(self):
+            QWhatsThis.showText(self.mapToGlobal(self.rect().center()), asking.nothing(), self)
 
     @property
     def unsaved(self) -> bool:
@@ -37,6 +60,15 @@ class Dialog(QDialog):
         """Close it, and call ``then`` once it is closed: where it asks before, perhaps never."""
         self.reject()
         then()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        above = self.parentWidget()
+        if not self.acceptDrops() and above is not None:
+            from torchkeeper.gui.window import Window
+
+            if isinstance(window := above.window(), Window):
+                window.drops.attend(self)
 
     def event(self, event: QEvent) -> bool:
         done = super().event(event)

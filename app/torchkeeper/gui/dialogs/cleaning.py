@@ -13,8 +13,9 @@ from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.engines import Engines
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.suggesting import Suggestions
-from torchkeeper.link import dead, say
+from torchkeeper.link import dead, say, tongue
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
 
@@ -114,6 +115,7 @@ class CleanDialog(Dialog):
     ) -> None:
         super().__init__(parent, "", 680)
         self.setWindowTitle(self.tr("Clean up"))
+        explain(self, "trash")
         self._engines = engines
         self._settings = settings
         self._place = place
@@ -143,7 +145,7 @@ class CleanDialog(Dialog):
         self.sick.asked.connect(self._count_without)
         self.envs = forms.label("", "muted", wrap=True)
         self.rests = forms.label("", "muted", wrap=True)
-        self.shared = forms.label(dead.SHARED, "muted", wrap=True)
+        self.shared = forms.label(tongue.tr(dead.SHARED), "muted", wrap=True)
         self.shared.setVisible(is_server(place))
         self.again = forms.button(self.tr("Look again"))
         self.again.setAutoDefault(False)
@@ -172,18 +174,24 @@ class CleanDialog(Dialog):
         verb = self.tr("Remove…") if server else self.tr("Move to trash…")
         rows = [
             Suggested("stale", self.tr("Stale everywhere"),
-                      self.tr("No environment of this machine can ever use them."), verb),
+                      self.tr("Made by another torch, Triton or GPU than there is here: no "
+                              "program on this machine finds them."), verb),
             Suggested("broken", self.tr("Broken"),
-                      self.tr("They cannot be read, or something they need is gone."), verb),
-            Suggested("orphan", self.tr("Orphaned"), self.tr("Nothing needs them any more."), verb),
+                      self.tr("They cannot be read, or something they need is gone: PyTorch "
+                              "passes them over."), verb),
+            Suggested("orphan", self.tr("Orphaned"),
+                      self.tr("What needed them was removed, and nothing else does."), verb),
             Suggested("unused", self.tr("Not used for"),
-                      self.tr("Nor was anything that needs them."), verb, self.days),
+                      self.tr("Neither they nor anything that needs them was used since."),
+                      verb, self.days),
             Suggested("budget", self.tr("More than"),
                       self.tr("Those used longest ago go, until the rest takes no more."),
                       verb, self.budget, self.unit),
         ]  # fmt: skip
         for row in rows:
             row.asked.connect(self._preview)
+            if row.reason in ("stale", "broken", "orphan"):
+                explain(row, row.reason)
         return rows
 
     def done(self, result: int) -> None:

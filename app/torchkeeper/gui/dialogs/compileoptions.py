@@ -27,7 +27,7 @@ class CompileOptions(QWidget):
         self.spin.setAccelerated(True)
         self.spin.lineEdit().setTextMargins(6, 0, 0, 0)
         self.spin.valueChanged.connect(self._touch)
-        self.box = QCheckBox(self.tr("Por&table: without the precompiled header"))
+        self.box = QCheckBox(self.tr("P&ortable: without the precompiled header"))
         self.box.setAccessibleDescription(portable_help)
         self.box.toggled.connect(lambda *_: self.changed.emit())
         self.about = forms.label(portable_help, "muted", wrap=True)

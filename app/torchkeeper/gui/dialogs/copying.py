@@ -13,13 +13,14 @@ from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text, room
 from torchkeeper.gui.dialogs.base import PlaceChoice, choose_target
 from torchkeeper.gui.dialogs.exporting import maker_of
 from torchkeeper.gui.dialogs.kindtable import KindTable
-from torchkeeper.gui.dialogs.pages import button_row, page_of
+from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.secretchoice import SecretChoice
 from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.environments import Environments
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.naming import Names, Naming
 from torchkeeper.gui.operations import Selection
@@ -88,6 +89,7 @@ class CopyDialog(WorkDialog):
         """environments: one of them may have built the native objects, or is to load them."""
         super().__init__(parent, jobs, 720)
         self.setWindowTitle(self.tr("Copy to"))
+        explain(self, "place", "needs")
         self._environments = environments
         self._facts: dict[str, Any] | None = maker_of(environments)
         environments.changed.connect(self._more_known)
@@ -155,10 +157,10 @@ class CopyDialog(WorkDialog):
             body.addWidget(widget)
         body.addSpacing(4)
         body.addWidget(self.trust)
-        body.addLayout(button_row(self.cancel, self.go))
         # What others have made is copied on purpose, as it is imported.
         self.go.setAutoDefault(not self._chosen.bundle)
-        self.add_choice(page_of(body), None if self._chosen.bundle else self.go)
+        page = ChoicePage(body, self.cancel, self.go)
+        self.add_choice(page, None if self._chosen.bundle else self.go)
 
     # What is asked of engines.
 

@@ -25,6 +25,7 @@ from torchkeeper.gui.chooser import state_text
 from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.environments import Environment, Environments, State
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.inspector.details import Section, Value
 from torchkeeper.gui.inspector.facts import FactsView
 from torchkeeper.link import environments as words
@@ -52,6 +53,7 @@ class EnvironmentsDialog(Dialog):
     def __init__(self, parent: QWidget | None, environments: Environments) -> None:
         super().__init__(parent, "", 760)
         self.setWindowTitle(self.tr("Environments"))
+        explain(self, "environment")
         self._environments = environments
         self._shown: tuple[str, object] = "", None
         self._lay_out()
@@ -90,7 +92,7 @@ class EnvironmentsDialog(Dialog):
         self.problem.again.connect(self._again)
         self.facts = FactsView(self.tr("What the interpreter says of itself"))
         right = forms.column(gap=4)
-        right.setContentsMargins(16, 0, 0, 0)
+        right.setContentsMargins(8, 0, 0, 0)
         for widget in (self.title, self.said, self.problem):
             right.addWidget(widget)
         right.addWidget(self.facts, 1)
@@ -99,11 +101,12 @@ class EnvironmentsDialog(Dialog):
         page = QWidget()
         page.setLayout(right)
         left = forms.column()
-        left.setContentsMargins(0, 0, 16, 0)
+        left.setContentsMargins(0, 0, 8, 0)
         left.addWidget(self.tree)
         listed = QWidget()
         listed.setLayout(left)
         both = QSplitter(Qt.Orientation.Horizontal)
+        both.setObjectName("framed")
         both.addWidget(listed)
         both.addWidget(page)
         both.setChildrenCollapsible(False)
@@ -203,7 +206,9 @@ class EnvironmentsDialog(Dialog):
             looking = self.tr("Looking for interpreters…")
             none = self.tr("No interpreter was found")
             self.title.setText(none if self._environments.found else looking)
-            self.said.setText("")
+            add = self.tr("Add the Python of an environment that has torch. Without one nothing "
+                          "can be compiled, and nobody knows which entries hit.")  # fmt: skip
+            self.said.setText(add if self._environments.found else "")
             return
         asking = one.state is State.ASKING
         self.title.setText(printable(one.python))

@@ -14,7 +14,7 @@ from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text
 from torchkeeper.gui.dialogs.base import choose_target
 from torchkeeper.gui.dialogs.keychoice import KeyChoice
 from torchkeeper.gui.dialogs.kindtable import KindTable
-from torchkeeper.gui.dialogs.pages import button_row, page_of
+from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.secretchoice import SecretChoice
 from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.working import WorkDialog
@@ -144,9 +144,8 @@ class ExportDialog(WorkDialog):
         layout.addWidget(self.check)
         layout.addWidget(self.replace)
         layout.addSpacing(4)
-        forms.field(layout, self.tr("Sign &with"), self.key)
-        layout.addLayout(button_row(self.cancel, self.go))
-        self.add_choice(page_of(layout), self.go)
+        forms.field(layout, self.tr("S&ign with"), self.key)
+        self.add_choice(ChoicePage(layout, self.cancel, self.go), self.go)
 
     # What is asked of engines.
 

@@ -16,7 +16,7 @@ from torchkeeper.gui.dialogs.base import PlaceChoice
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.inspected import Inspected
 from torchkeeper.gui.dialogs.kindtable import KindTable
-from torchkeeper.gui.dialogs.pages import button_row, page_of
+from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.prospects import Prospects
 from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.trust import trust_notice
@@ -38,6 +38,8 @@ Start = Callable[[Sequence[str], str, Naming | None, Sequence[dict[str, Any]]], 
 
 class ImportDialog(WorkDialog):
     """Reads every file first; nothing is written before Import is pressed."""
+
+    fits = True
 
     #: A file was read that can be imported.
     looked = Signal(str)
@@ -172,12 +174,13 @@ class ImportDialog(WorkDialog):
         self.go = forms.button(self.tr("Import"), primary=True)
         self.go.setAutoDefault(False)
         self.go.clicked.connect(self._go)
-        body.addLayout(button_row(self.cancel, self.go))
-        self.add_choice(page_of(body))
-        # On a small or magnified screen the lists give way, never the buttons.
+        self.add_choice(ChoicePage(body, self.cancel, self.go))
+        # On a small or magnified screen the page is scrolled, never the buttons.
         room = self.screen().availableSize()
         wanted = 796 + self._tree.height()
         self.resize(min(740, room.width() - 40), min(wanted, room.height() - 80))
+        # What is to be decided first is where it goes.
+        self.target.setFocus()
 
     @property
     def chosen(self) -> list[Inspected]:
@@ -283,9 +286,6 @@ class ImportDialog(WorkDialog):
         runs = [said for file in self.chosen if (said := file.runs())]
         self.trust.setText("\n".join([self.trust.text(), *dict.fromkeys(runs)]))
         odd = self._odd()
-        if odd and self.anyway.isHidden():
-            room = self.screen().availableSize().height() - 80
-            self.resize(self.width(), max(self.height(), min(self.height() + 80, room)))
         self.strange.setText("\n".join(dict.fromkeys(odd)))
         self.strange.setVisible(bool(odd))
         self.anyway.setVisible(bool(odd))

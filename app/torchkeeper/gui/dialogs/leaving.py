@@ -39,9 +39,9 @@ class LeaveDialog(Dialog):
             names.append(self.tr("and {} more").format(len(active) - _NAMED))
         self.jobs = forms.label("\n".join(names), wrap=True)
         self.detail = forms.label(
-            self.tr("In the background, the window is gone at once and everything else ends with "
-                    "the last job. Stopped now, what is finished stays; nothing is left "
-                    "half-written."), "muted", wrap=True,
+            self.tr("In the background, the window is gone at once. Start Torchkeeper again to "
+                    "have it back; without that, everything ends with the last job. Stopped now, "
+                    "what is finished stays; nothing is left half-written."), "muted", wrap=True,
         )  # fmt: skip
         for label in (self.question, self.jobs, self.detail):
             texts.addWidget(label)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.places import Place
 from torchkeeper.link.words import UserError
 
@@ -62,6 +63,7 @@ class PasswordDialog(Dialog):
     ) -> None:
         super().__init__(parent, "", 480)
         self.setWindowTitle(self.tr("Password of {}").format(title or Place(place).title))
+        explain(self, "place")
         self.place = place
         self.password = secret()
         self.keep = KeepBox(engines)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QWidget
 from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.doctor.mender import Plan
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.table.cells import COMPILE, DEVICE, FILES, KEY, MTIME, TORCH, VERDICT
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
@@ -27,6 +28,7 @@ class MendDialog(Dialog):
     def __init__(self, parent: QWidget | None, plans: Sequence[Plan]) -> None:
         super().__init__(parent, "", 620)
         self.setWindowTitle(self.tr("Fix"))
+        explain(self, "trash")
         doing = [plan for plan in plans if plan.does]
         self.title = forms.label(self._entitled(plans, doing), "title", wrap=True)
         self.body.addWidget(self.title)
@@ -66,7 +68,7 @@ class MendDialog(Dialog):
             return self.tr("Nothing of it can be done")
         if len(plans) == 1:
             return said(plans[0].told.finding).what
-        return self.tr("Mend {}").format(say.count(len(doing), "finding", "findings"))
+        return self.tr("Fix {}").format(say.count(len(doing), "finding", "findings"))
 
     def _tell(self, plan: Plan) -> None:
         """What one fix does, or why it does nothing."""

@@ -10,9 +10,10 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.base import choose_folder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
-from torchkeeper.gui.dialogs.pages import button_row, page_of
+from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.environments import Environments
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.jobs import Job, JobsModel
 
 #: The interpreter, and the temporary folder or None for the usual one.
@@ -35,6 +36,7 @@ class PrepareDialog(WorkDialog):
         """python: the interpreter to begin with."""
         super().__init__(parent, jobs, 640)
         self.setWindowTitle(self.tr("Prepare an environment"))
+        explain(self, "header")
         self._start = start
         self.environment = EnvironmentChoice(environments)
         self.environment.choose(python)
@@ -79,8 +81,7 @@ class PrepareDialog(WorkDialog):
         body.addWidget(self.wrong)
         body.addWidget(forms.label(help_text, "muted", wrap=True))
         body.addStretch(1)
-        body.addLayout(button_row(self.cancel, self.go))
-        self.add_choice(page_of(body), self.go)
+        self.add_choice(ChoicePage(body, self.cancel, self.go), self.go)
 
     @property
     def into(self) -> str | None:

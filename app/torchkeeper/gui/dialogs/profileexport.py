@@ -10,6 +10,7 @@ from torchkeeper.gui import forms, theme
 from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.known import Written
 from torchkeeper.link.profiles.profile import Profile, with_password
@@ -24,6 +25,7 @@ class ProfileExport(Dialog):
     def __init__(self, parent: QWidget | None, engines: Engines, profile: Profile) -> None:
         super().__init__(parent, "", 640)
         self.setWindowTitle(self.tr("Export {}").format(printable(profile.name, 64)))
+        explain(self, "profile")
         self._engines, self._profile = engines, profile
         self._ticket: int | None = None
         self.written: Written | None = None

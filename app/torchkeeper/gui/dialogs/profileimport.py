@@ -11,6 +11,7 @@ from torchkeeper.gui import forms
 from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.drafts import free
 from torchkeeper.gui.profiles.known import Offered
@@ -21,6 +22,8 @@ from torchkeeper.link.words import UserError, printable
 
 #: Lines of what is left.
 _MOST = 500
+#: How high it is with what there is to list.
+_HIGH = 640
 
 
 class ProfileImport(Dialog):
@@ -39,6 +42,7 @@ class ProfileImport(Dialog):
         """names: of the profiles that there are."""
         super().__init__(parent, "", 640)
         self.setWindowTitle(self.tr("Import {}").format(printable(os.path.basename(path), 80)))
+        explain(self, "profile")
         self._engines, self._names, self._taking = engines, list(names), take
         self._path = path
         self._ticket: int | None = None
@@ -92,7 +96,7 @@ class ProfileImport(Dialog):
         self.name.textChanged.connect(self._say)
         self.cancel.clicked.connect(self.reject)
         self.go.clicked.connect(self._go)
-        self.resize(1000, 640)
+        self.resize(1000, _HIGH)
         self.format.currentIndexChanged.connect(self._read)
         self.container.activated.connect(self._read)
         self._read()
@@ -119,10 +123,13 @@ class ProfileImport(Dialog):
             self.container.setFocus()
             error = UserError(error.what, error.why, self.tr("Choose the one to take."))
         self.notice.tell(error)
+        self.body.activate()
+        self.resize(self.width(), self.body.totalHeightForWidth(self.width()))
 
     def _show(self, offered: Offered) -> None:
         self.offered = offered
         self.notice.tell(None)
+        self.resize(self.width(), max(self.height(), _HIGH))
         self.taken.clear()
         self.left.clear()
         self.taken_title.show()

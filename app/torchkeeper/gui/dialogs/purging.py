@@ -44,6 +44,7 @@ class PurgeDialog(Dialog):
         """engine_of: the ticket of an earlier request, whose engine makes the plan and stays."""
         super().__init__(parent, "", 720)
         self.setWindowTitle(self.tr("Purge"))
+        explain(self, "trash")
         room = self.screen().availableSize()
         self._height = min(520, room.height() - 80)
         self.resize(min(760, room.width() - 40), self._height)
@@ -165,7 +166,7 @@ class PurgeDialog(Dialog):
             self.text.setText(self.tr("{} on {}.").format(keys, printable(self._place)))
         else:
             self.text.setText(
-                self.tr("{} in {}, with the space they take on the disk.").format(
+                self.tr("{} in {}. Sizes are what they take on the disk.").format(
                     say.count(files, "file", "files"), printable(self._place)
                 )
             )

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.gui import forms, theme
 from torchkeeper.gui.dialogs.base import Dialog, choose_files
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.recipes import forming, reforming
 from torchkeeper.gui.recipes.forming import BACKWARD, FORWARD, KINDS, NO_GRAD, Form, Wrong
 from torchkeeper.gui.recipes.reforming import Unfit
@@ -45,6 +46,7 @@ class RecipeForm(Dialog):
         names = reforming.names(data) if data is not None else []
         super().__init__(parent, "", 640)
         self.setWindowTitle(self.tr("New recipe") if data is None else self.tr("Edit recipe"))
+        explain(self, "recipe")
         self._then, self._text, self._data, self._folder = then, text, data, folder
         #: Which of several callables is shown, and what of it was shown first.
         self._at = 0

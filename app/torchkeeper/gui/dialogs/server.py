@@ -15,6 +15,7 @@ from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.login import KeepBox, secret
 from torchkeeper.gui.dialogs.trial import Login, Trial
 from torchkeeper.gui.engines import Engines
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.places import Place
 from torchkeeper.link.words import UserError, user_error
 from torchkeeper.stores.redis.address import Address, parse
@@ -91,6 +92,7 @@ class ServerDialog(Dialog):
         self.setWindowTitle(
             self.tr("Add a Redis server") if place is None else self.tr("Edit a Redis server")
         )
+        explain(self, "place")
         self.old = place
         self.forgets = False
         self._others = others

@@ -12,6 +12,7 @@ from torchkeeper.gui import forms
 from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.places import Place
 from torchkeeper.link import say
 from torchkeeper.link.serverpage import figures, meanings
@@ -30,6 +31,7 @@ class ServerPage(Dialog):
     ) -> None:
         super().__init__(parent, "", 560)
         self.setWindowTitle(self.tr("Server"))
+        explain(self, "place")
         self._engines = engines
         self.title = forms.label(title or Place(place).title, "title", wrap=True)
         self.said = forms.label(self.tr("Asking the server…"), "muted", wrap=True)
@@ -93,6 +95,7 @@ class ExpiryDialog(Dialog):
     def __init__(self, parent: QWidget | None, place: str, count: int) -> None:
         super().__init__(parent, "", 480)
         self.setWindowTitle(self.tr("Expiry"))
+        explain(self, "place")
         entries = say.count(count, "entry", "entries")
         title = self.tr("When do {} expire?") if count != 1 else self.tr("When does {} expire?")
         self.body.addWidget(forms.label(title.format(entries), "title", wrap=True))

@@ -14,6 +14,7 @@ from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, confirm
 from torchkeeper.gui.dialogs.trusting import TrustDialog
 from torchkeeper.gui.dropping import files_of
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.link import signers
 from torchkeeper.link.words import UserError, printable
 
@@ -26,6 +27,7 @@ class SignersDialog(Dialog):
     def __init__(self, parent: QWidget | None, engines: Engines) -> None:
         super().__init__(parent, "", 820)
         self.setWindowTitle(self.tr("Trusted signers"))
+        explain(self, "signature")
         self.setAcceptDrops(True)
         self._engines = engines
         self._ticket: int | None = None

@@ -13,9 +13,10 @@ from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.asking import Latest
 from torchkeeper.gui.dialogs.inspected import signed
 from torchkeeper.gui.dialogs.keychoice import KeyChoice
-from torchkeeper.gui.dialogs.pages import button_row, page_of
+from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.engines import Engines
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.link.signers import signers_file
 from torchkeeper.link.words import UserError, printable
@@ -40,6 +41,7 @@ class SignDialog(WorkDialog):
     ) -> None:
         super().__init__(parent, jobs, 600)
         self.setWindowTitle(self.tr("Sign bundle"))
+        explain(self, "signature")
         self._file = file
         self._start = start
         self.signature: dict[str, Any] | None = None
@@ -60,10 +62,9 @@ class SignDialog(WorkDialog):
         for widget in (self.title, self.where, self.said):
             layout.addWidget(widget)
         layout.addSpacing(forms.GAP)
-        forms.field(layout, self.tr("Sign &with"), self.key)
+        forms.field(layout, self.tr("S&ign with"), self.key)
         layout.addStretch(1)
-        layout.addLayout(button_row(self.cancel, self.go))
-        page = page_of(layout)
+        page = ChoicePage(layout, self.cancel, self.go)
         self._look()
         self.add_choice(page, self.go)
         self.resize(620, self._needed(page))

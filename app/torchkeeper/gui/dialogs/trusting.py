@@ -14,6 +14,7 @@ from torchkeeper.gui.dialogs.base import Dialog, choose_files
 from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dropping import files_of
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.link import signers
 from torchkeeper.link.words import UserError, printable
 
@@ -31,6 +32,7 @@ class TrustDialog(Dialog):
         """key: the public key that has signed something, which is not to be changed then."""
         super().__init__(parent, "", 600)
         self.setWindowTitle(self.tr("Trust a signer"))
+        explain(self, "signature")
         self.setAcceptDrops(not key)
         self._engines = engines
         self._ticket: int | None = None

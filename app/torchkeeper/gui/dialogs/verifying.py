@@ -12,7 +12,7 @@ from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
 from torchkeeper.gui.dialogs.devicechoice import DeviceChoice
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
-from torchkeeper.gui.dialogs.pages import button_row, page_of
+from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
 from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog
@@ -52,6 +52,7 @@ class VerifyDialog(WorkDialog):
         """
         super().__init__(parent, jobs, 720)
         self.setWindowTitle(self.tr("Verify"))
+        explain(self, "verification", "header")
         self._place = place
         self._start = start
         self.environment = EnvironmentChoice(environments)
@@ -131,8 +132,7 @@ class VerifyDialog(WorkDialog):
         self.go = forms.button(self.tr("Verify"), primary=True)
         self.go.setAutoDefault(False)
         self.go.clicked.connect(self._go)
-        body.addLayout(button_row(self.cancel, self.go))
-        self.add_choice(page_of(body))
+        self.add_choice(ChoicePage(body, self.cancel, self.go))
 
     def begin_with(self, python: str, options: Mapping[str, Any]) -> None:
         """Begin with what it was warmed with: the interpreter, device, threads and portable."""

@@ -16,13 +16,14 @@ from torchkeeper.gui.dialogs.compileoptions import CompileOptions
 from torchkeeper.gui.dialogs.devicechoice import DeviceChoice
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.foreseeing import Foreseen
-from torchkeeper.gui.dialogs.pages import button_row, page_of
+from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.profilechoice import ProfileChoice
 from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
 from torchkeeper.gui.dialogs.thenchoice import Then, ThenChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.environments import Environments
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.places import Place
 from torchkeeper.warm.recipes.sections import MOST_SECONDS
@@ -69,6 +70,7 @@ class WarmDialog(WorkDialog):
         """bundle: a name for one, should one be wanted. recipes, profile: those to begin with."""
         super().__init__(parent, jobs, 880)
         self.setWindowTitle(self.tr("Warm a cache"))
+        explain(self, "recipe", "profile")
         self._start = start
         self.choice_of = EnvironmentChoice(environments)
         self.interpreter, self.environment = self.choice_of.combo, self.choice_of.about
@@ -122,7 +124,7 @@ class WarmDialog(WorkDialog):
         right.addSpacing(forms.GAP)
         several = forms.row(gap=16)
         for text, spin, hint in (
-            (self.tr("Cells at a &time"), self.jobs_at_once,
+            (self.tr("Cells at a ti&me"), self.jobs_at_once,
              self.tr("Each is a process with a torch of its own, which takes memory; they share "
                      "the cores")),
             (self.tr("A ce&ll may take"), self.limit,
@@ -148,8 +150,7 @@ class WarmDialog(WorkDialog):
         body.addLayout(both)
         body.addSpacing(forms.GAP)
         body.addStretch(1)
-        body.addLayout(button_row(self.cancel, self.go))
-        self.add_choice(page_of(body), self.go)
+        self.add_choice(ChoicePage(body, self.cancel, self.go), self.go)
 
     @property
     def python(self) -> str:

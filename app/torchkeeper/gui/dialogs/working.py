@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QTimer, Signal, SignalInstance
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal, SignalInstance
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QStackedWidget, QWidget
 
 from torchkeeper.gui.dialogs.base import Dialog
+from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.progresspage import ProgressPage
 from torchkeeper.gui.dialogs.resultpage import ResultPage
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.jobs import Job, JobsModel
 
-#: How high a dialog is with little to say, and with a list.
-_LOW = 224
+#: What jobs are about, by their kind.
+_IDEAS = {
+    "export": ("bundle",), "import": ("bundle", "mega-cache"), "sign": ("signature",),
+    "warm": ("recipe",), "verify": ("verification", "header"), "prepare": ("header",),
+}  # fmt: skip
+#: How high a dialog is with little to say, at work and once that is over, and with a list.
+_LOW, _LOWEST = 224, 168
 _HIGH = 440
 #: And with tables.
 _TALL = 600
@@ -75,6 +82,11 @@ class WorkDialog(Dialog):
         page.edit.connect(self._edit)
         page.log.clicked.connect(lambda: self._leave_to(self.log))
 
+    @property
+    def takes_nothing(self) -> str | None:
+        asks = self.choice is not None and self.pages.currentWidget() is self.choice
+        return super().takes_nothing if asks else None
+
     def add_choice(self, page: QWidget, goes_on: QPushButton | None = None) -> None:
         """The first page, and what Enter presses there."""
         self.choice, self._goes_on = page, goes_on
@@ -98,7 +110,8 @@ class WorkDialog(Dialog):
             goes_on.setDefault(False)
             goes_on.setDefault(True)
         if not height:
-            height = max(_LOW, self._needed(page))
+            low = _LOW if page is self.progress else _LOWEST
+            height = max(low, self._needed(page))
         self.pages.updateGeometry()
         self.body.activate()
         self.resize(self.width(), min(height, self.screen().availableSize().height() - 80))
@@ -111,6 +124,8 @@ class WorkDialog(Dialog):
         layout.activate()
         edges = self.body.contentsMargins()
         inner = self.width() - edges.left() - edges.right()
+        if isinstance(page, ChoicePage):
+            return page.needed(inner) + edges.top() + edges.bottom()
         return layout.totalHeightForWidth(inner) + edges.top() + edges.bottom()
 
     def event(self, event: QEvent) -> bool:
@@ -126,6 +141,8 @@ class WorkDialog(Dialog):
         """Show this job from now on."""
         self.job = job
         self.setWindowTitle(job.title)
+        explain(self, *_IDEAS.get(job.kind, ("place",)))
+        self._free_window()
         if self.pages.currentWidget() is self.choice:
             self._height = self.height()
         if job.active:
@@ -137,6 +154,31 @@ class WorkDialog(Dialog):
             self._timer.start()
         else:
             self._finished(job)
+
+    def open(self) -> None:
+        if self.job is None:
+            super().open()
+        else:
+            self.show()
+
+    def _free_window(self) -> None:
+        """From now on the window behind it can be used: it asks nothing any more, and what is
+        dropped on the window arrives there.
+        """
+        if self.windowModality() == Qt.WindowModality.NonModal:
+            return
+        shown, at, active = self.isVisible(), self.pos(), self.isActiveWindow()
+        # Who is modal is settled when it is shown.
+        self.hide()
+        self.setWindowModality(Qt.WindowModality.NonModal)
+        if shown:
+            above = self.parentWidget()
+            if above is not None and active:
+                # Whose turn it is must be seen to change, or nobody's it is afterwards.
+                above.window().activateWindow()
+            self.move(at)
+            self.show()
+            self.activateWindow()
 
     def choose_again(self) -> None:
         """Back to the first page, for another try."""

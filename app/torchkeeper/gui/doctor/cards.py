@@ -154,7 +154,7 @@ class Cards(CardList):
         """
         wanted: list[object] = []
         if mended:
-            wanted += [_tr("Mended"), *mended]
+            wanted += [_tr("Fixed"), *mended]
         for severity in SEVERITIES:
             some = [one for one in found if one.finding.severity == severity]
             if some:

@@ -16,10 +16,16 @@ if TYPE_CHECKING:
 
 #: Ideas by the actions that are about them.
 ACTIONS = {
-    "warm": ("recipe",),
+    "warm": ("recipe", "profile"),
+    "verify": ("verification", "header"),
+    "prepare": ("header",),
+    "environment-prepare": ("header",),
     "recipes": ("recipe",),
     "export": ("bundle",),
-    "import": ("bundle", "mega-cache"),
+    "import": ("bundle", "mega-cache", "signature"),
+    "sign": ("signature",),
+    "signers": ("signature",),
+    "clean-up": ("stale", "broken", "orphan", "trash"),
     "compare": ("key-factor",),
     "compare-two": ("key-factor",),
     "compare-nearest": ("key-factor",),

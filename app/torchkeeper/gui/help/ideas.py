@@ -101,6 +101,22 @@ IDEAS: tuple[tuple[str, tuple[Idea, ...]], ...] = (
             "What PyTorch's own save_cache_artifacts writes. It holds graphs and choices, but no "
             "built C++ objects, no torch version and no signature: on a CPU everything is built "
             "again. It can be imported here like a bundle.")),
+        Idea("signature", _n("Signature"), _n(
+            "Says who made a bundle, and that nothing in it was changed since. What is imported is "
+            "code that PyTorch runs, so a bundle of somebody whose key you trust needs no "
+            "question, and any other asks first.")),
+        Idea("verification", _n("Verification"), _n(
+            "The proof of a cache: fresh processes run a recipe with a copy of nothing but that, "
+            "and PyTorch's own counters say what was found and what was built again. Cold is the "
+            "same run with nothing there.")),
+        Idea("header", _n("Precompiled header"), _n(
+            "On a CPU, PyTorch builds a C++ header of 149 MB once for each temporary folder, even "
+            "where everything else is cached. Prepare builds it ahead of time. What was made "
+            "portable needs none.")),
+        Idea("profile", _n("Profile"), _n(
+            "A named set of the settings that steer PyTorch's caches. Recipes are warmed, and "
+            "programs run, with one; it can be read from a script or a manifest, and written as "
+            "one.")),
     )),
 )  # fmt: skip
 

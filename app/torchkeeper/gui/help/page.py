@@ -24,7 +24,10 @@ class IdeasDialog(Dialog):
         self.search.textChanged.connect(self._show)
         self.view = FactsView(self.tr("Ideas and what they mean"), margin=4)
         hint = forms.label(
-            self.tr("Shift+F1 and a click on anything in the window says the same there."),
+            self.tr(
+                "Shift+F1 says it of what has the keyboard, here and in every dialog; "
+                "Ctrl+Shift+F1 and a click, of anything in the window."
+            ),
             "muted",
             wrap=True,
         )

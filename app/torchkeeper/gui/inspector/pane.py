@@ -22,7 +22,8 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.artifacts.entry import UNREAD, Entry
 from torchkeeper.gui import forms, theme
-from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.inspector.details import (
     Counts,
@@ -95,8 +96,8 @@ class Inspector(QFrame):
         self._show_none()
 
     def _make(self) -> None:
-        self.blank = Blank("inspector")
-        self.blank.pressed.connect(self.first)
+        self.blank = EmptyState("inspector", side=True)
+        self.blank.asked.connect(lambda _: self.first.emit())
         self.name = Elided("heading")
         self.chip = Chip()
         self.key = Elided("muted")

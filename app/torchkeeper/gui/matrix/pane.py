@@ -105,8 +105,9 @@ class CellsPane(QWidget):
         header = view.horizontalHeader()
         header.setHighlightSections(False)
         header.setStretchLastSection(False)
-        phases = 220 if self._narrow else 300
-        for column, width in ((HITS, 64), (MISSES, 116), (TIME, 84), (PHASES, phases)):
+        # Where there is little room, names come first.
+        widths = (48, 108, 76, 140) if self._narrow else (64, 116, 84, 300)
+        for column, width in zip((HITS, MISSES, TIME, PHASES), widths, strict=True):
             header.resizeSection(column, width)
         header.setSectionResizeMode(CELL, QHeaderView.ResizeMode.Stretch)
 

@@ -51,6 +51,8 @@ class OverviewPage(Page):
         #: What the user chose to group by; None where that was never chosen.
         self._by = kept if kept in DIMENSIONS else None
         self._outdated = True
+        #: What the places of the last look are called here.
+        self._titles: dict[str, str] = {}
         self._make()
         self._lay_out()
         self._rest = QTimer(self)
@@ -85,7 +87,7 @@ class OverviewPage(Page):
         self.by.activated.connect(lambda _: self._choose_by())
         self.entries = Figure(self.tr("Entries"))
         self.bytes = Figure(self.tr("On disk and servers"))
-        self.compiling = Figure(self.tr("Of compiling"))
+        self.compiling = Figure(self.tr("Compile time"))
         self.usable = Figure(self.tr("Usable here"))
         self.reclaimable = Figure(self.tr("Reclaimable"))
         self.crumbs = Crumbs(self.tr("All places"))
@@ -107,7 +109,7 @@ class OverviewPage(Page):
         self.list.menu_asked.connect(self._list_menu)
         self.reclaiming = Reclaiming(self._title, self._clean, self._empty_trash)
         self.problems = forms.label("", "error", wrap=True)
-        self.empty = EmptyState()
+        self.empty = EmptyState("overview")
         self.empty.asked.connect(lambda action: self._window.actions_[action].trigger())
 
     def _lay_out(self) -> None:
@@ -126,6 +128,8 @@ class OverviewPage(Page):
         whole.addLayout(line)
         self.split = QSplitter(Qt.Orientation.Horizontal)
         self.split.setChildrenCollapsible(False)
+        # Between two that have an edge of their own, a line would be one too many.
+        self.split.setObjectName("framed")
         self.split.addWidget(self.map)
         self.split.addWidget(self.list)
         self.split.setStretchFactor(0, 3)
@@ -307,7 +311,7 @@ class OverviewPage(Page):
     # Showing.
 
     def _title(self, place: str) -> str:
-        return self._window.places.title(place)
+        return self._titles.get(place) or self._window.places.title(place)
 
     def _show(self) -> None:
         found, looking = self.looking.shown, self.looking
@@ -338,6 +342,7 @@ class OverviewPage(Page):
         self.problems.setVisible(bool(failed))
 
     def _show_parts(self, found: Overview) -> None:
+        self._titles = words.apart(list(found.places), self._window.places.title)
         # What was gone into may be gone.
         while self.within and not found.total(self.within).entries and not self.looking.running:
             self.within.popitem()
@@ -355,9 +360,14 @@ class OverviewPage(Page):
 
     def _show_figures(self, found: Overview) -> None:
         totals = found.total(self.within)
+        if self.looking.running and not totals.entries:
+            # Nothing is not known to be nothing yet.
+            for figure in (self.entries, self.bytes, self.compiling, self.usable, self.reclaimable):
+                figure.tell("", "")
+            return
         self.entries.tell(f"{totals.entries:,}", self._in_places(found))
         self.bytes.tell(say.size(totals.bytes), self._free(found))
-        timed = self.tr("told by {} of them").format(f"{totals.timed:,}")
+        timed = self.tr("known of {}").format(say.count(totals.timed, "entry", "entries"))
         self.compiling.tell(
             words.compile_words(totals), timed if totals.timed < totals.entries else "",
             self.tr("The seconds of compiling that these entries stand for, as they record them."),
@@ -371,7 +381,8 @@ class OverviewPage(Page):
         )  # fmt: skip
         could = found.reclaimable(self.within.get("place"))
         self.reclaimable.tell(
-            say.size(could.bytes), say.count(could.entries, "entry", "entries"),
+            say.size(could.bytes),
+            say.count(could.entries, "entry", "entries") if could.entries else "",
             self.tr("What could go, for the reasons below; what has several counts once."),
         )  # fmt: skip
 
@@ -411,20 +422,22 @@ class OverviewPage(Page):
         if found is not None and found.places:
             return
         if not self._window.discovery.known or self._places():
-            self.empty.say("overview", self.tr("Looking for caches…"), "")
+            self.empty.say(self.tr("Looking for caches…"), "", "overview")
+            self.empty.offer("")
             return
         if any(job.kind in ("warm", "import", "copy") for job in self._window.jobs.active):
             self.empty.say(
-                "warm", self.tr("A cache is being filled"),
+                self.tr("A cache is being filled"),
                 self.tr("What it holds is shown here as soon as that is done."),
-                self.tr("Show activity"), "activity",
-            )  # fmt: skip
+                "warm",
+            )
+            self.empty.offer(self.tr("Show activity"), "activity")
             return
         self.empty.say(
-            "overview",
             self.tr("No caches yet"),
             self.tr("This page shows what the compile caches of this machine hold and cost: by "
                     "place, kind, torch version and age, and what of it could go. To begin with, "
                     "compile the recipe that comes with Torchkeeper, or add a folder."),
-            self.tr("Warm…"), "warm",
+            "overview",
         )  # fmt: skip
+        self.empty.offer(self.tr("Warm…"), "warm")

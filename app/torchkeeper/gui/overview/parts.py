@@ -4,6 +4,8 @@ filter that shows its entries.
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from PySide6.QtCore import QCoreApplication
@@ -95,6 +97,21 @@ def tiles(dimension: str, parts: Sequence[Part], titles: Callable[[str], str]) -
         name = value_words(dimension, value, titles)
         made.append(Tile((value,), name, totals.bytes, totals.entries, shade, "\n".join(details)))
     return made
+
+
+def apart(places: Sequence[str], titles: Callable[[str], str]) -> dict[str, str]:
+    """What each place is called: its title, with the folder it is in where others have the same."""
+    named = {place: titles(place) for place in places}
+    times = Counter(named.values())
+    return {
+        place: title if times[title] < 2 else _within(place, title)
+        for place, title in named.items()
+    }
+
+
+def _within(place: str, title: str) -> str:
+    above = os.path.basename(os.path.dirname(place.rstrip("/")))
+    return f"{printable(above, 60)}/{title}" if above else title
 
 
 def further(within: Mapping[str, str]) -> str | None:

@@ -83,9 +83,9 @@ class Reclaiming(QWidget):
         days = say.count(dead.DAYS, "day", "days")
         verb = self.tr("Clean up…")
         texts = {
-            "stale": (self.tr("Stale"), self.tr("No environment of this machine can use it.")),
+            "stale": (self.tr("Stale"), self.tr("Of another torch or GPU than there is here.")),
             "broken": (self.tr("Broken"), self.tr("Damaged, or lacks what it needs.")),
-            "orphan": (self.tr("Orphaned"), self.tr("Nothing needs it any more.")),
+            "orphan": (self.tr("Orphaned"), self.tr("What needed it was removed.")),
             "unused": (self.tr("Unused"), self.tr("Not used for {}.").format(days)),
             "trash": (self.tr("In the trash"), self.tr("Purged before, and still on the disk.")),
         }

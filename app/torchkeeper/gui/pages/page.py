@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from torchkeeper.gui import forms
 
-#: Pixels around what is on a page.
+if TYPE_CHECKING:
+    from torchkeeper.gui.sidebar.carried import Carried
+    from torchkeeper.gui.sidebar.lists import Offer
+
+#: Pixels around what is on a page, and of the height of what is over it.
 MARGIN = 24
+_HEAD = 32
 
 
 class Page(QFrame):
@@ -23,6 +30,8 @@ class Page(QFrame):
         self.setObjectName("pane")
         self.setAccessibleName(title)
         self.heading = forms.label(title, "title")
+        # As high as what may stand beside it, so that it is at the same place on every page.
+        self.heading.setMinimumHeight(_HEAD)
         self.tools = forms.row()
         head = forms.row(gap=16)
         head.addWidget(self.heading)
@@ -60,6 +69,13 @@ class Page(QFrame):
     def search(self) -> bool:
         """Go to its search field; False where it has none."""
         return False
+
+    def offer(self, carried: Carried, at: QPoint | None) -> tuple[QWidget, Offer] | None:
+        """What becomes of something that is dropped at a point of the page, and over which part of
+        it; None where that is as anywhere in the window. Without a point it is pasted.
+        """
+        del carried, at
+        return None
 
     def let_go(self) -> None:
         """The window closes: nothing is waited for any more."""

@@ -15,15 +15,12 @@ from PySide6.QtWidgets import QTabWidget
 
 from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
-from torchkeeper.gui.dropping import files_of
 from torchkeeper.gui.later import Later
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 
 if TYPE_CHECKING:
-    from PySide6.QtGui import QDragEnterEvent, QDropEvent
-
     from torchkeeper.gui.dialogs.base import ConfirmDialog
     from torchkeeper.gui.profiles.origins import OriginsTab
     from torchkeeper.gui.profiles.tab import ProfilesTab
@@ -63,7 +60,6 @@ class SettingsPage(Page):
 
     def __init__(self, window: Window) -> None:
         super().__init__(QCoreApplication.translate("SettingsPage", "Settings"))
-        self.setAcceptDrops(True)
         self._window = window
         self._engines = window.engines
         #: Files that are still to be imported.
@@ -306,13 +302,3 @@ class SettingsPage(Page):
         from torchkeeper.gui.dialogs.profileexport import ProfileExport
 
         ProfileExport(self, self._engines, profile).open()
-
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if any(url.isLocalFile() for url in event.mimeData().urls()):
-            event.acceptProposedAction()
-
-    def dropEvent(self, event: QDropEvent) -> None:
-        if files := files_of(event):
-            event.acceptProposedAction()
-            # The source of the drag waits until this returns.
-            QTimer.singleShot(0, self, lambda: self.open_files(files))

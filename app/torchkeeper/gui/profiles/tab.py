@@ -11,9 +11,10 @@ from PySide6.QtWidgets import QLineEdit, QSplitter, QStackedWidget, QWidget
 
 from torchkeeper.gui import forms
 from torchkeeper.gui.bars import UndoBar
-from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.base import confirm
 from torchkeeper.gui.dialogs.pages import page_of
+from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.profiles.checked import Checked
 from torchkeeper.gui.profiles.divided import Divided
@@ -63,7 +64,7 @@ class ProfilesTab(QWidget):
         self.notice = Notice()
         self.undo = UndoBar()
         self.list = DraftList(self._graded)
-        self.blank = Blank("settings", 440)
+        self.blank = EmptyState("settings")
         self.broken = Notice()
         self.title = forms.label("", "title")
         self.about = QLineEdit()
@@ -110,26 +111,27 @@ class ProfilesTab(QWidget):
         for widget in (self.notice, self.undo):
             whole.addWidget(widget)
         left = forms.column()
-        left.setContentsMargins(0, 0, 16, 0)
+        left.setContentsMargins(0, 0, 8, 0)
         left.addWidget(self.list)
         self.across = QSplitter(Qt.Orientation.Horizontal)
+        self.across.setObjectName("framed")
         self.across.setChildrenCollapsible(False)
         self.across.addWidget(page_of(left))
         whole.addWidget(self.across, 1)
         self.setLayout(whole)
         yield
         form = forms.column()
-        form.setContentsMargins(16, 0, 0, 8)
+        form.setContentsMargins(8, 0, 0, 8)
         titled = forms.row(gap=16)
         titled.addWidget(self.title)
         titled.addWidget(self.about, 1)
         form.addLayout(titled)
         form.addWidget(self.form, 1)
-        self.checked.setContentsMargins(16, 8, 0, 0)
+        self.checked.setContentsMargins(8, 8, 0, 0)
         yield
         self.split = Divided(page_of(form), self.checked)
         broken = forms.column()
-        broken.setContentsMargins(16, 0, 0, 0)
+        broken.setContentsMargins(8, 0, 0, 0)
         broken.addWidget(self.broken)
         broken.addStretch(1)
         self.pages = QStackedWidget()
@@ -151,7 +153,7 @@ class ProfilesTab(QWidget):
 
     def _connect(self) -> None:
         self.new.clicked.connect(self._new)
-        self.blank.pressed.connect(self._new)
+        self.blank.asked.connect(lambda _: self._new())
         self.import_.clicked.connect(self.importing)
         self.duplicate.clicked.connect(self._duplicate)
         self.rename.clicked.connect(self.list.edit_name)

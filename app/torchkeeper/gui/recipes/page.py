@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QPoint, Qt, QTimer
+from PySide6.QtCore import QCoreApplication, QPoint, Qt
 from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -22,10 +22,10 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import forms, icons, theme
-from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
 from torchkeeper.gui.dialogs.pages import page_of
-from torchkeeper.gui.dropping import files_of
+from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.recipes import words
@@ -38,8 +38,6 @@ from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 
 if TYPE_CHECKING:
-    from PySide6.QtGui import QDragEnterEvent, QDropEvent
-
     from torchkeeper.gui.window import Window
 
 #: Where it is remembered how wide the list is.
@@ -51,7 +49,6 @@ class RecipesPage(Page):
 
     def __init__(self, window: Window) -> None:
         super().__init__(QCoreApplication.translate("RecipesPage", "Recipes"))
-        self.setAcceptDrops(True)
         self._window = window
         self._engines = window.engines
         self._ticket: int | None = None
@@ -70,7 +67,7 @@ class RecipesPage(Page):
         self.error = Notice()
         self.faults = FaultList(self.tr("What is wrong with it"))
         self.text = TomlEdit(self.tr("Text of the recipe"))
-        self.blank = Blank("recipes", 380)
+        self.blank = EmptyState("recipes", side=True)
         self.new = forms.button(self.tr("&New"))
         self.add_file = forms.button(self.tr("&Add files…"))
         self.add_folder = forms.button(self.tr("Add &folder…"))
@@ -134,7 +131,7 @@ class RecipesPage(Page):
         self.body.addWidget(self.intro)
         self.body.addWidget(self.notice)
         listed = forms.column()
-        listed.setContentsMargins(0, 0, 16, 0)
+        listed.setContentsMargins(0, 0, 8, 0)
         listed.addWidget(self.box)
         listed.addWidget(self.tree, 1)
         does = forms.row()
@@ -142,7 +139,7 @@ class RecipesPage(Page):
             does.addWidget(button)
         does.addStretch(1)
         beside = forms.column()
-        beside.setContentsMargins(16, 0, 0, 0)
+        beside.setContentsMargins(8, 0, 0, 0)
         for widget in (self.name, self.about, self.facts):
             beside.addWidget(widget)
         beside.addLayout(does)
@@ -154,6 +151,7 @@ class RecipesPage(Page):
         beside.addWidget(self.faults, 1)
         beside.addWidget(self.below, 3)
         self.across = QSplitter(Qt.Orientation.Horizontal)
+        self.across.setObjectName("framed")
         self.across.setChildrenCollapsible(False)
         self.across.addWidget(page_of(listed))
         self.across.addWidget(page_of(beside))
@@ -166,7 +164,7 @@ class RecipesPage(Page):
     def _connect(self) -> None:
         self.notice.again.connect(self.refresh)
         self.box.textChanged.connect(self._filter)
-        self.blank.pressed.connect(lambda: self._new(words.FORM))
+        self.blank.asked.connect(lambda _: self._new(words.FORM))
         self.tree.itemSelectionChanged.connect(self._chosen)
         self.tree.itemDoubleClicked.connect(lambda *_: self._edit())
         for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
@@ -458,15 +456,3 @@ class RecipesPage(Page):
 
     def _choose_folder(self) -> None:
         choose_folder(self, self.tr("Add a folder of recipes"), "", lambda path: self.add([path]))
-
-    # Dropping.
-
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if event.source() is None and event.mimeData().hasUrls():
-            event.acceptProposedAction()
-
-    def dropEvent(self, event: QDropEvent) -> None:
-        paths = files_of(event)
-        event.acceptProposedAction()
-        # The source of the drag waits until this returns.
-        QTimer.singleShot(0, self, lambda: self.add(paths))

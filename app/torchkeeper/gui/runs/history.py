@@ -99,7 +99,7 @@ class History(QWidget):
             known = [value for value in self._values if value is not None]
             if known:
                 most = self._most if self._most is not None else max(known)
-                text = self.tr("{} at the top").format(self._told(most))
+                text = self.tr("up to {}").format(self._told(most))
                 painter.drawText(head, flags | Qt.AlignmentFlag.AlignRight, text)
             bottom = self.height() - _FOOT + 0.5
             painter.setPen(QPen(QColor(shades.line), 1))

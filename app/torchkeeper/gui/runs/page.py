@@ -9,7 +9,6 @@ from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QSizePolicy,
     QSplitter,
     QStackedWidget,
     QTreeWidget,
@@ -18,8 +17,9 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import forms, theme, trees
-from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.base import ConfirmDialog, confirm
+from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.matrix.words import outcome_words
 from torchkeeper.gui.pages.page import Page
@@ -48,6 +48,8 @@ class RunsPage(Page):
         self._engines = window.engines
         self._ticket: int | None = None
         self._runs: list[Run] = []
+        #: The run that is to be chosen once the runs are read.
+        self._wanted = ""
         self.totals = forms.label("", "muted", wrap=True)
         self.notice = Notice()
         self.notice.again.connect(self.refresh)
@@ -64,19 +66,18 @@ class RunsPage(Page):
             self.tr("Graphs of the chosen run"),
             [self.tr("Outcome"), self.tr("Graph"), self.tr("Function"), self.tr("Time"),
              self.tr("Why")],
-            _WHY, (136, 112, 176, 104, 0),
+            _WHY, (136, 112, 216, 104, 0),
         )  # fmt: skip
         self.head = forms.label("", "muted", wrap=True)
         self.why = forms.label("", wrap=True)
         for label in (self.head, self.why):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.blank = Blank("runs", 420)
-        self.blank.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self.blank = EmptyState("runs")
         self.command = forms.label(COMMAND)
         self.command.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         theme.follow(self.command, lambda: self.command.setFont(theme.monospace()))
-        self.copy = forms.button(self.tr("Copy command"))
-        self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(COMMAND))
+        self.blank.beside(self.command)
+        self.blank.asked.connect(lambda _: QGuiApplication.clipboard().setText(COMMAND))
         self.forget = forms.button(self.tr("Forget…"), danger=True)
         self.again = forms.button(self.tr("Refresh"))
         self._lay_out()
@@ -98,13 +99,14 @@ class RunsPage(Page):
         bars.addWidget(self.rate)
         bars.addWidget(self.saved)
         detail = forms.column(gap=8)
-        detail.setContentsMargins(0, 12, 0, 0)
+        detail.setContentsMargins(0, 4, 0, 0)
         detail.addWidget(self.head)
         detail.addWidget(self.graphs, 1)
         detail.addWidget(self.why)
         below = QWidget()
         below.setLayout(detail)
         self.split = QSplitter(Qt.Orientation.Vertical)
+        self.split.setObjectName("framed")
         self.split.setChildrenCollapsible(False)
         self.split.addWidget(self.list)
         self.split.addWidget(below)
@@ -115,20 +117,8 @@ class RunsPage(Page):
         page = QWidget()
         page.setLayout(whole)
         whole.setContentsMargins(0, 8, 0, 0)
-        offer = forms.row(gap=12)
-        offer.addStretch(1)
-        offer.addWidget(self.command)
-        offer.addWidget(self.copy)
-        offer.addStretch(1)
-        empty = forms.column(gap=0)
-        empty.addStretch(2)
-        empty.addWidget(self.blank)
-        empty.addLayout(offer)
-        empty.addStretch(3)
-        nothing = QWidget()
-        nothing.setLayout(empty)
         self.stack = QStackedWidget()
-        self.stack.addWidget(nothing)
+        self.stack.addWidget(self.blank)
         self.stack.addWidget(page)
         self.body.addWidget(self.stack, 1)
         self.tools.addWidget(self.forget)
@@ -154,10 +144,12 @@ class RunsPage(Page):
 
     def _kept(self, kept: Kept, *, known: bool = True) -> None:
         self.notice.tell(None)
-        chosen = {run.id for run in self.selected()}
+        chosen = {self._wanted} if self._wanted else {run.id for run in self.selected()}
+        if known:
+            self._wanted = ""
         self._runs = kept.runs
         self.command.setVisible(known)
-        self.copy.setVisible(known)
+        self.blank.offer(self.tr("Copy command") if known else "")
         if known and not kept.runs:
             self.blank.say(
                 self.tr("No run yet"),
@@ -194,6 +186,10 @@ class RunsPage(Page):
         """The chosen runs, as they are listed."""
         numbers = {self.list.indexOfTopLevelItem(item) for item in self.list.selectedItems()}
         return [run for number, run in enumerate(self._runs) if number in numbers]
+
+    def choose_run(self, ident: str) -> None:
+        """Choose a run by its id, once the page is shown and has read which there are."""
+        self._wanted = ident
 
     def _choose_bar(self, index: int) -> None:
         if item := self.list.topLevelItem(len(self._runs) - 1 - index):
@@ -315,7 +311,8 @@ def _graph_item(graph: dict[str, Any]) -> QTreeWidgetItem:
     said, where = outcome_words(outcome), causes.place(graph)
     item = QTreeWidgetItem(
         [_tr("{}, {}").format(said, where) if where else said, printable(str(graph.get("id")), 80),
-         causes.named(graph), causes.seconds(graph), printable(str(graph.get("why") or ""), 2000)]
+         causes.named(graph), causes.seconds(graph),
+         say.unmarked(printable(str(graph.get("why") or ""), 2000))]
     )  # fmt: skip
     item.setData(_OUTCOME, Qt.ItemDataRole.UserRole, outcome)
     for column in (_FUNCTION, _WHY):

@@ -21,6 +21,7 @@ from torchkeeper.gui.app import application
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.shots import (
     scenes_activity,
+    scenes_asking,
     scenes_bundles,
     scenes_cleaning,
     scenes_comparing,
@@ -28,6 +29,7 @@ from torchkeeper.gui.shots import (
     scenes_dialogs,
     scenes_doctor,
     scenes_inspector,
+    scenes_many,
     scenes_map,
     scenes_overview,
     scenes_profiles,
@@ -68,6 +70,8 @@ SCENES = {
     **scenes_profiles.SCENES,
     **scenes_signing.SCENES,
     **scenes_sidebar.SCENES,
+    **scenes_many.SCENES,
+    **scenes_asking.SCENES,
 }
 
 

@@ -12,7 +12,7 @@ from PySide6.QtCore import QTimer
 from torchkeeper.artifacts.entry import KINDS, Entry
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.profiles import known as profiles
-from torchkeeper.gui.recipes.known import looked
+from torchkeeper.gui.recipes.known import Listed, looked
 from torchkeeper.gui.shots import (
     sample_compare,
     sample_doctor,
@@ -28,6 +28,7 @@ from torchkeeper.gui.shots import (
 from torchkeeper.link import history
 from torchkeeper.link.history import Past
 from torchkeeper.link.profiles.profile import Profile
+from torchkeeper.link.running import Running
 from torchkeeper.link.runs import Kept
 from torchkeeper.link.verified import Verified
 from torchkeeper.link.words import UserError, user_error
@@ -79,9 +80,15 @@ class SampleEngines(Engines):
         self.leaky = False
         self.kept = Kept(sample_runs.runs(), 0)
         self.past = sample_jobs.kept()
+        #: What other processes run.
+        self.elsewhere: list[Running] = []
         self.verifications: dict[str, tuple[Verified, bool]] = {}
         self.cause = "settings"
         self.no_recipes = False
+        #: The recipes that there are instead of the usual.
+        self.listed_recipes: list[Listed] | None = None
+        #: How many entries a plan to purge takes.
+        self.goes = 12
         self.no_keys = self.no_signers = self.signers_required = False
         self.cells: list[Any] = []
         #: What the doctor's look comes to; what it finds is in ``found``.
@@ -162,6 +169,9 @@ class SampleEngines(Engines):
     def keep_jobs(self, some: Sequence[Past]) -> None:
         """Nothing is left behind."""
 
+    def tell_running(self, some: Sequence[Running]) -> None:
+        """Nobody else sees them."""
+
     def past_jobs(self, listener: Listener, forget: Sequence[str] | None = ()) -> int:
         """The history of the samples, less what was forgotten."""
         if "past_jobs" in self.silent:
@@ -170,7 +180,8 @@ class SampleEngines(Engines):
         self.past = history.Kept(
             [one for one in jobs if forget is not None and one.id not in forget], self.past.damaged
         )
-        return self._tell_or_fail("past_jobs", {"kept": self.past}, listener)
+        told = {"kept": self.past, "elsewhere": self.elsewhere}
+        return self._tell_or_fail("past_jobs", told, listener)
 
     def recipes(self, listener: Listener, **_: Any) -> int:
         """Those of the samples."""
@@ -178,7 +189,8 @@ class SampleEngines(Engines):
             error = self.failing["recipes"]
             QTimer.singleShot(0, self, lambda: listener.failed and listener.failed(error))
             return self._ticket(listener)
-        return self._tell({"recipes": sample_recipes.listed(empty=self.no_recipes)}, listener)
+        listed = self.listed_recipes or sample_recipes.listed(empty=self.no_recipes)
+        return self._tell({"recipes": listed}, listener)
 
     def recipe_cells(self, names: Sequence[str], listener: Listener) -> int:
         """What the recipes of the samples make."""
@@ -381,7 +393,7 @@ class SampleEngines(Engines):
         return [dict(row) for row in sample_compare.ROWS[self.cause or "none"]], found
 
     def _listed(self, op: str, place: str) -> tuple[list[Any], dict[str, Any]]:
-        rows = self.entries if op == "list" else self.entries[:12]
+        rows = self.entries if op == "list" else self.entries[: self.goes]
         last = {"entries": 5, "bytes": 1_204_000, "made": time.time() - 400}
         trash = {"receipts": 1, "entries": 5, "files": 6, "bytes": 1_204_000, "last": last}
         more: dict[str, Any] = {"trash": trash, "plan": 1, "owners": self.owners}

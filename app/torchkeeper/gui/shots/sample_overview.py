@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 from torchkeeper.gui.shots import samples
@@ -18,52 +19,66 @@ PLACES = ((samples.PLACE, 0.44), ("/scratch/ada/cache-llama", 0.31),
 _DEAD = (("stale", 0.34), ("broken", 0.003), ("orphan", 0.04), ("unused", 0.19))
 
 
+def _uneven(*about: object) -> float:
+    """About one, and always the same for the same: no two caches are made alike."""
+    return 0.7 + zlib.crc32(repr(about).encode()) % 6000 / 10_000
+
+
 def rows(entries: int, size: int) -> list[dict[str, Any]]:
-    """Groups of so many entries and bytes, and what of them could go."""
+    """Groups of about so many entries and bytes, and what of them could go."""
     made: list[dict[str, Any]] = []
     for place, share in PLACES:
         for kind, heavy, many, slow in _KINDS:
             for torch, some, verdict in _TORCHES:
                 for age, part in _AGES:
-                    count = round(entries * share * many * some * part)
+                    odd = _uneven(place, torch) * _uneven(place, kind, age)
+                    count = round(entries * share * many * some * part * odd)
                     if not count and entries > 100:
                         continue
                     count = max(1, count)
                     good = "conditional" if verdict == "usable" and age == "week" else verdict
+                    if place == samples.SERVER or kind in ("code", "header"):
+                        good = ""  # nobody judges them
                     made.append({
                         "place": place, "kind": kind, "torch": torch, "age": age,
-                        "verdict": "" if place == samples.SERVER else good, "entries": count,
-                        "bytes": round(size * share * heavy * some * part),
+                        "verdict": good, "entries": count,
+                        "bytes": round(size * share * heavy * some * part * odd),
                         "compile_s": count * slow, "timed": count if slow else 0,
                     })  # fmt: skip
         if place == samples.NIGHTLY:
             continue
-        reclaims = [*_DEAD, ("total", 0.41)]
-        reclaims += [] if place == samples.SERVER else [("trash", 0.05)]
+        parts = {reason: share * part * _uneven(place, reason) for reason, part in _DEAD}
+        # What has several reasons counts once.
+        parts["total"] = 0.75 * sum(parts.values())
+        if place != samples.SERVER:
+            parts["trash"] = share * 0.05
         made += [
-            {"reclaim": reason, "place": place, "entries": round(entries * share * part),
-             "bytes": round(size * share * part), "why": None}
-            for reason, part in reclaims
+            {"reclaim": reason, "place": place, "entries": round(entries * part),
+             "bytes": round(size * part), "why": None}
+            for reason, part in parts.items()
         ]  # fmt: skip
     return made
 
 
 def few() -> list[dict[str, Any]]:
-    """Five entries of one place."""
-    found: list[dict[str, Any]] = [
-        {"place": samples.PLACE, "kind": kind, "torch": "2.13.0+cu130", "age": "day",
-         "verdict": verdict, "entries": count, "bytes": size, "compile_s": seconds,
-         "timed": count if seconds else 0}
-        for kind, verdict, count, size, seconds in (
-            ("fxgraph", "usable", 2, 148_000, 7.1), ("aotautograd", "usable", 1, 91_000, 3.0),
-            ("code", "usable", 2, 402_000, 0.0),
-        )
+    """The first five entries of the usual place."""
+    entries = samples.entries()[:5]
+    found, _ = samples.judged(entries, samples.PYTHON)
+    verdicts = {path: found["said"][which]["verdict"] for _, path, which in found["of"]}
+    made: list[dict[str, Any]] = [
+        {"place": samples.PLACE, "kind": entry.kind, "torch": entry.torch or "", "age": "day",
+         "verdict": verdicts.get(entry.path, ""), "entries": 1, "bytes": entry.size,
+         "compile_s": entry.compile_s or 0.0, "timed": int(entry.compile_s is not None)}
+        for entry in entries
     ]  # fmt: skip
-    none = [
-        {"reclaim": reason, "place": samples.PLACE, "entries": 0, "bytes": 0, "why": None}
-        for reason, _ in (*_DEAD, ("total", 0))
-    ]
-    return found + none
+    dead = {name: [e for e in entries if verdicts.get(e.path) == name] for name, _ in _DEAD}
+    dead["total"] = [one for some in dead.values() for one in some]
+    made += [
+        {"reclaim": reason, "place": samples.PLACE, "entries": len(some),
+         "bytes": sum(entry.size for entry in some), "why": None}
+        for reason, some in dead.items()
+    ]  # fmt: skip
+    return made
 
 
 def result(some: list[dict[str, Any]], *, gone: bool = False) -> dict[str, Any]:
@@ -74,7 +89,8 @@ def result(some: list[dict[str, Any]], *, gone: bool = False) -> dict[str, Any]:
             "place": place,
             "entries": sum(r["entries"] for r in some if r["place"] == place and "kind" in r),
             "bytes": sum(r["bytes"] for r in some if r["place"] == place and "kind" in r),
-            "trash_bytes": 0, "free_bytes": 212_000_000_000, "total_bytes": 960_000_000_000,
+            "trash_bytes": 0, "free_bytes": 412_300_000_000,
+            "total_bytes": 1_920_000_000_000,
             "rests": "read", "problem": None,
         }
         for place in places
@@ -83,3 +99,17 @@ def result(some: list[dict[str, Any]], *, gone: bool = False) -> dict[str, Any]:
         problem = {"code": "server-refused", "params": {"server": samples.SERVER}}
         told.append({"place": samples.SERVER, "entries": 0, "bytes": 0, "problem": problem})
     return {"places": told}
+
+
+def of_places(count: int) -> list[dict[str, Any]]:
+    """Groups of so many places, each smaller than the one before."""
+    usual = [row for row in rows(40_000, 90_000_000_000) if row["place"] == samples.PLACE]
+    made: list[dict[str, Any]] = []
+    for number in range(count):
+        place = f"/srv/cache/rank-{number:02}/torchinductor_ada" if number else samples.PLACE
+        for row in usual:
+            odd = (number + 1) / _uneven(place, row.get("torch"))
+            parts = ("entries", "bytes", "compile_s", "timed")
+            some = {name: int(row[name] / odd) for name in parts if name in row}
+            made.append({**row, **some, "place": place})
+    return made

@@ -35,21 +35,48 @@ dynamic = false
 seconds = 600
 memory = "24 GiB"
 """
+_RESNET = """\
+# One graph for each size of image that the service gets.
+name = "resnet"
+about = "ResNet-50, as the image service runs it"
+
+[[callable]]
+factory = "models.vision:ResNet"
+args = { layers = 50 }
+inputs = [
+    { shape = ["batch", 3, "side", "side"], dtype = "float16" },
+]
+
+[matrix]
+batch = [1, 16]
+side = [224, 384]
+mode = ["default", "max-autotune"]
+
+[compile]
+fullgraph = true
+
+[limits]
+seconds = 600
+memory = "24 GiB"
+"""
 BAD = (
-    GOOD.replace('mode = ["default", "max-autotune"]', 'mode = ["default", "max-autotuned"]')
+    _RESNET.replace('mode = ["default", "max-autotune"]', 'mode = ["default", "max-autotuned"]')
     .replace("fullgraph = true", "fulgraph = true")
     .replace('memory = "24 GiB"', 'memory = "24 gigs"')
 )
 PATHS = {
     f"{FOLDER}/decode.toml": GOOD,
-    f"{FOLDER}/prefill.toml": GOOD.replace("decode", "prefill").replace("[1, 8, 32]", "[1]"),
+    f"{FOLDER}/prefill.toml": GOOD.replace("decode", "prefill")
+    .replace("one token at a time", "all of a prompt at once")
+    .replace("[1, 8, 32]", "[1]"),
     "/home/ada/vision/resnet.toml": BAD,
 }
 
 
 def _known(path: str, name: str, warmed: Warmed | None = None) -> Known:
     found = looked(PATHS[path], path)["looked"]
-    about = "The decoder, one token at a time"
+    said = (line for line in PATHS[path].splitlines() if line.startswith("about"))
+    about = next(said).partition(" = ")[2].strip('"')
     cells = len(found.cells)
     return Known(path, name, about, found.source, cells, found.faults, None, warmed)
 

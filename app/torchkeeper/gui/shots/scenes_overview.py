@@ -39,7 +39,7 @@ def _overview(stage: Stage) -> None:
 
 
 def _few(stage: Stage) -> None:
-    engines = SampleEngines()
+    engines = SampleEngines(samples.entries()[:5])
     engines.overviewed = sample_overview.few()
     window, _ = _opened(stage, engines)
     stage.take("overview-few", window)
@@ -74,7 +74,7 @@ def _trouble(stage: Stage) -> None:
 
 
 def _guide(stage: Stage) -> None:
-    engines = SampleEngines()
+    engines = SampleEngines(samples.entries()[:5])
     engines.overviewed = sample_overview.few()
     window, _ = _opened(stage, engines)
     window.guide.bar.show_step(0)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragMoveEvent
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
+from torchkeeper.gui.comparing.page import ComparePage
+from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.shots import samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import Stage, turn
@@ -114,6 +116,36 @@ def _drops(stage: Stage) -> None:
     stage.close(window)
 
 
+def _over_window(stage: Stage) -> None:
+    window = stage.window(SampleEngines())
+
+    def drag(over: QWidget, at: QPoint, path: str) -> None:
+        data = QMimeData()
+        data.setUrls([QUrl.fromLocalFile(path)])
+        about = (Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
+                 Qt.KeyboardModifier.NoModifier)  # fmt: skip
+        QApplication.sendEvent(over, QDragEnterEvent(at, *about))
+        QApplication.sendEvent(over, QDragMoveEvent(at, *about))
+
+    drag(window, QPoint(700, 400), samples.NIGHTLY)
+    stage.take("window-drop", window)
+    window.show_page("recipes")
+    drag(window, QPoint(700, 400), samples.NIGHTLY)
+    stage.take("window-drop-refused", window)
+    page = window.show_page("compare")
+    assert isinstance(page, ComparePage)
+    turn(0.1)
+    drag(window, page.b.mapTo(window, page.b.rect().center()), "/home/ada/cache")
+    stage.take("compare-drop", window)
+    window.drops.leave()
+    window.show_page(ENTRIES)
+    dialog = window.flows.export()
+    assert dialog is not None
+    drag(dialog, dialog.rect().center(), samples.NIGHTLY)
+    stage.dialog("dialog-drop", dialog)
+    stage.close(window)
+
+
 def _folded(stage: Stage) -> None:
     window = stage.window(settings={FOLDED: ["environments"]})
     stage.take("sidebar-folded", window)
@@ -129,4 +161,5 @@ SCENES = {
     "sidebar-environments": _environments,
     "sidebar-drop": _drops,
     "sidebar-folded": _folded,
+    "drops": _over_window,
 }

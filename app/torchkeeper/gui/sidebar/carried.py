@@ -1,4 +1,6 @@
-"""What is dragged over the sidebar, or lies on the clipboard: files, and texts that name some."""
+"""What is dragged over the window, or lies on the clipboard: files, texts that name some, and
+entries.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from typing import NamedTuple
 from PySide6.QtCore import QCoreApplication, QMimeData
 from PySide6.QtGui import QGuiApplication
 
+from torchkeeper.gui.comparing.rows import Rows, rows_of
 from torchkeeper.gui.places import Place
 from torchkeeper.link import say
 from torchkeeper.link.words import printable
@@ -20,14 +23,17 @@ BUNDLES = (".torchcache", ".bin")
 
 
 class Carried(NamedTuple):
-    """Paths of files and folders, and addresses of servers."""
+    """Paths of files and folders, and addresses of servers; or entries of a place."""
 
     paths: tuple[str, ...]
     servers: tuple[str, ...] = ()
+    rows: Rows | None = None
 
     @property
     def words(self) -> str:
         """What it is, in a few words: the name of the one, or how many."""
+        if self.rows is not None:
+            return say.count(self.rows.number, "entry", "entries")
         every = (*self.servers, *self.paths)
         if len(every) == 1:
             # Of a server its address, which has no password in it.
@@ -49,6 +55,8 @@ def carried(data: QMimeData | None) -> Carried | None:
     """What is dragged or was copied; None where nothing of it is on this machine."""
     if data is None:
         return None
+    if (rows := rows_of(data)) is not None:
+        return Carried((), (), rows)
     if data.hasUrls():
         paths = [url.toLocalFile() for url in data.urls() if url.isLocalFile()]
         servers = [url.toString() for url in data.urls() if is_server(url.toString())]

@@ -223,7 +223,9 @@ class SideList(QListView):
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         from torchkeeper.gui.sidebar.carried import carried
 
-        self._dragged = None if event.source() is not None else carried(event.mimeData())
+        self._dragged = carried(event.mimeData())
+        if self._dragged is not None and self._dragged.rows is None and event.source() is not None:
+            self._dragged = None  # a text of ours
         if self._dragged is None or self.offers is None:
             event.ignore()
             return

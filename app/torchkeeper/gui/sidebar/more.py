@@ -38,6 +38,7 @@ class More(QObject):
         self.flows = SidebarFlows(window, self.environments.list)
         self._overview: OverviewPage | None = None
         self.gauge = Gauge(window, sidebar.isVisible, self._looking)
+        self.taking = Taking(window)
         self._take_drops()
         self._hear()
         self._marks = QTimer(self)
@@ -56,7 +57,7 @@ class More(QObject):
         self._mark()
 
     def _take_drops(self) -> None:
-        taking, sidebar = Taking(self._window), self._window.sidebar
+        taking, sidebar = self.taking, self._window.sidebar
         sidebar.pages.offers = taking.on_page
         sidebar.places.list.offers = taking.on_place
         sidebar.places.fold.offers = taking.on_places
@@ -67,7 +68,7 @@ class More(QObject):
             self.environments.fold,
         )  # fmt: skip
         for shown in lists:
-            shown.said.connect(self._say)
+            shown.said.connect(self.say)
 
     def _hear(self) -> None:
         places, environments = self._window.sidebar.places.list, self.environments.list
@@ -93,7 +94,8 @@ class More(QObject):
         self._window.take_in()
         self._window.context("environments", shown.viewport(), at)
 
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Say what a drop would do, or what came of a key; nothing more, where that is empty."""
         bar = self._window.statusBar()
         if text:
             bar.showMessage(text, _SAID_MS)

@@ -10,9 +10,11 @@ from PySide6.QtCore import (
     QCoreApplication,
     QModelIndex,
     QObject,
+    QPoint,
     QRect,
     QSize,
     Qt,
+    QTimer,
     Signal,
 )
 from PySide6.QtGui import QColor, QPainter
@@ -24,8 +26,15 @@ from torchkeeper.gui.sidebar import drawing
 from torchkeeper.gui.sidebar.lists import Index, SideList
 
 if TYPE_CHECKING:
+    from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent
     from PySide6.QtWidgets import QStyleOptionViewItem
 
+    from torchkeeper.gui.comparing.rows import Rows
+    from torchkeeper.gui.sidebar.carried import Carried
+    from torchkeeper.gui.sidebar.lists import Offer
+
+#: Milliseconds for which something is to rest on a page before that is opened.
+_OPENS_MS = 700
 #: Pixels above and below the name of a page.
 _ROOM = 7
 
@@ -166,6 +175,8 @@ class PageList(SideList):
     """The pages; a click or Enter goes to one."""
 
     wanted = Signal(str)
+    #: Rows of the window were dropped on a page, which takes them.
+    took_rows = Signal()
 
     def __init__(self) -> None:
         super().__init__("goto", QCoreApplication.translate("PageList", "Pages"))
@@ -174,6 +185,12 @@ class PageList(SideList):
         self.hold(self.items)
         self.clicked.connect(self._go)
         self.activated.connect(self._go)
+        self._held: Carried | None = None
+        self._rests_on = ""
+        self._opening = QTimer(self)
+        self._opening.setSingleShot(True)
+        self._opening.setInterval(_OPENS_MS)
+        self._opening.timeout.connect(self._open_page)
         self.show_current(ENTRIES)
 
     def show_current(self, ident: str) -> None:
@@ -182,6 +199,60 @@ class PageList(SideList):
         row = self.items.row_of(ident)
         if row >= 0:
             self.setCurrentIndex(self.items.index(row))
+
+    # Rows of the table, which has the pointer as long as the button is held.
+
+    def carry(self, rows: Rows | None) -> None:
+        """Rows are being dragged; None: no longer."""
+        from torchkeeper.gui.sidebar.carried import Carried
+
+        self._held = Carried((), (), rows) if rows is not None else None
+        self.point(None)
+
+    def point(self, at: QPoint | None) -> None:
+        """The pointer is at this point of the viewport; None: elsewhere."""
+        inside = at is not None and self.visibleRegion().contains(at)
+        if self._held is not None and at is not None and inside:
+            self._dragged = self._held
+            self.aim_at(at)
+        elif self._offer is not None:
+            self._let_go()
+            self.said.emit("")
+
+    @property
+    def offered(self) -> Offer | None:
+        """What becomes of the rows where the pointer is; None where that is not on the list."""
+        return self._offer
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        super().dragEnterEvent(event)
+        self._wait_at(event.position().toPoint())
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        super().dragMoveEvent(event)
+        self._wait_at(event.position().toPoint())
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        super().dragLeaveEvent(event)
+        self._opening.stop()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        self._opening.stop()
+        rows = self._dragged is not None and self._dragged.rows is not None
+        super().dropEvent(event)
+        if rows and event.isAccepted():
+            self.took_rows.emit()
+
+    def _wait_at(self, at: QPoint) -> None:
+        """A page over which something rests is opened: what is on it may be what is meant."""
+        ident = self.page_at(self.indexAt(at))
+        if ident != self._rests_on:
+            self._rests_on = ident
+            self._opening.start()
+
+    def _open_page(self) -> None:
+        if self._rests_on and self._dragged is not None:
+            self.wanted.emit(self._rests_on)
 
     def page_at(self, index: QModelIndex) -> str:
         """The id of a page, or ""."""

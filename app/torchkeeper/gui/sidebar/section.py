@@ -87,7 +87,7 @@ class Fold(QToolButton):
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         from torchkeeper.gui.sidebar.carried import carried
 
-        some = None if event.source() is not None else carried(event.mimeData())
+        some = carried(event.mimeData()) if event.source() is None else None
         self._offer = self.offers(some) if some is not None and self.offers is not None else None
         if self._offer is None:
             event.ignore()

@@ -20,6 +20,7 @@ from torchkeeper.gui.sidebar.lists import Offer
 from torchkeeper.gui.sidebar.pagelist import PageItem, PageItems
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.comparing.rows import Rows
     from torchkeeper.gui.window import Window
 
 #: Paths that are looked up while they are dragged.
@@ -38,6 +39,40 @@ class Taking(QObject):
 
     # Offers.
 
+    def on_window(self, carried: Carried) -> Offer:
+        """Anywhere but on the sidebar: as what it is, and bundles into the place that is shown."""
+        if carried.rows is not None:
+            return Offer(self.tr("Entries go to a place, or to a side of the Compare page"), None)
+        page, shown = self._window.pages.current, self._window.places_pane.place
+        if page == "settings" and carried.paths:
+            text = self.tr("Drop to import {} as settings: you are asked first")
+            return Offer(text.format(carried.words), lambda: self._import_settings(carried.paths))
+        if page == "recipes" and carried.paths:
+            return self._on_recipes(carried)
+        if carried.servers or self._are(carried, "folder"):
+            text = self.tr("Drop to open {} as a place")
+        elif self._are(carried, "recipes"):
+            text = self.tr("Drop to put {} on the list of recipes")
+        elif not self._are(carried, "file"):
+            text = self.tr("Drop to open {}")
+        elif page == ENTRIES and shown is not None and shown.takes and not shown.server:
+            text = self.tr("Drop to import {} into {}: you are asked first")
+            return Offer(
+                text.format(carried.words, shown.title),
+                lambda: self._look(carried.paths, lambda by: self._import(by, shown.path)),
+            )
+        else:
+            text = self.tr("Drop to import {}: you are asked into which place")
+        everything = (*carried.servers, *carried.paths)
+        return Offer(text.format(carried.words), lambda: self._window.open_paths(everything))
+
+    def _on_recipes(self, carried: Carried) -> Offer:
+        if not self._are(carried, "recipes", "folder", "exported"):
+            text = self.tr("{} is no recipe: a recipe is a .toml file").format(carried.words)
+            return Offer(text, None)
+        text = self.tr("Put {} on the list of recipes").format(carried.words)
+        return Offer(text, lambda: self._look(carried.paths, self._take_recipes))
+
     def on_page(self, carried: Carried, index: QModelIndex) -> Offer:
         """On a page: what it is for; on others, as on the window."""
         item = index.data(PageItems.PageRole)
@@ -46,11 +81,9 @@ class Taking(QObject):
             text = self.tr("Import {} as settings: you are asked first").format(carried.words)
             return Offer(text, lambda: self._import_settings(carried.paths))
         if ident == "recipes" and carried.paths:
-            if not self._are(carried, "recipes", "folder", "exported"):
-                text = self.tr("{} is no recipe: a recipe is a .toml file").format(carried.words)
-                return Offer(text, None)
-            text = self.tr("Put {} on the list of recipes").format(carried.words)
-            return Offer(text, lambda: self._look(carried.paths, self._take_recipes))
+            return self._on_recipes(carried)
+        if ident == "compare" and carried.rows is not None:
+            return self._compare(carried.rows)
         return self._open(carried)
 
     def on_place(self, carried: Carried, index: QModelIndex) -> Offer:
@@ -58,6 +91,8 @@ class Taking(QObject):
         place = index.data(PlacesModel.PlaceRole)
         if not isinstance(place, Place):
             return self.on_places(carried)
+        if carried.rows is not None:
+            return self._open(carried)
         if carried.servers or not self._are(carried, "file"):
             return self._open(carried)
         if place.bundle:
@@ -77,13 +112,15 @@ class Taking(QObject):
 
     def on_places(self, carried: Carried, _: object = None) -> Offer:
         """On the list of places: folders and servers are added, and bundles, to be looked at."""
-        if not carried.servers and self._are(carried, "file"):
+        if carried.paths and not carried.servers and self._are(carried, "file"):
             text = self.tr("Open {} to look at it, as a place").format(carried.words)
             return Offer(text, lambda: self._look(carried.paths, self._add_bundles))
         return self._open(carried)
 
     def on_environments(self, carried: Carried, _: object = None) -> Offer:
         """On the environments: interpreters, and the folders of virtual environments."""
+        if carried.rows is not None:
+            return self._open(carried)
         if not carried.paths:
             return Offer(self.tr("A server is no environment"), None)
         if any(path.endswith((*BUNDLES, ".toml", ".pt2")) for path in carried.paths):
@@ -92,7 +129,26 @@ class Taking(QObject):
         text = self.tr("Add {} to the environments, if it is a Python").format(carried.words)
         return Offer(text, lambda: self._add_environments(carried.paths))
 
+    def _compare(self, rows: Rows) -> Offer:
+        from torchkeeper.gui.comparing.page import ComparePage
+
+        page = self._window.pages.of("compare")
+        assert isinstance(page, ComparePage)
+        offer = page.taking.of_rows(rows, page.taking.free)
+        if offer.do is None:
+            return offer
+
+        def do() -> None:
+            self._window.show_page("compare")
+            if offer.do is not None:
+                offer.do()
+
+        return Offer(offer.text, do)
+
     def _open(self, carried: Carried) -> Offer:
+        if carried.rows is not None:
+            text = self.tr("Entries are copied to a place with Copy to…, and compared on Compare")
+            return Offer(text, None)
         everything = (*carried.servers, *carried.paths)
         if carried.servers or self._are(carried, "folder"):
             text = self.tr("Put {} on the list of places").format(carried.words)

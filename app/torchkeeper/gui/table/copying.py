@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QMimeData, QObject, QTimer
 from PySide6.QtGui import QGuiApplication
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.comparing import rows
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.stores.names import is_server
 
@@ -56,6 +57,7 @@ class Copier(QObject):
         super().__init__(parent)
         self._coming: Iterator[str] = iter(())
         self._lines: list[str] = []
+        self._rows = b""
         self._timer = QTimer(self)
         self._timer.setInterval(0)
         self._timer.timeout.connect(self._on)
@@ -65,9 +67,11 @@ class Copier(QObject):
         """Whether more lines are to come."""
         return self._timer.isActive()
 
-    def put(self, lines: Iterable[str]) -> None:
-        """Copy these lines instead of whatever was being copied; few are there at once."""
-        self._coming, self._lines = iter(lines), []
+    def put(self, lines: Iterable[str], entries: bytes = b"") -> None:
+        """Copy these lines instead of whatever was being copied; few are there at once. entries:
+        those that they are of (``comparing.rows``).
+        """
+        self._coming, self._lines, self._rows = iter(lines), [], entries
         self._on()
 
     def _on(self) -> None:
@@ -78,8 +82,12 @@ class Copier(QObject):
                 self._timer.start()
                 return
         self._timer.stop()
-        QGuiApplication.clipboard().setText("\n".join(self._lines))
-        self._lines = []
+        data = QMimeData()
+        data.setText("\n".join(self._lines))
+        if self._rows:
+            data.setData(rows.FORMAT, self._rows)
+        QGuiApplication.clipboard().setMimeData(data)
+        self._lines, self._rows = [], b""
 
 
 class RowCopier(Copier):
@@ -93,7 +101,8 @@ class RowCopier(Copier):
 
     def copy_key(self) -> None:
         """The keys of the selected entries, one a line."""
-        self.put(keys(self._table.selected()))
+        chosen = self._table.selected()
+        self.put(keys(chosen), self._told(chosen))
 
     def copy_path(self) -> None:
         """The paths of the selected entries, one a line."""
@@ -101,8 +110,14 @@ class RowCopier(Copier):
 
     def copy_json(self) -> None:
         """The selected entries as ``ls --json`` prints them."""
-        self.put(objects(self._table.selected()))
+        chosen = self._table.selected()
+        self.put(objects(chosen), self._told(chosen))
 
     def copy_command(self) -> None:
         """A command for each selected key."""
         self.put(commands(self._place() or "", self._table.selected()))
+
+    def _told(self, chosen: Sequence[Entry]) -> bytes:
+        """The entries themselves, for who pastes them on the Compare page."""
+        place = self._place()
+        return rows.told(place, chosen) if place is not None and chosen else b""

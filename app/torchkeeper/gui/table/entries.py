@@ -484,11 +484,17 @@ class EntriesModel(LinesModel):
             touched = touched.symmetric_difference(new.rows).symmetric_difference(self._here.rows)
             change = yield from difference(self._here.lines, new.lines, touched)
         yield
+        # Very long lists take milliseconds to be let go of: not all of them in this step.
+        before = [self._all, self._here.lines, *self._here.rows.values(), new.lines]
         self.merging.emit()
         self._all, self._in_order = every, True
         self.adopt(new, change)
         self.tell_changed(changed)
         self.merged.emit()
+        change = None
+        while before:
+            yield
+            before.pop()
 
     def adopt(self, new: Arrangement, change: Change | None) -> None:
         self._totals = None

@@ -1,0 +1,40 @@
+"""Every dialog fits a small screen, shows where the keyboard is, and means the keys it names."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from torchkeeper.gui.shots.run import SCENES
+
+#: Those with most to say; the others are looked at in the long run of the tests.
+SOME = ("import", "verify", "warm")
+
+
+def _looked(*scenes: str) -> dict[str, list[str]]:
+    argv = [sys.executable, "-m", "tests.gui.staged", *scenes]
+    run = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr[-3000:]
+    found = json.loads(run.stdout.splitlines()[-1])
+    assert isinstance(found, dict)
+    return found
+
+
+def _wrong(found: dict[str, list[str]]) -> dict[str, list[str]]:
+    return {name: faults for name, faults in found.items() if faults}
+
+
+def test_the_largest_dialogs_fit_and_are_used_by_the_keys() -> None:
+    found = _looked(*SOME)
+    assert len(found) > 20
+    assert _wrong(found) == {}
+
+
+@pytest.mark.slow
+def test_all_dialogs_fit_and_are_used_by_the_keys() -> None:
+    found = _looked(*(name for name in SCENES if name not in SOME))
+    assert len(found) > 90
+    assert _wrong(found) == {}

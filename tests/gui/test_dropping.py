@@ -1,0 +1,285 @@
+"""What is dropped on the window, its dialogs and the cards of a comparison; pasted, the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QSettings, Qt, QUrl
+from PySide6.QtGui import (
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDragMoveEvent,
+    QDropEvent,
+    QGuiApplication,
+)
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from tests.gui import walking
+from tests.gui.conftest import PATIENCE, settle
+from torchkeeper.gui.comparing import rows
+from torchkeeper.gui.comparing.page import ComparePage
+from torchkeeper.gui.dialogs.importing import ImportDialog
+from torchkeeper.gui.jobs import State
+from torchkeeper.gui.shots import samples
+from torchkeeper.gui.sidebar.pagelist import PageList
+from torchkeeper.gui.window import Window
+
+BUNDLE = "/home/ada/new.torchcache"
+
+
+@pytest.fixture
+def window(qtbot: QtBot, settings: QSettings) -> Iterator[Window]:
+    """The window over the samples."""
+    made = walking.opened(settings)
+    yield made
+    for dialog in made.findChildren(ImportDialog):
+        dialog.reject()
+    made.close_surely()
+    qtbot.waitUntil(lambda: not made.engines.running, timeout=PATIENCE)
+    made.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+def files(*paths: str) -> QMimeData:
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(path) for path in paths])
+    return data
+
+
+def text(said: str) -> QMimeData:
+    data = QMimeData()
+    data.setText(said)
+    return data
+
+
+def entries(window: Window, *numbers: int) -> QMimeData:
+    """Graphs of the table, as a drag has them: with the file that they are elsewhere."""
+    graphs = [e for e in window.entries.shown() if e.kind == "fxgraph" and not e.problem]
+    data = files("/tmp/x/graphs.torchcache")
+    assert window.place is not None
+    data.setData(rows.FORMAT, rows.told(window.place, [graphs[n] for n in numbers]))
+    return data
+
+
+def _about(data: QMimeData) -> tuple[Any, ...]:
+    return (Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
+            Qt.KeyboardModifier.NoModifier)  # fmt: skip
+
+
+def over(target: QWidget, at: QPoint, data: QMimeData) -> bool:
+    """Drag something over a widget; whether it would be taken there."""
+    enter = QDragEnterEvent(at, *_about(data))
+    enter.ignore()
+    QApplication.sendEvent(target, enter)
+    move = QDragMoveEvent(at, *_about(data))
+    move.ignore()
+    QApplication.sendEvent(target, move)
+    return move.isAccepted()
+
+
+def let_go(target: QWidget, at: QPoint, data: QMimeData) -> bool:
+    """Drop it there."""
+    drop = QDropEvent(at.toPointF(), *_about(data))
+    QApplication.sendEvent(target, drop)
+    return drop.isAccepted()
+
+
+def middle(window: Window, part: QWidget) -> QPoint:
+    return part.mapTo(window, part.rect().center())
+
+
+def said(window: Window) -> str:
+    """What the frame says; empty where none is seen."""
+    veil = window.drops.veil
+    if veil is None:
+        return ""
+    assert veil.isVisible() and window.statusBar().currentMessage() == veil.text
+    return veil.text
+
+
+def imports(qtbot: QtBot, window: Window) -> ImportDialog:
+    """The dialog that asks about an import, once it is open."""
+    qtbot.waitUntil(lambda: bool(window.findChildren(ImportDialog)), timeout=PATIENCE)
+    [found] = window.findChildren(ImportDialog)
+    return found
+
+
+def test_a_frame_says_what_a_drop_would_do(qtbot: QtBot, window: Window) -> None:
+    place, at = window.places_pane.place, middle(window, window.pages)
+    assert place is not None
+    words = {
+        f"Drop to import new.torchcache into {place.title}: you are asked first": files(BUNDLE),
+        "Drop to open cache as a place": files("/home/ada/cache"),
+        "Drop to put llama.toml on the list of recipes": files("/home/ada/llama.toml"),
+        "Drop to open host:1/0 as a place": text("redis://host:1"),
+    }
+    for wanted, data in words.items():
+        assert over(window, at, data)
+        assert said(window) == wanted
+        veil = window.drops.veil
+        assert veil is not None and veil.takes and veil.size() == window.pages.size()
+        QApplication.sendEvent(window, QDragLeaveEvent())
+        assert said(window) == window.statusBar().currentMessage() == ""
+    assert not over(window, at, text("only words"))
+    assert said(window).startswith("Only files, folders and addresses")
+    QApplication.sendEvent(window, QDragLeaveEvent())
+    window.show_page("settings")
+    assert over(window, at, files("/home/ada/serve.env"))
+    assert "as settings" in said(window)
+    QApplication.sendEvent(window, QDragLeaveEvent())
+    window.show_page("recipes")
+    assert not over(window, at, files(BUNDLE))
+    assert "is no recipe" in said(window)
+    assert not let_go(window, at, files(BUNDLE))
+    assert said(window) == ""
+    assert not window.findChildren(ImportDialog)
+
+
+def test_a_drop_goes_into_the_place_that_is_shown(qtbot: QtBot, window: Window) -> None:
+    at = middle(window, window.pages)
+    assert over(window, at, files(BUNDLE))
+    assert let_go(window, at, files(BUNDLE))
+    assert window.drops.veil is None
+    assert imports(qtbot, window).target.path == window.place
+
+
+def test_a_result_that_is_shown_keeps_no_drop_away(qtbot: QtBot, window: Window) -> None:
+    dialog = window.flows.export()
+    assert dialog is not None
+    at = dialog.rect().center()
+    assert QGuiApplication.modalWindow() is not None
+    assert not over(dialog, at, files(BUNDLE)), "it asks something first"
+    veil = window.drops.veil
+    assert veil is not None and not veil.takes and "close it first" in veil.text
+    QApplication.sendEvent(dialog, QDragLeaveEvent())
+    job = window.jobs.add("Export", "export", None)
+    window.jobs.begin(job)
+    dialog.follow(job)
+    assert QGuiApplication.modalWindow() is None, "the system lets drops through to the window"
+    assert dialog.isVisible()
+    window.jobs.end(job, State.DONE, result={"entries": 0})
+    assert over(dialog, at, files(BUNDLE))
+    assert "Drop to import" in said(window)
+    assert let_go(dialog, at, files(BUNDLE))
+    imports(qtbot, window).reject()
+    settle(qtbot)
+    at = middle(window, window.pages)
+    assert over(window, at, files(BUNDLE)) and let_go(window, at, files(BUNDLE))
+    imports(qtbot, window)
+    dialog.reject()
+
+
+def test_entries_places_and_runs_on_the_sides(qtbot: QtBot, window: Window) -> None:
+    one, other, both = (entries(window, *numbers) for numbers in ((0,), (1,), (0, 1)))
+    three = entries(window, 0, 1, 0)
+    page = window.show_page("compare")
+    assert isinstance(page, ComparePage)
+    settle(qtbot)
+    at_a, at_b = middle(window, page.a), middle(window, page.b)
+    assert over(window, at_b, files("/home/ada/cache"))
+    assert said(window) == "Open cache, to choose the entry for B in it"
+    veil = window.drops.veil
+    assert veil is not None and veil.size() == page.b.size()
+    assert over(window, at_b, one) and said(window).endswith("on side B")
+    assert let_go(window, at_b, one)
+    qtbot.waitUntil(lambda: page.side("B") is not None, timeout=PATIENCE)
+    assert page.side("A") is None
+    assert not over(window, at_a, three) and "at most" in said(window)
+    assert not over(window, at_a, files("/home/ada/notes.txt"))
+    assert "holds no entries" in said(window)
+    run = files("/home/ada/20260102-030405-abcd.json")
+    assert over(window, at_a, run) and "this run" in said(window)
+    assert over(window, at_a, files("/home/ada/cache"))
+    assert said(window).startswith("Look in cache for the entry nearest to")
+    assert let_go(window, at_a, other)
+    qtbot.waitUntil(lambda: page.found is not None, timeout=PATIENCE)
+    first = page.side("A")
+    assert first is not None and first.entry.key != page.side("B").entry.key  # type: ignore[union-attr]
+    assert over(window, middle(window, page.sentence), both) and said(window) == "Compare both"
+    # A place: the nearest of its entries is looked for, in it alone.
+    assert let_go(window, middle(window, page.b), files("/home/ada/cache"))
+    qtbot.waitUntil(lambda: page._within == ("/home/ada/cache",), timeout=PATIENCE)
+    assert page._places == ["/home/ada/cache"]
+    assert over(window, middle(window, page.b), run)
+    assert let_go(window, middle(window, page.b), run)
+    qtbot.waitUntil(lambda: window.pages.current == "runs", timeout=PATIENCE)
+
+
+def test_what_was_copied_is_pasted_where_it_could_be_dropped(qtbot: QtBot, window: Window) -> None:
+    graphs = [e for e in window.entries.shown() if e.kind == "fxgraph" and not e.problem]
+    page = window.pages.of("compare")
+    assert isinstance(page, ComparePage)
+    for number, letter in enumerate("AB"):
+        window.show_page("entries")
+        window.table.select({graphs[number].identity})
+        settle(qtbot)
+        window.actions_["copy-key"].trigger()
+        assert QGuiApplication.clipboard().text() == graphs[number].key
+        window.actions_["paste"].trigger()
+        assert "Compare" in window.statusBar().currentMessage()
+        window.show_page("compare")
+        qtbot.keyClick(window, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)  # type: ignore[no-untyped-call]
+        side = page.side(letter)
+        assert side is not None and side.entry.key == graphs[number].key
+    assert page._asked is not None, "both are there: they are compared"
+    page.a.chooser.setFocus()
+    window.actions_["paste"].trigger()
+    assert page.side("A").entry.key == graphs[1].key, "the side with the keyboard"  # type: ignore[union-attr]
+    window.show_page("entries")
+    window.table.setFocus()
+    QGuiApplication.clipboard().setMimeData(files(BUNDLE))
+    qtbot.keyClick(window.table, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)  # type: ignore[no-untyped-call]
+    imports(qtbot, window).reject()
+    QGuiApplication.clipboard().setText("only words")
+    window.actions_["paste"].trigger()
+    assert "on the clipboard" in window.statusBar().currentMessage()
+
+
+def test_rows_are_compared_by_dropping_them_on_the_page_s_name(
+    qtbot: QtBot, window: Window
+) -> None:
+    pages = window.sidebar.pages
+    graphs = [e for e in window.entries.shown() if e.kind == "fxgraph" and not e.problem]
+    place = window.place
+    assert place is not None
+    spot = pages.visualRect(pages.items.index(pages.items.row_of("compare"))).center()
+    elsewhere = pages.visualRect(pages.items.index(0)).center()
+    # While the button is held on the table it is told where the pointer is.
+    pages.carry(rows.Rows(place, (graphs[0],), 1))
+    pages.point(elsewhere)
+    assert pages.offered is not None and pages.offered.do is None
+    pages.point(spot)
+    assert "on side A" in window.statusBar().currentMessage()
+    offer = _offered(pages)
+    pages.carry(None)
+    assert _offered(pages) is None
+    assert offer is not None and offer.do is not None
+    offer.do()
+    page = window.pages.page
+    assert isinstance(page, ComparePage) and page.side("A") is not None
+    # By the system, once there is something to be dropped elsewhere, too; resting opens the page.
+    window.show_page("entries")
+    assert over(pages.viewport(), spot, entries(window, 1))
+    qtbot.waitUntil(lambda: window.pages.current == "compare", timeout=PATIENCE)
+    window.dragging.taken_here = False
+    assert let_go(pages.viewport(), spot, entries(window, 1))
+    assert window.dragging.taken_here, "nobody has the file"
+    qtbot.waitUntil(lambda: page.side("B") is not None, timeout=PATIENCE)
+
+
+def _offered(pages: PageList) -> Any:
+    return pages.offered
+
+
+def test_entries_of_no_engine_are_none(window: Window) -> None:
+    assert window.place == samples.PLACE
+    for raw in (b"", b"[]", b"{", b'{"place": "/x", "entries": [{"kind": 1}], "count": 1}',
+                b'{"place": "/x", "entries": [], "count": 0}', b"[" * 5000):  # fmt: skip
+        data = QMimeData()
+        data.setData(rows.FORMAT, raw)
+        assert rows.rows_of(data) is None
+    found = rows.rows_of(entries(window, 0, 1))
+    assert found is not None and found.number == 2 and found.place == window.place
