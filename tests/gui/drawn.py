@@ -6,13 +6,13 @@ of delegates, headings, tabs and menus are known as well as those of labels, and
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import (
-    QColor,
     QFontInfo,
     QFontMetricsF,
     QImage,
@@ -20,7 +20,6 @@ from PySide6.QtGui import (
     QPaintEngine,
     QPaintEngineState,
     QPainterPath,
-    QPixmap,
     QRegion,
     QTextItem,
 )
@@ -65,7 +64,7 @@ class _Ear(QPaintEngine):
     def updateState(self, _state: QPaintEngineState) -> None:
         pass
 
-    def drawPixmap(self, _at: QRectF, _picture: QPixmap, _part: QRectF) -> None:
+    def drawPixmap(self, *_: object) -> None:
         pass
 
     def drawPolygon(self, *_: object) -> None:
@@ -92,11 +91,12 @@ class _Ear(QPaintEngine):
     def drawPath(self, _path: QPainterPath) -> None:
         pass
 
-    def drawTextItem(self, at: QPointF, item: QTextItem) -> None:
+    def drawTextItem(self, at: QPointF | QPoint | QPainterPath.Element, item: QTextItem) -> None:
         text = item.text()
-        if not text.strip():
+        if not text.strip() or isinstance(at, QPainterPath.Element):
             return
-        box = QRectF(at.x(), at.y() - item.ascent(), item.width(), item.ascent() + item.descent())
+        up, down = item.ascent(), item.descent()
+        box = QRectF(at.x(), at.y() - up, item.width(), up + down)
         box = self.painter().deviceTransform().mapRect(box)
         seen = self.systemClip()
         if not seen.isEmpty():
@@ -171,31 +171,50 @@ class Pixels:
         self._words = memoryview(self._image.constBits()).cast("B").cast("I")
         self._line = self._image.bytesPerLine() // 4
 
-    def colours(self, box: QRectF) -> Counter[int]:
-        """How often there is each colour in a part of the window."""
+    def lines(self, box: QRectF) -> list[bytes]:
+        """The lines of a part of the window, four bytes for a pixel."""
         scale = self._scale
         area = QRectF(box.topLeft() * scale, box.size() * scale).toRect()
         area = area.intersected(self._image.rect())
-        found: Counter[int] = Counter()
-        for y in range(area.top(), area.top() + area.height()):
-            begin = y * self._line + area.left()
-            found.update(self._words[begin : begin + area.width()])
-        return found
+        begins = (y * self._line + area.left() for y in range(area.top(), area.bottom() + 1))
+        return [bytes(self._words[begin : begin + area.width()]) for begin in begins]
 
 
 def standing_out(colours: Counter[int]) -> tuple[float, str]:
     """The contrast of what stands out most from the ground, and that ground."""
-    ground = QColor(colours.most_common(1)[0][0] & 0xFFFFFF).name()
-    return max(contrast(ground, QColor(c & 0xFFFFFF).name()) for c in colours), ground
+    ground = _name(colours.most_common(1)[0][0])
+    ends = min(colours, key=_light), max(colours, key=_light)
+    return max(contrast(ground, _name(colour)) for colour in ends), ground
 
 
-def pale(root: QWidget, texts: list[Text]) -> list[str]:
-    """Texts that stand out too little from what they stand on, by the pixels that are shown."""
+def _name(colour: int) -> str:
+    return f"#{colour & 0xFFFFFF:06x}"
+
+
+@functools.cache
+def _light(colour: int) -> float:
+    """How bright a colour is; whatever is brighter has more contrast to black."""
+    return contrast("#000000", _name(colour))
+
+
+def pale(root: QWidget, texts: list[Text], known: set[object] | None = None) -> list[str]:
+    """Texts that stand out too little from what they stand on, by the pixels that are shown.
+
+    known: what was seen before, which is not looked at again.
+    """
     pixels, found = Pixels(root), []
+    known = set() if known is None else known
     for text in texts:
         if set(text.text) <= _SIGNS or not _usable(root, text.box.center().toPoint()):
             continue
-        colours = pixels.colours(text.box)
+        lines = pixels.lines(text.box)
+        looks = (text.text, *lines)
+        if looks in known:
+            continue
+        known.add(looks)
+        colours: Counter[int] = Counter()
+        for line in lines:
+            colours.update(memoryview(line).cast("I"))
         if len(colours) < 2:
             continue
         best, ground = standing_out(colours)

@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
     QRadioButton,
     QScrollBar,
     QTabBar,
+    QTextBrowser,
     QToolButton,
     QWidget,
 )
@@ -38,6 +39,8 @@ from torchkeeper.gui.window import Window
 ROOM = QSize(1366, 700)
 #: More controls than any page has.
 _MOST = 400
+#: More links than a text has.
+_LINKS = 60
 #: Pixels that a field has beside its text.
 _BESIDE = 8
 _TEXTS = (QLabel, QAbstractButton)
@@ -128,13 +131,17 @@ def in_order(root: QWidget) -> list[QWidget]:
         root.tools.setFocus()
     elif before is not None:
         found.append(before)
+    within = 0
     for _ in range(_MOST):
         at = root.focusWidget()
         QTest.keyClick(at if at is not None else root, Qt.Key.Key_Tab)
         after = root.focusWidget()
-        if after is None or after in found:
+        # In a text, Tab goes from one link to the next.
+        within = within + 1 if after is at and isinstance(at, QTextBrowser) else 0
+        if after is None or (after in found and not 0 < within < _LINKS):
             break
-        found.append(after)
+        if not within:
+            found.append(after)
     if before is not None:
         before.setFocus()
     return found
@@ -296,7 +303,7 @@ def _short_headings(header: QHeaderView) -> list[str]:
 
 def _seen(header: QHeaderView, number: int) -> bool:
     at = header.sectionViewportPosition(number)
-    return 0 <= at and at + header.sectionSize(number) <= header.viewport().width()
+    return at >= 0 and at + header.sectionSize(number) <= header.viewport().width()
 
 
 # Menus.

@@ -66,8 +66,8 @@ def dialogs() -> set[str]:
     """The dialogs of the app, without those that others are made of."""
     for module in pkgutil.walk_packages(torchkeeper.gui.__path__, "torchkeeper.gui."):
         importlib.import_module(module.name)
-    return {one.__name__ for one in _below(QDialog)
-            if one.__module__.startswith("torchkeeper.gui.") and not one.__subclasses__()}  # fmt: skip
+    every = (one for one in _below(QDialog) if one.__module__.startswith("torchkeeper.gui."))
+    return {one.__name__ for one in every if not one.__subclasses__()}
 
 
 def _below(kind: type[QWidget]) -> set[type[QWidget]]:
@@ -79,6 +79,8 @@ def menus() -> set[str]:
     paths = (path for path in APP.rglob("*.py") if "QMenu(" in path.read_text(encoding="utf-8"))
     return {".".join(("torchkeeper.gui", *path.relative_to(APP).with_suffix("").parts))
             for path in paths}  # fmt: skip
+
+
 def test_every_action_has_a_place() -> None:
     menus = {name for name, _ in MENUS} | {"group", "only"}
     lost = [spec.id for spec in ACTIONS

@@ -150,7 +150,7 @@ STATES = {
     "verify-cells": "verify-cells-working verify-cells",
     "recipes": "recipes recipes-one recipes-faulty recipes-filtered recipes-gone recipes-empty "
     "recipes-failed",
-    "editor": "recipe-form recipe-form-again recipe-good recipe-faulty recipe-unsaved",
+    "editor": "recipe-form recipe-form-again recipe-good recipe-faulty",
     "warm-recipes": "warm-recipes warm-foreseen",
     "settings": "settings settings-filtered settings-only-set settings-damaged settings-empty",
     "settings-errors": "settings-errors settings-checking settings-unwritable",

@@ -277,6 +277,7 @@ def test_what_is_drawn_is_known_wherever_it_is_kept(qtbot: QtBot, settings: QSet
     window.deleteLater()
 
 
+@pytest.mark.qt_log_ignore("raise|grabbing the keyboard", extend=True)
 def test_a_menu_knows_who_made_it(walk: walking.Walk) -> None:
     menu = walking.Made("&Menu")
     assert menu.made_in == __name__

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from PySide6 import QtWidgets
-from PySide6.QtCore import QPoint, QSettings, QSize, Qt
+from PySide6.QtCore import QSettings, QSize, Qt
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import (
     QApplication,
@@ -60,10 +60,10 @@ class Made(QMenu, metaclass=_AnyMenu):
 
 def note_menus() -> None:
     """From now on every menu of the app knows who made it."""
-    QtWidgets.QMenu = Made  # type: ignore[misc]
-    for name, module in list(sys.modules.items()):
-        if name.startswith("torchkeeper.gui.") and hasattr(module, "QMenu"):
-            module.QMenu = Made  # type: ignore[attr-defined]
+    modules = (m for name, m in list(sys.modules.items()) if name.startswith("torchkeeper.gui."))
+    for module in (QtWidgets, *modules):
+        if hasattr(module, "QMenu"):
+            setattr(module, "QMenu", Made)  # noqa: B010
 
 
 class Walk(Stage):
@@ -83,6 +83,7 @@ class Walk(Stage):
         #: What was walked by Tab: a page with other controls is walked again.
         self._ways: set[tuple[str, ...]] = set()
         self._said: set[str] = set()
+        self._seen: set[object] = set()
 
     def take(self, name: str, widget: QWidget, rest: float = 0.12) -> None:
         turn(rest)
@@ -104,7 +105,7 @@ class Walk(Stage):
         """What is wrong with what is shown of a window, a dialog or a menu."""
         texts = drawn.texts_of(root)
         found = [*faults.unnamed(root), *faults.unexplained(root), *faults.letters(root)]
-        found += [*faults.cut(root), *drawn.small(texts), *drawn.pale(root, texts)]
+        found += [*faults.cut(root), *drawn.small(texts), *drawn.pale(root, texts, self._seen)]
         if not isinstance(root, QMenu):
             found += self._by_tab(root)
         for button in faults.shown(root):
