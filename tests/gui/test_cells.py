@@ -404,7 +404,7 @@ def test_an_outcome_says_what_is_not_warm(qtbot: QtBot) -> None:
     said = outcome(job)
     assert (said.icon, said.title) == ("warning", "Warmed, but 2 cells are not")
     assert said.lines[0] == "14 of 16 cells are warm."
-    assert said.lines[2] == "18 entries added to /place: 16 FX graph, 2 Triton kernel"
+    assert said.lines[2] == "18 entries added to /place: FX graph 16, Triton kernel 2."
     assert said.lines[-1].startswith("Nothing was exported")
     job.cells = sample_cells.told(16)
     assert outcome(job).title == "Warmed"

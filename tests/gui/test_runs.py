@@ -24,7 +24,7 @@ from torchkeeper.gui.runs.history import MOST, History
 from torchkeeper.gui.runs.page import COMMAND, RunsPage
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.window import Window
-from torchkeeper.link import causes, runs
+from torchkeeper.link import causes, runs, say
 
 
 @pytest.fixture(autouse=True)
@@ -85,16 +85,16 @@ def test_runs_and_what_came_of_them(qtbot: QtBot, open_window: OpenWindow, recor
     (graph,) = cells(dialog.graphs)
     assert graph[:2] == ["miss", "0/0 forward"]
     assert graph[2].startswith("layer at changes.py:")
-    assert graph[4] == SAID["shape"]
+    assert graph[4] == say.unmarked(SAID["shape"])
     assert "torch 2.13.0+cpu" in dialog.head.text()
     assert dialog.rate.accessibleDescription() == "The oldest first: 0%, 100%, 0%"
     dialog.list.setCurrentItem(item(dialog, 2))
     assert dialog.selected() == [first]
-    assert dialog.why.text() == SAID["line"], "it has no room in its column"
+    assert dialog.why.text() == say.unmarked(SAID["line"]), "it has no room in its column"
     dialog.graphs.setFocus()
     qtbot.keyClick(dialog.graphs, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)  # type: ignore[no-untyped-call]
     copied = QGuiApplication.clipboard().text().split("\t")
-    assert (copied[0], copied[4]) == ("miss", SAID["line"])
+    assert (copied[0], copied[4]) == ("miss", say.unmarked(SAID["line"]))
     # A bar is a run.
     bar = dialog.saved.bars()[1].center()
     click(qtbot, dialog.saved, QPointF(bar.x(), 60).toPoint())

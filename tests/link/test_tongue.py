@@ -39,6 +39,7 @@ from torchkeeper.link import (
     tongue,
     verdicts,
     verifying,
+    whys,
     words,
 )
 from torchkeeper.link.everywhere import Everywhere
@@ -491,6 +492,42 @@ def prose() -> Iterator[str]:
                 known = any((tongue.CONTEXT, text, x) in COLLECTED for x in (True, False))
                 if _PROSE.search(text) and not known and not _COMMAND.match(text):
                     yield f"{path.name}:{node.lineno}: {text}"
+
+
+ENGINES = ("artifacts", "stores", "settings", "verdict", "warm", "doctor", "engine")
+#: Whys that are an error's own: its name, and what it says.
+_OF_ERRORS = {"{}: {}", "SyntaxError: {}"}
+
+
+def templates_of_engines() -> Iterator[str]:
+    """What engines say with figures in it of why something is not possible; {} for a figure."""
+    for floor in ENGINES:
+        for path in sorted((LINK.parent / floor).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                told = isinstance(node, ast.keyword) and node.arg == "why"
+                if told or (isinstance(node, ast.Assign) and _is_why(node.targets[0])):
+                    value = node.value if isinstance(node, (ast.keyword, ast.Assign)) else None
+                    if isinstance(value, ast.JoinedStr):
+                        yield "".join(
+                            str(part.value) if isinstance(part, ast.Constant) else "{}"
+                            for part in value.values
+                        )
+
+
+def _is_why(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "why"
+
+
+def test_what_engines_say_with_figures_can_be_translated(spoken: None) -> None:
+    known = {re.sub(r"{\w+}", "{}", one) for one in whys.TEMPLATES}
+    found = set(templates_of_engines()) - _OF_ERRORS
+    assert found <= known
+    assert len(found) > 15, "or nothing was found"
+    for template in whys.TEMPLATES:
+        told = whys.reworded(template.format_map(params(template)))
+        assert not re.search(r"[a-z]{3}", bare(told)), told
+        assert told.startswith("⟦")
+    assert whys.reworded("Permission denied") == "Permission denied"
 
 
 def test_nothing_is_said_past_the_tongue() -> None:

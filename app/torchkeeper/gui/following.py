@@ -106,5 +106,7 @@ class Following(QObject):
             bar.offer(job.place, text, undoes=self.tr("Undo purge of {}").format(purged))
         elif job.kind in ("undo", "empty_trash") and job.place == bar.place:
             bar.hide()
+        if job.kind == "undo":
+            self._window.flows.results.select_back(job)
         elif job.kind == "verify":
             self._window.verifications.keep(job)

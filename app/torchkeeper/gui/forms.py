@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
+    QComboBox,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -27,6 +28,8 @@ from torchkeeper.gui import icons, theme
 
 #: The grid everything is laid out on.
 GAP = 8
+#: Where the text of a check box begins.
+CHECK = 26
 #: Characters of a tooltip.
 _TIP = 2000
 
@@ -81,6 +84,11 @@ def list_up(where: QListWidget, texts: Sequence[str]) -> None:
         item = QListWidgetItem(text)
         item.setToolTip(tip(text))
         where.addItem(item)
+
+
+def field_height() -> int:
+    """How high a field of one line is; for spin boxes, which the style makes a little higher."""
+    return QComboBox().sizeHint().height()
 
 
 class Button(QPushButton):

@@ -55,11 +55,11 @@ class Job:
     """One job. ``kind`` is the operation; ``place`` is what it changes.
 
     left: how many entries it did not take; the log says which and why, and ``reasons`` how many
-    for each reason. now: what it is at. placed: kind and path of what an import or a copy has put
-    there. partly: what was done for good, where it ended early. asked: what it was asked for, where
-    that tells how to go on. laps: the runs of a verification; cells: what a warm-up compiles.
-    scratch: a folder that goes with it. flawed: whether some of its cells are not warm. kept_as:
-    its id in the history, once it is there.
+    for each reason. now: what it is at. placed: kind and path of what an import, a copy or an undo
+    has put there. partly: what was done for good, where it ended early. asked: what it was asked
+    for, where that tells how to go on. laps: the runs of a verification; cells: what a warm-up
+    compiles. scratch: a folder that goes with it. flawed: whether some of its cells are not warm.
+    kept_as: its id in the history, once it is there.
     """
 
     id: int

@@ -391,7 +391,7 @@ class Window(Shell):
                 trash=bool(listing.trash.get("entries") or listing.trash.get("receipts")),
                 job=job is not None,
                 job_active=job is not None and job.active,
-                grouping=self.entries.grouping,
+                grouping=self.entries.wanted_grouping,
                 notify=self._notifier is None or self._notifier.on,
                 page=self.pages.current,
                 back=self.pages.can_go_back,
@@ -408,6 +408,7 @@ class Window(Shell):
         if listing.place is not None and listing.what:
             self.places.looked(listing.place, listing.what)
         self._show_owners()
+        focus = self.focusWidget()
         if state is None:
             self.stack.setCurrentWidget(self.table)
         else:
@@ -416,6 +417,7 @@ class Window(Shell):
             self.empty.offer(button, action)
             self.empty.blame(listing.error, action)
             self.stack.setCurrentWidget(self.empty)
+        self.keep_focus(focus, self.stack)
         self.shelf.stand_by(state is None)
         size = self.table.selected_size()
         judged = self._here is not None and self._here.verdicts.counts is not None
@@ -663,6 +665,13 @@ class Window(Shell):
             self.table.setCurrentIndex(self.entries.index(rows[0], 0))
             self.table.select(identities)
         return bool(rows)
+
+    def select_shown(self, identities: set[tuple[str, str]]) -> None:
+        """Select those of some entries that the filter lets through, and go to the first."""
+        self.entries.expand_to(identities)
+        if rows := self.entries.rows_of(identities):
+            self.table.setCurrentIndex(self.entries.index(rows[0], 0))
+            self.table.select(identities)
 
     def show_shortcuts(self) -> None:
         """All shortcuts on one page."""

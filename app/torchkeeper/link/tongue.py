@@ -32,6 +32,11 @@ def use(translate: Callable[[str, int], str] | None) -> None:
     _Tongue.translate = translate
 
 
+def is_english() -> bool:
+    """Whether all is told as it is written."""
+    return _Tongue.translate is None
+
+
 def tr(text: str, /, **places: object) -> str:
     """A text in the language that is used, with its places filled in; a whole number among them is
     written 1,204.

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from torchkeeper.link import say
 from torchkeeper.link.recipewords import expectation
 from torchkeeper.link.tongue import Text, several, tr
+from torchkeeper.link.whys import reworded
 
 #: No disk has more.
 _MOST_BYTES = 1 << 63
@@ -1539,9 +1540,7 @@ def _shown(name: str, value: object) -> str:
         known = isinstance(value, int) and 0 <= value < _MOST_BYTES
         return say.size(value) if isinstance(value, int) and known else tr("less")
     shown = "" if value is None else printable(str(value))
-    # Where an engine says why in its own words, they are collected for translators; a system's or
-    # PyTorch's stay as they are.
-    return tr(shown) if name == "why" else shown
+    return reworded(shown) if name == "why" else shown
 
 
 def _within(problem: str, shown: Mapping[str, str]) -> str:

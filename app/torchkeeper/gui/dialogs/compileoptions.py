@@ -23,7 +23,7 @@ class CompileOptions(QWidget):
         self._touched = False
         self.spin = QSpinBox()
         self.spin.setRange(0, MOST_THREADS)
-        self.spin.setFixedWidth(240)
+        self.spin.setFixedSize(240, forms.field_height())
         self.spin.setAccelerated(True)
         self.spin.lineEdit().setTextMargins(6, 0, 0, 0)
         self.spin.valueChanged.connect(self._touch)
@@ -31,7 +31,7 @@ class CompileOptions(QWidget):
         self.box.setAccessibleDescription(portable_help)
         self.box.toggled.connect(lambda *_: self.changed.emit())
         self.about = forms.label(portable_help, "muted", wrap=True)
-        self.about.setContentsMargins(24, 0, 0, 0)
+        self.about.setContentsMargins(forms.CHECK, 0, 0, 0)
         whole = forms.column(gap=forms.GAP)
         forms.field(whole, self.tr("&Threads"), self.spin, threads_help)
         whole.addSpacing(4)

@@ -51,6 +51,7 @@ def _warmed(job: Job) -> Outcome:
     if added := number(result, "added"):
         entries = say.count(added, "entry", "entries")
         said = _tr("{} added to {}").format(entries, place) + _by_kind(result.get("kinds"))
+        said += "."
     else:
         said = _tr("Nothing was added to {}.").format(place)
     # Where none came to be looked for, their number says nothing.
@@ -73,11 +74,11 @@ def _warmed(job: Job) -> Outcome:
 
 
 def _by_kind(kinds: object) -> str:
-    """What was added, by kind: ": 7 FX graph, 24 native code"; nothing where nobody knows."""
+    """What was added, by kind: ": FX graph 7, Code 24"; nothing where nobody knows."""
     if not isinstance(kinds, dict):
         return ""
     named = [
-        f"{count:,} {kind_words(str(kind))}"
+        f"{kind_words(str(kind))} {count:,}"
         for kind, count in kinds.items()
         if isinstance(count, int) and count > 0
     ]

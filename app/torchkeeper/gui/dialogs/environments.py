@@ -91,6 +91,7 @@ class EnvironmentsDialog(Dialog):
         self.problem = Notice()
         self.problem.again.connect(self._again)
         self.facts = FactsView(self.tr("What the interpreter says of itself"))
+        self.facts.setObjectName("card")
         right = forms.column(gap=4)
         right.setContentsMargins(8, 0, 0, 0)
         for widget in (self.title, self.said, self.problem):

@@ -51,6 +51,7 @@ class LeaveDialog(Dialog):
         line.addLayout(texts, 1)
         self.body.addLayout(line)
         self.cancel = forms.button(self.tr("Cancel"))
+        self.cancel.setAccessibleDescription(self.tr("The window stays open, and jobs go on"))
         self.stop = forms.button(self.tr("&Stop and quit"), danger=True)
         self.background = forms.button(self.tr("Go on in the &background"))
         self.cancel.clicked.connect(self.reject)

@@ -109,7 +109,7 @@ def _placed(job: Job, done: str, nothing: str) -> Outcome:
     lines = []
     if entries:
         lines.append(
-            _tr("{} ({}) put into {}").format(
+            _tr("{} ({}) put into {}.").format(
                 say.count(entries, "entry", "entries"),
                 say.size(job.result.get("bytes") or 0),
                 place,
@@ -117,11 +117,11 @@ def _placed(job: Job, done: str, nothing: str) -> Outcome:
         )
     if renamed := job.result.get("renamed"):
         lines.append(
-            _tr("{} renamed for this environment").format(say.count(renamed, "object", "objects"))
+            _tr("{} renamed for this environment.").format(say.count(renamed, "object", "objects"))
         )
     if there:
         lines.append(
-            _tr("{} there already, with the very same bytes").format(
+            _tr("{} there already, with the very same bytes.").format(
                 say.count(there, "entry was", "entries were")
             )
         )

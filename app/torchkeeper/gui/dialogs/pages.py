@@ -88,14 +88,14 @@ class ChoicePage(QWidget):
         super().__init__()
         self.inside = Scrolled(page_of(body))
         self._row = button_row(*buttons)
-        whole = forms.column(gap=0)
+        whole = forms.column()
         whole.addWidget(self.inside, 1)
         whole.addLayout(self._row)
         self.setLayout(whole)
 
     def needed(self, width: int) -> int:
         """How high all of it is at a width."""
-        return self.inside.needed(width) + self._row.totalSizeHint().height()
+        return self.inside.needed(width) + forms.GAP + self._row.totalSizeHint().height()
 
 
 def button_row(*widgets: QWidget, before: QWidget | None = None) -> QHBoxLayout:

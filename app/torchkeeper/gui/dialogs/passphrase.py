@@ -48,6 +48,7 @@ class PassphraseDialog(Dialog):
             self.tr("It goes to ssh-keygen and is kept nowhere. A key that ssh-agent holds is "
                     "not asked for."),
         )  # fmt: skip
+        self.body.addStretch(1)
         self.buttons(self.cancel, self.go)
         self.text.setFocus()
 

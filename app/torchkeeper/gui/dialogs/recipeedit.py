@@ -138,6 +138,7 @@ class RecipeEditor(UnsavedDialog):
         for button in (self.go, self.form, self.save_as, self.save, self.close_button):
             # Enter is for the text.
             button.setAutoDefault(False)
+        self.body.addSpacing(forms.GAP)
         self.body.addLayout(line)
 
     # The file.

@@ -44,6 +44,7 @@ def cores() -> int:
 def _spin(least: int, most: int) -> QSpinBox:
     made = QSpinBox()
     made.setRange(least, most)
+    made.setFixedHeight(forms.field_height())
     # A style sheet's padding does not reach the field in it.
     made.lineEdit().setTextMargins(6, 0, 0, 0)
     return made

@@ -20,9 +20,11 @@ class IdeasDialog(Dialog):
         self.search = QLineEdit()
         self.search.setPlaceholderText(self.tr("Find a word"))
         self.search.setAccessibleName(self.tr("Find an idea"))
+        self.search.setAccessibleDescription(self.tr("Only ideas with these words are shown"))
         forms.clearable(self.search)
         self.search.textChanged.connect(self._show)
         self.view = FactsView(self.tr("Ideas and what they mean"), margin=4)
+        self.view.setObjectName("card")
         hint = forms.label(
             self.tr(
                 "Shift+F1 says it of what has the keyboard, here and in every dialog; "

@@ -336,12 +336,15 @@ class SampleEngines(Engines):
             return [], samples.server()
         if op == "du":
             return [], {"kinds": samples.KINDS_ON_SERVER}
+        if op == "sum":
+            timed = [one.compile_s or 0.0 for one in self.entries if one.kind == "aotautograd"]
+            return [], {"compile_s": sum(timed)}
         if op == "factors":
             return samples.factors(), {}
         if op == "text":
             return [], samples.page(str(params.get("name")))
         if op == "probe":
-            return [], dict(samples.ENVIRONMENT)
+            return [], samples.probed(str(params.get("python")))
         if op == "judge":
             rows = self._listed("list", place)[0]
             if "old" in place:

@@ -10,6 +10,7 @@ from torchkeeper.link.signers import PublicKey, Signer
 _KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGk0b8x2Nf7cQm1yZk0v5o0bX7h1Q2mZr8d6fK3sT1Ea"
 _FINGERPRINT = "SHA256:Y9v4l1C0qk2hWv3yqk0v5o0bX7h1Q2mZr8d6fK3sT1E"
 _OTHER = "SHA256:t0Qm9bVx4Lw7uJ2nR5sYc8eKa1pZ6fGd3hXiTjUoBvM"
+_THIRD = "SHA256:Ko4cWm7QbX1vTz9dR3uYg5nHs8LfEa2pJi6xVkUqNwM"
 
 #: The keys that can be signed with; the second is in a token, the third only in the agent.
 KEYS = [
@@ -21,7 +22,7 @@ KEYS = [
 SIGNERS = [
     Signer("build@llama.example", _KEY, _FINGERPRINT),
     Signer("ada@example.org", "sk-ssh-ed25519@openssh.com AAAA", _OTHER),
-    Signer("*@vision.example.org", "ecdsa-sha2-nistp256 AAAA", _FINGERPRINT),
+    Signer("*@vision.example.org", "ecdsa-sha2-nistp256 AAAA", _THIRD),
 ]
 PUBLIC = PublicKey(_KEY, _FINGERPRINT, "build@llama.example")
 #: As the operation ``signature`` tells of a bundle.

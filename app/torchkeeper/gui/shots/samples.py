@@ -346,6 +346,12 @@ def interpreters() -> list[dict[str, Any]]:
     ]
 
 
+def probed(python: str) -> dict[str, Any]:
+    """What an interpreter says of itself when it is asked."""
+    known = {one["python"]: one["facts"] for one in interpreters()}
+    return dict(known.get(python) or ENVIRONMENT)
+
+
 def judged(entries: list[Entry], python: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """What an engine would find of entries in an environment: the finding, and the counts."""
     here = "2.9.1+cu128" if python == OLD_PYTHON else "2.13.0+cu130"

@@ -33,6 +33,7 @@ def _cells(stage: Stage) -> None:
     pane = dialog.progress.cells
     assert pane is not None
     job.cells = sample_cells.told(9, (4, 7), running=2)
+    window.jobs.progress(job, 9, 16, "cells")
     dialog.progress.show_job(job)
     pane.choose(4)
     stage.take("cells-failed", dialog)
