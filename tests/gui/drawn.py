@@ -211,14 +211,13 @@ def pale(root: QWidget, texts: list[Text], known: set[object] | None = None) -> 
         looks = (text.text, *lines)
         if looks in known:
             continue
-        known.add(looks)
         colours: Counter[int] = Counter()
         for line in lines:
             colours.update(memoryview(line).cast("I"))
-        if len(colours) < 2:
-            continue
-        best, ground = standing_out(colours)
-        if best < CONTRAST:
+        best, ground = standing_out(colours) if len(colours) > 1 else (CONTRAST, "")
+        if best >= CONTRAST:
+            known.add(looks)
+        else:
             found.append(f"pale: “{text.text}” {best:.1f} on {ground}")
     return found
 

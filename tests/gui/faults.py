@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
     QMenu,
     QPushButton,
     QRadioButton,
+    QScrollArea,
     QScrollBar,
     QTabBar,
     QTextBrowser,
@@ -35,8 +36,6 @@ from PySide6.QtWidgets import (
 from torchkeeper.gui.shots.stage import turn
 from torchkeeper.gui.window import Window
 
-#: The room that there is on the smallest screen that people have, less the bars of a desktop.
-ROOM = QSize(1366, 700)
 #: More controls than any page has.
 _MOST = 400
 #: More links than a text has.
@@ -105,8 +104,13 @@ def _wordy(button: QAbstractButton) -> bool:
 # The way of Tab.
 
 
-def place_of(widget: QWidget, root: QWidget) -> QRect:
-    """Where it is in the window."""
+def place_of(widget: QWidget, root: QWidget, other: QWidget) -> QRect:
+    """Where it is in the window; what is scrolled is where it scrolls, beside what is not."""
+    above = widget.parentWidget()
+    while above is not None and above is not root:
+        if isinstance(above, QScrollArea) and not above.isAncestorOf(other):
+            widget = above
+        above = above.parentWidget()
     return QRect(widget.mapTo(root, QPoint(0, 0)), widget.size())
 
 
@@ -161,7 +165,7 @@ def disorder(root: QWidget) -> list[str]:
     for before, after in pairwise(ring):
         if area_of(before, root) != "page" or area_of(after, root) != "page":
             continue
-        one, other = place_of(before, root), place_of(after, root)
+        one, other = place_of(before, root, after), place_of(after, root, before)
         beside = other.left() >= one.right() or one.left() >= other.right()
         if other.bottom() < one.top() and not beside:
             ups.append((other.top(), f"tab order: from {called(before)} up to {called(after)}"))
@@ -234,18 +238,6 @@ def _twice(who: dict[str, list[str]]) -> list[str]:
 
 
 # Room.
-
-
-def too_large(dialog: QDialog) -> list[str]:
-    """A dialog of which a part is outside of a small screen: it can be made smaller by nobody."""
-    layout, wide = dialog.layout(), dialog.minimumSizeHint().width()
-    high = dialog.minimumSizeHint().height()
-    if layout is not None:
-        layout.activate()
-        high = max(high, layout.totalMinimumHeightForWidth(dialog.width()))
-    if wide > ROOM.width() or high > ROOM.height():
-        return [f"too large: {type(dialog).__name__} needs {wide}×{high}"]
-    return []
 
 
 def cut(root: QWidget) -> list[str]:

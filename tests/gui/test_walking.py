@@ -161,10 +161,6 @@ def _trap(into: QVBoxLayout) -> None:
     edit.setFocus()
 
 
-def _tall(into: QVBoxLayout) -> None:
-    into.addWidget(_fixed(QLabel("High"), 200, 900))
-
-
 def _titleless(into: QVBoxLayout) -> None:
     dialog = into.parentWidget()
     assert dialog is not None
@@ -205,7 +201,6 @@ BAD: list[tuple[Callable[[QVBoxLayout], None], list[str]]] = [
     (_small_painted, ["small: “Painted words”"]),
     (_upward, ["tab order: from QPushButton “Three” up to QPushButton “Two”"]),
     (_trap, ["tab order: QPushButton “Behind it” is never reached"]),
-    (_tall, ["too large: QDialog"]),
     (_unfocused, ["no focus: QDialog"]),
     (_bad_menu, ["one letter: S is of", "no name: an item", "no icon: “Save”", "no tip: “Save”"]),
 ]

@@ -41,6 +41,8 @@ from torchkeeper.gui.window import PAGE, Window
 SMALL = QSize(1100, 700)
 #: Seconds until late layouts are done.
 _SETTLED = 0.03
+#: And those until nothing moves any more.
+_LATE = 0.4
 
 
 class _AnyMenu(type(QMenu)):  # type: ignore[misc]
@@ -92,9 +94,12 @@ class Walk(Stage):
             theme.look().choose(self._tone)
             turn(0.01)
         found = self.look(widget)
+        if found:
+            # What is still being laid out is no fault.
+            turn(_LATE)
+            found = [fault for fault in self.look(widget) if fault in found]
         if isinstance(widget, QDialog):
             self.dialogs.add(type(widget).__name__)
-            found += faults.too_large(widget)
         if isinstance(widget, QMenu):
             found += self._menu(widget)
         if isinstance(widget, Window) and widget.width() > SMALL.width():
@@ -119,14 +124,18 @@ class Walk(Stage):
         stops = tuple(faults.called(x) for x in faults.shown(root) if faults.focusable(x))
         if (page, *stops) in self._ways:
             return []
-        self._ways.add((page, *stops))
-        first = faults.unfocused(root) if isinstance(root, QDialog) else []
-        return first + faults.disorder(root)
+        found = faults.unfocused(root) if isinstance(root, QDialog) else []
+        found += faults.disorder(root)
+        if not found:
+            self._ways.add((page, *stops))
+        return found
 
     def _smaller(self, window: Window) -> list[str]:
         before = window.size()
         window.resize(SMALL)
         turn(_SETTLED)
+        if faults.cut(window):
+            turn(_LATE)
         found = [f"{fault} at {SMALL.width()}×{SMALL.height()}" for fault in faults.cut(window)]
         if window.width() > SMALL.width() or window.height() > SMALL.height():
             found.append(f"too large: the window has {window.width()}×{window.height()}")
