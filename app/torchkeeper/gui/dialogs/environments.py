@@ -126,8 +126,11 @@ class EnvironmentsDialog(Dialog):
         self.copy = forms.button(self.tr("&Copy"))
         menu = QMenu(self.copy)
         self.copy_text = menu.addAction(self.tr("As &text"))
+        self.copy_text.setStatusTip(self.tr("As it is shown here, a line for each fact"))
         self.copy_text.triggered.connect(self._copy_text)
         self.copy_json = menu.addAction(self.tr("As &JSON"))
+        self.copy_json.setStatusTip(self.tr("As env --json prints it"))
+        theme.follow(menu, self._dress_copies)
         self.copy_json.triggered.connect(self._copy_json)
         self.copy.setMenu(menu)
         self.prepare = forms.button(self.tr("&Prepare…"))
@@ -276,6 +279,10 @@ class EnvironmentsDialog(Dialog):
         if self.current is not None and self.current.facts is not None:
             lines = words.lines(self.current.python, self.current.facts)
             QGuiApplication.clipboard().setText("\n".join(map(printable, lines)))
+
+    def _dress_copies(self) -> None:
+        for action in (self.copy_text, self.copy_json):
+            action.setIcon(icons.icon("copy"))
 
     def _copy_json(self) -> None:
         """As ``torchkeeper env --json`` prints it."""
