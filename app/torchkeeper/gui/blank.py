@@ -46,6 +46,8 @@ class Blank(QWidget):
         self.text.setText(text)
         self.title.setVisible(bool(title))
         self.text.setVisible(bool(text))
+        # A picture alone says nothing.
+        self.picture.setVisible(bool(title or text))
         self._paint()
 
     def offer(self, text: str) -> None:

@@ -56,8 +56,8 @@ def _errors(stage: Stage) -> None:
     engines.silent.add("diagnose")
     page.profiles.form.apply({"TORCHINDUCTOR_CACHE_DIR": "/mnt/scratch/other"})
     stage.take("settings-checking", window)
-    page.profiles.undo.offer("", "laptop was removed", then=lambda: None)
-    error = {"file": "/home/ada/.config/torchkeeper/profiles/serving.toml",
+    page.profiles.undo.offer("", "staging was removed", then=lambda: None)
+    error = {"file": "/home/ada/.config/torchkeeper/profiles/training-cluster.toml",
              "why": "No space left on device"}  # fmt: skip
     page.profiles.notice.tell(user_error("profile-unwritable", error))
     stage.take("settings-unwritable", window)
