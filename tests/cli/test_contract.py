@@ -158,6 +158,19 @@ def test_du_counts_orphans(tk: Tk, fixture_cache: Path) -> None:
     assert f"Of these {len(listed)} orphans, " in tk("du", fixture_cache).out
 
 
+def test_du_of_some_of_a_place(tk: Tk, kept_291: Path) -> None:
+    rows = tk("du", kept_291, "--json", "--filter", "kind:fxgraph,aotautograd").objects
+    assert [row["kind"] for row in rows] == ["fxgraph", "aotautograd", "total"]
+    # What AOTAutograd's entries tell has the time of their graphs in it.
+    listed = tk("ls", kept_291, "--json", "--filter", "kind:aotautograd").objects
+    whole = sum(entry["compile_s"] for entry in listed)
+    assert rows[-1]["compile_s"] == pytest.approx(whole)
+    said = tk("du", kept_291, "--filter", "kind:lock").out
+    assert said.splitlines()[0].split() == ["KIND", "ENTRIES", "FILES", "SIZE", "COMPILE"]
+    assert said.splitlines()[-1].split()[-1] == "-"
+    assert tk("du", kept_291, "--filter", "size>1T").code == 1
+
+
 def test_du_of_a_bundle(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     tk("export", "--allow-secrets", kept_291, "-o", tmp_path / "b")
     kinds = {row["kind"] for row in tk("du", tmp_path / "b", "--json").objects}

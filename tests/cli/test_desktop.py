@@ -187,6 +187,23 @@ def test_a_prefix_that_desktops_do_not_look_into_is_said(tk: Tk, data: Path) -> 
     assert denied.code == 1 and "cannot be written" in denied.err
 
 
+def test_every_user_can_read_what_is_for_all(tk: Tk, data: Path) -> None:
+    """Under a umask that lets nobody else read: what the desktop's own programs write, too."""
+    before = os.umask(0o077)
+    try:
+        assert tk("install-desktop", "--prefix", data).code == 0
+        assert tk("install-desktop").code == 0
+    finally:
+        os.umask(before)
+    receipt = data / "share" / placing.RECEIPT
+    made = [path for path in (data / "share").rglob("*") if path != receipt]
+    assert {path.name for path in made} >= {"torchkeeper.desktop", "mime.cache", "mimeinfo.cache"}
+    for path in (data / "share", *made):
+        wanted = 0o755 if path.is_dir() else 0o644
+        assert stat.S_IMODE(path.stat().st_mode) & wanted == wanted, path
+    assert stat.S_IMODE((data / "applications").stat().st_mode) == 0o700, "one's own stays so"
+
+
 def test_the_pictures_are_drawn_to_the_edge_without_a_display() -> None:
     svg = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><path d="M0 0h8v8z"/></svg>'
     assert draw(svg, 16)[:8] == b"\x89PNG\r\n\x1a\n"

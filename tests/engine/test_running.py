@@ -65,7 +65,7 @@ def test_each_change_is_named_as_the_cause(session: Session, recorded: Path, cha
     assert graph["cause"]["nearest"].startswith("f")
     assert (result["misses"], result["hits"], result["looked_at"]) == (1, 0, 1)
     assert result["spent"] == graph["seconds"] > 0
-    assert causes.autograd(aot, [graph]) == causes.AS_GRAPHS
+    assert causes.autograd(aot, [graph]) == causes.as_graphs()
     # As well of a trace that was made elsewhere, compared with what is in a place now.
     _, [again], _ = explained(session, recorded / change, place=str(recorded / "cache"))
     assert causes.cause(again) == causes.cause(graph)
@@ -133,7 +133,7 @@ def test_entries_of_autograd_that_hold_their_graphs(session: Session, tmp_path: 
     assert refused[4].startswith("An entry with this key was there")
     assert bypassed[4] == "a hook"
     assert (result["hits"], result["misses"], result["bypasses"]) == (1, 2, 1)
-    assert [causes.autograd(one, graphs) for one in aot] == ["", *[causes.AS_GRAPHS] * 3]
+    assert [causes.autograd(one, graphs) for one in aot] == ["", *[causes.as_graphs()] * 3]
 
 
 def test_what_cannot_be_told(session: Session, recorded: Path, tmp_path: Path) -> None:

@@ -3,8 +3,9 @@
 
 It takes lines of JSON from its standard input and says lines of JSON on its standard output:
 ``{"warm": RECIPE, "jobs": N}`` goes through the dialog and starts; ``{"close": BUTTON}`` closes the
-window, and presses that button of what it asks ("background" or "stop"); ``{"look": true}`` has
-it say what it shows: ``{"jobs", "bar", "visible"}``. Unasked it says ``{"begun": true}`` when a
+window, and presses that button of what it asks ("background" or "stop"); ``{"cancel": true}``
+presses the button of the strip that shows the job; ``{"look": true}`` has it say what it shows:
+``{"jobs", "bar", "strip", "visible"}``. Unasked it says ``{"begun": true}`` when a
 warm-up was started and ``{"ended": STATE, "said": TEXT}`` when one has ended.
 """
 
@@ -17,9 +18,10 @@ from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import QObject, QSettings, QSocketNotifier, QTimer
-from PySide6.QtWidgets import QApplication, QPushButton
+from PySide6.QtWidgets import QAbstractButton, QApplication
 
 from torchkeeper.gui import start
+from torchkeeper.gui.activity.strip import JobStrip
 from torchkeeper.gui.app import application
 from torchkeeper.gui.dialogs.leaving import LeaveDialog
 from torchkeeper.gui.environments import KEY, NONE
@@ -63,6 +65,8 @@ class Driver(QObject):
                 self._warm(asked["warm"], asked["jobs"])
             elif "close" in asked:
                 self._close(asked["close"])
+            elif "cancel" in asked:
+                _press(self._strip().cancel)
             else:
                 self._look()
 
@@ -83,12 +87,17 @@ class Driver(QObject):
         _press({"background": dialog.background, "stop": dialog.stop}[button])
         self._look()
 
+    def _strip(self) -> JobStrip:
+        [strip] = self.window.findChildren(JobStrip)
+        return strip
+
     def _look(self) -> None:
         window = self.window
         error = window.error_bar.error
         _say(
             jobs=[job.state.value for job in window.jobs.jobs],
             bar=str(error) if error is not None else "",
+            strip=self._strip().words.text() if self._strip().isVisible() else "",
             visible=window.isVisible(),
         )
 
@@ -96,7 +105,7 @@ class Driver(QObject):
         _say(ended=job.state.value, said=state_text(job))
 
 
-def _press(button: QPushButton) -> None:
+def _press(button: QAbstractButton) -> None:
     assert button.isEnabled()
     button.click()
 

@@ -35,7 +35,7 @@ class Beside:
         self.qtbot = qtbot
         self.model = EntriesModel()
         self.table = EntryTable(self.model)
-        self.pane = MapPane(self.table, lambda: self.model.group("kind"))
+        self.pane = MapPane(self.table, lambda then: self.model.group("kind", then))
         self.view = self.pane.view
         self.top = QWidget()
         layout = QVBoxLayout(self.top)

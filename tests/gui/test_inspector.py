@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QSettings, Qt, QTimer, QUrl
 from PySide6.QtGui import QGuiApplication, QTextCursor
-from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QSplitter, QTextEdit, QWidget
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
@@ -39,10 +39,12 @@ from torchkeeper.gui.inspector.rows import RowsModel
 from torchkeeper.gui.inspector.sharing import REST_MS
 from torchkeeper.gui.inspector.sources import Text, TextPane
 from torchkeeper.gui.shots.sample_engines import SampleEngines
+from torchkeeper.gui.spread import Spread
 from torchkeeper.gui.table.cells import NAME
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
 from torchkeeper.gui.window import Window
 from torchkeeper.gui.wing import Wing
+from torchkeeper.link import say
 
 SUMMARY, GRAPH, SOURCE, FACTORS, FILES = range(5)
 PYTHON, CPP = syntax.PYTHON, syntax.CPP
@@ -433,21 +435,15 @@ def test_the_places_are_as_wide_with_it_as_without(
     qtbot: QtBot, settings: QSettings, shown: str
 ) -> None:
     settings.setValue("inspector/shown", shown)
-    splitter = QSplitter()
+    side, wing = QWidget(), Wing(settings)
+    side.setMinimumWidth(200)
+    splitter = Spread(settings, side, QWidget(), wing)
     qtbot.addWidget(splitter)
-    for least in (200, 400):
-        part = QWidget()
-        part.setMinimumWidth(least)
-        splitter.addWidget(part)
-    wing = Wing(settings)
-    splitter.addWidget(wing)
-    splitter.setStretchFactor(1, 1)
-    wing.belong_to(splitter)
     wing.restore(1640)
     splitter.resize(1640, 900)
     splitter.show()
     assert splitter.sizes()[0] == 252
-    assert (splitter.sizes()[2] > 400) == (shown == "true")
+    assert splitter.sizes()[2] == (420 if shown == "true" else 0)
 
 
 def test_every_part_can_be_reached_and_has_a_name(
@@ -547,6 +543,42 @@ def test_a_graph_of_20_mb_in_one_line(
     inspector.source.search.setText("1")
     qtbot.waitUntil(lambda: inspector.source.count.text() == "1/10,000+")
     assert clock.stop() < 0.1
+
+
+def test_graphs_of_several_entries_count_once(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_inspector(qtbot, open_window, fixture_cache)
+    every = window.entries.everything()
+    aot = [x for x in every if x.kind == "aotautograd"]
+    graphs = [x for x in every if x.kind == "fxgraph"]
+    whole = say.seconds(sum(x.compile_s or 0.0 for x in aot))
+    window.table.select({x.identity for x in (*aot, *graphs)})
+    facts = window.inspector.several
+    qtbot.waitUntil(lambda: whole in facts.toPlainText(), timeout=PATIENCE)
+    window.table.select({x.identity for x in graphs})
+    alone = say.seconds(sum(x.compile_s or 0.0 for x in graphs))
+    qtbot.waitUntil(lambda: alone in facts.toPlainText(), timeout=PATIENCE)
+    counts = Counts()
+    counts.add([*aot, *graphs])
+    assert counts.compile_s() is None, "nobody knows yet"
+    said = [value.text for section in counts.sections(failed=True) for _, some in section.rows
+            for value in some]  # fmt: skip
+    assert "not known" in said
+
+
+def test_how_long_ago_goes_on(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torchkeeper.gui.inspector.pane.CLOCK_MS", 100)
+    then = time.time() - 58.0
+    for path in fixture_cache.rglob("*"):
+        os.utime(path, (then, then))
+    window = open_inspector(qtbot, open_window, fixture_cache)
+    inspector = choose(qtbot, window, first(window, "fxgraph"))
+    qtbot.waitUntil(lambda: "(1 min ago)" in shown(inspector), timeout=PATIENCE)
+    window.actions_["inspector"].trigger()
+    assert not inspector.clock.isActive(), "nobody sees it"
 
 
 def test_a_large_selection_is_counted_in_pieces(qtbot: QtBot) -> None:

@@ -97,7 +97,8 @@ STATES = {
     "owners": "window-owners window-taken window-of-a-team",
     "jobs": "window-busy window-importing window-job-done window-job-failed",
     "activity": "activity activity-failed activity-cells activity-past activity-past-failed "
-    "activity-empty activity-no-match activity-unreadable activity-clear",
+    "activity-empty activity-no-match activity-unreadable activity-clear activity-narrow "
+    "activity-narrow-failed",
     "empty": "window-empty window-no-places window-looking window-choose window-missing "
     "window-unreadable",
     "reading": "window-reading window-silent window-counting window-progress",

@@ -177,6 +177,7 @@ def test_nothing_is_there(qtbot: QtBot, open_window: OpenWindow, settings: QSett
     page = window.show_page("overview")
     assert isinstance(page, OverviewPage)
     assert page.empty.title.text() == "No caches yet"
+    assert page.empty.button is not None
     click(qtbot, page.empty.button)
     (dialog,) = window.findChildren(WarmDialog)
     dialog.reject()

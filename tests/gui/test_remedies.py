@@ -130,6 +130,7 @@ def test_an_empty_page_has_them_too(qtbot: QtBot, window: Window, engines: Sampl
         dialog.reject()
     assert window.empty.remedies is not None
     said = [button.text() for button in window.empty.remedies.buttons]
+    assert window.empty.button is not None
     assert window.empty.button.text() == "Enter password…"
     assert "Edit server…" in said
     assert "Enter password…" not in said, "once is enough"

@@ -112,7 +112,8 @@ def test_there_is_one_list_and_it_can_be_read_again(
     qtbot.waitUntil(lambda: bool(dialog.blank.title.text()), timeout=PATIENCE)
     assert dialog.blank.title.text() == "No run yet"
     assert not dialog.forget.isEnabled()
-    click(qtbot, dialog.copy)
+    assert dialog.blank.button is not None
+    click(qtbot, dialog.blank.button)
     assert QGuiApplication.clipboard().text() == COMMAND
     keep(recorded, "same", 60)
     click(qtbot, dialog.again)

@@ -78,6 +78,51 @@ def test_no_slice_is_long(qtbot: QtBot, by: str) -> None:
     assert len(second) > 10, "it was done in slices"
 
 
+def test_grouping_takes_no_long_slice(qtbot: QtBot) -> None:
+    every = [entry(n) for n in range(MANY)]
+    model = EntriesModel()
+    table = EntryTable(model)
+    qtbot.addWidget(table)
+    table.resize(1000, 600)
+    table.show()
+    worked_in(model, every)
+    table.select({e.identity for e in every[:9]})
+    turns: list[float] = []
+    for by in ("kind", "none", "torch"):
+        done: list[str] = []
+        begun = time.thread_time()
+        model.group(by, lambda done=done: done.append(model.grouping))  # type: ignore[misc]
+        turns.append(time.thread_time() - begun)
+        assert not done and model.wanted_grouping == by
+        while not done:
+            begun = time.thread_time()
+            QApplication.processEvents()
+            turns.append(time.thread_time() - begun)
+        assert done == [by]
+        assert len(model.shown()) == MANY
+        check(model) if by != "none" else None
+        assert {e.identity for e in table.selected()} == {e.identity for e in every[:9]}
+    assert sorted(turns)[-2] < SLICE
+    assert len(turns) > 30, "it was done in slices"
+    # What is done meanwhile counts, and what was wanted before is not told any more.
+    told: list[str] = []
+    model.group("kind", lambda: told.append("kind"))
+    model.group("age", lambda: told.append("age"))
+    model.collapse(model.groups[:1])
+    model.filter(parse("size>500"))
+    model.sort(SIZE, Qt.SortOrder.AscendingOrder)
+    qtbot.waitUntil(lambda: bool(told), timeout=60_000)
+    model.settle()
+    assert (told, model.grouping) == (["age"], "age")
+    assert {e.key for e in model.shown()} == {e.key for e in every if e.size > 500}
+    later = every[100:]
+    model.group("kind")
+    worked_in(model, later)
+    assert model.grouping == "kind"
+    check(model)
+    assert len(model.shown()) == sum(e.size > 500 for e in later)
+
+
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("column", range(len(COLUMNS)), ids=COLUMNS)
 def test_merging_runs_is_the_same_as_sorting(column: int, descending: bool) -> None:

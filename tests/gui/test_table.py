@@ -141,7 +141,7 @@ def test_the_name_takes_what_is_left_also_where_columns_are_hidden(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
     window = open_window(fixture_cache)
-    window.resize(1300, 700)
+    window.resize(1360, 700)
     header = window.table.horizontalHeader()
 
     def whole() -> bool:

@@ -56,7 +56,10 @@ def collected() -> dict[str, Any]:
 def bracketed(collected: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a translation that puts everything into brackets."""
     folder = tmp_path_factory.mktemp("translations")
-    texts = {(context, text): f"⟦{text}⟧" for context, text in collected["sources"]()}
+    texts = {
+        (context, text, counted): [f"⟦{text}⟧"] * (2 if counted else 1)
+        for context, text, counted in collected["sources"]()
+    }
     source = folder / "torchkeeper_de.ts"
     source.write_text(collected["document"]("de", texts), encoding="utf-8")
     assert collected["known"](source) == texts, "what is translated is kept"
@@ -116,7 +119,7 @@ def untranslated(root: QWidget, own: set[str]) -> set[str]:
 def test_the_window_says_nothing_that_cannot_be_translated(
     qtbot: QtBot, settings: QSettings, spoken: None, collected: dict[str, Any]
 ) -> None:
-    own = {text for _, text in collected["sources"]() if len(text) > 3} - SAME
+    own = {text for _, text, _ in collected["sources"]() if len(text) > 3} - SAME
     # The names of variables are what they are.
     own = {text for text in own if not re.fullmatch(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+", text)}
     window = Window(settings, SampleEngines())

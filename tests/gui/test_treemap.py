@@ -155,14 +155,26 @@ def test_no_byte_is_lost(sizes: list[int], left: int) -> None:
     rest = Tile(("more",), "", left, 3) if left % 2 else None
     folded = fold(tiles, 800 * 300, rest)
     assert sum(tile.bytes for tile in folded.tiles) == sum(sizes) + (left if rest else 0)
-    assert sum(t.entries for t in folded.tiles) == len(sizes) + (3 if rest else 0)
+    # Where nothing takes any room, nothing is drawn.
+    count = len(sizes) + (3 if rest else 0) if any(sizes) or rest else 0
+    assert sum(t.entries for t in folded.tiles) == count
     assert all(size >= 0 and math.isfinite(size) for size in folded.sizes)
 
 
 def test_one_that_is_too_small_is_itself() -> None:
-    folded = fold([Tile(("a",), "a", 10**9), Tile(("b",), "b", 0)], 800 * 300)
+    folded = fold([Tile(("a",), "a", 10**9), Tile(("b",), "b", 1)], 800 * 300)
     assert [tile.name for tile in folded.tiles] == ["a", "b"]
     assert folded.smaller == []
+
+
+def test_what_is_empty_is_counted_and_has_no_tile() -> None:
+    locks = [Tile((f"lock-{n}",), "a lock", 0) for n in range(3)]
+    large = Tile(("a",), "a", 10**9)
+    for some, said in ((locks, "3 smaller"), (locks[:1], "1 smaller")):
+        folded = fold([large, *some], 800 * 300, None, "{} smaller", "opens", "empty")
+        assert [tile.name for tile in folded.tiles] == ["a", said]
+        assert folded.tiles[-1].detail == "empty"
+    assert fold(locks, 800 * 300).tiles == []
 
 
 @pytest.mark.parametrize("shades", [LIGHT, DARK], ids=["light", "dark"])

@@ -66,6 +66,7 @@ def test_filters_as_one_types(qtbot: QtBot, open_window: OpenWindow, fixture_cac
     window.head.box.setText("no such entry")
     qtbot.waitUntil(lambda: window.stack.currentWidget() is window.empty)
     assert window.empty.title.text() == "Nothing matches the filter"
+    assert window.empty.button is not None
     click(qtbot, window.empty.button)
     qtbot.waitUntil(lambda: window.entries.rowCount() == total)
     assert window.head.wrong.text() == ""
@@ -117,6 +118,7 @@ def test_says_what_an_empty_window_is_for(qtbot: QtBot, open_window: OpenWindow,
     window.open_paths([str(place)])
     listed(qtbot, window, place)
     assert window.empty.title.text() == "This cache is empty"
+    assert window.empty.button is not None
     assert window.empty.button.text() == "Warm…"
     assert not window.actions_["export"].isEnabled()
     assert not window.actions_["purge"].isEnabled()

@@ -46,12 +46,13 @@ def install_desktop(args: argparse.Namespace, drawing: Callable[[], Draw | None]
     drawing: finds what makes pictures.
     """
     root = _root(args)
+    shared = bool(args.system or args.prefix)
     if args.remove:
-        placed, command, draws = placing.remove(root, args.dry_run), [], True
+        placed, command, draws = placing.remove(root, args.dry_run, shared=shared), [], True
     else:
         command, draw = entry.program(), drawing()
         draws = draw is not None
-        placed = placing.install(root, files.made(command, draw), args.dry_run)
+        placed = placing.install(root, files.made(command, draw), args.dry_run, shared=shared)
     if args.json:
         output.emit({"result": _result(args, placed, command, draws)})
     else:

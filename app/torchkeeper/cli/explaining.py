@@ -195,7 +195,7 @@ def _print_table(rows: list[Answer], found: Answer) -> None:
     for group, ones in explaining.grouped(rows):
         for number, row in enumerate(ones):
             a, b = explaining.values(row, found)
-            title = explaining.GROUPS[group] if not number else ""
+            title = explaining.group(group) if not number else ""
             cells.append([title, explaining.factor(row), a, b])
     output.table(["GROUP", "FACTOR", "A", "B"], cells, frozenset())
 

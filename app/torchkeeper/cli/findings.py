@@ -8,7 +8,7 @@ from typing import Any
 from torchkeeper.cli import output
 from torchkeeper.link import say
 from torchkeeper.link.findingwords import said
-from torchkeeper.link.profiles.taking import NO_SETTING
+from torchkeeper.link.profiles.taking import no_setting
 from torchkeeper.link.words import printable
 from torchkeeper.settings.finding import Finding, worst
 
@@ -62,9 +62,9 @@ def left_json(left: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
 
 def left_lines(left: Sequence[tuple[str, str]]) -> list[str]:
     """What was not taken: a line for each, but one for all that are no settings."""
-    others = [name for name, why in left if why == NO_SETTING]
+    others = [name for name, why in left if why == no_setting()]
     lines = [f"left: {printable(name)}: {printable(why)}." for name, why in left
-             if why != NO_SETTING]  # fmt: skip
+             if why != no_setting()]  # fmt: skip
     if others:
         more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
         lines.append(f"left: {printable(', '.join(others[:_NAMED]))}{more}, no settings of the "

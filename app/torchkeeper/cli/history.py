@@ -1,50 +1,84 @@
-"""The command jobs: what the window has done, and what came of it."""
+"""The command jobs: what the window is at and has done, and what came of it."""
 
 from __future__ import annotations
 
 import argparse
+import time
 
 from torchkeeper.cli import looking, output
-from torchkeeper.link import history, say
+from torchkeeper.link import history, running, say
 from torchkeeper.link.history import Past
+from torchkeeper.link.running import Running
 from torchkeeper.link.words import UserError, printable
 
 
 def add_jobs(command: argparse.ArgumentParser) -> None:
     """Arguments of jobs."""
-    command.add_argument("ident", metavar="ID", nargs="?", help="show this job, with its log: the "
-                         "beginning of its id, or “last”")  # fmt: skip
+    command.add_argument("ident", metavar="ID", nargs="?", help="show this job, one that has ended "
+                         "with its log: the beginning of its id, or “last”")  # fmt: skip
     command.add_argument("--forget", action="store_true",
                          help="remove the job from the history; “all” is every job")  # fmt: skip
     looking.add_json(command)
 
 
 def jobs(args: argparse.Namespace) -> int:
-    """torchkeeper jobs; 1 where none is kept."""
+    """torchkeeper jobs; 1 where none is kept, and none runs."""
     if args.forget:
         return _forget(args)
+    # First: what was cut off is in the history then.
+    now = running.found()
     if args.ident:
-        one = history.one(args.ident)
+        one = _one(args.ident, now)
         if args.json:
             output.emit(one.to_json())
         else:
-            output.lines(_whole(one))
+            output.lines(_whole(one) if isinstance(one, Past) else _so_far(one))
         return 0
     kept = history.kept()
     if args.json:
+        for job in now:
+            output.emit(job.to_json())
         for one in kept.jobs:
             output.emit({k: v for k, v in one.to_json().items() if k != "log"})
-    elif kept.jobs:
+    elif kept.jobs or now:
         output.table(
             ["ID", "WHEN", "TOOK", "HOW", "JOB", "WHAT CAME OF IT"],
-            [_row(one) for one in kept.jobs],
+            [*map(_running_row, now), *map(_row, kept.jobs)],
             frozenset({2}),
         )
     lines = say.count(kept.damaged, "line", "lines")
     more = f"; {lines} could not be understood" if kept.damaged else ""
-    said = f"{say.count(len(kept.jobs), 'job', 'jobs')}{more}."
-    output.result(args, {"jobs": len(kept.jobs), "damaged": kept.damaged}, said)
-    return int(not kept.jobs)
+    running_now = f"{say.count(len(now), 'job has', 'jobs have')} not ended; " if now else ""
+    said = f"{running_now}{say.count(len(kept.jobs), 'job', 'jobs')} kept{more}."
+    told = {"jobs": len(kept.jobs), "running": len(now), "damaged": kept.damaged}
+    output.result(args, told, said)
+    return int(not kept.jobs and not now)
+
+
+def _one(ident: str, now: list[Running]) -> Past | Running:
+    """The job whose id begins so, whether it has ended or not. Raises UserError."""
+    mine = [job for job in now if job.id.startswith(ident)]
+    return mine[0] if len(mine) == 1 else history.one(ident)
+
+
+def _running_row(one: Running) -> list[str]:
+    took = "" if one.began is None else say.seconds(round(time.time() - one.began, 1))
+    return [one.id, say.when(one.began or time.time()), took, one.state, one.title, one.words]
+
+
+def _so_far(one: Running) -> list[str]:
+    began = "" if one.began is None else say.when(one.began)
+    said = [
+        ("job", one.id),
+        ("what", one.title),
+        ("place", one.place),
+        ("began", began),
+        ("state", f"{one.state}: {one.words}"),
+        ("process", f"{one.process}" if one.window else
+         f"{one.process}, without a window: start Torchkeeper to have it back"),
+    ]  # fmt: skip
+    wide = max(len(name) for name, _ in said)
+    return [printable(f"{name:<{wide}}  {value}", 4096) for name, value in said if value]
 
 
 def _row(one: Past) -> list[str]:

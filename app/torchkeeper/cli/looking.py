@@ -362,11 +362,14 @@ def add_du(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "place", metavar="PLACE", type=place, help="a cache folder, a bundle or a redis:// server"
     )
+    add_filter(command)
     add_json(command)
 
 
 def du(args: argparse.Namespace) -> int:
-    """torchkeeper du"""
+    """torchkeeper du; 1 if a filter matches nothing."""
+    if args.filter:
+        return _du_of(args)
     with Engine() as engine:
         asker = Asker(engine, args.json)
         answer = asker.ask("du", place=args.place)
@@ -401,6 +404,26 @@ def du(args: argparse.Namespace) -> int:
         output.line(said)
     _note_others(answer)
     return int(asker.unreadable)
+
+
+def _du_of(args: argparse.Namespace) -> int:
+    """What some of a place comes to, and what compiling it took: for that it is read."""
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        select = {"filter": args.filter, "envs": known(engine, args.filter, args.env)}
+        answer = asker.ask("sum", place=args.place, select=select)
+    rows = [*answer.pop("kinds"), {"kind": "total", **answer}]
+    if args.json:
+        for row in rows:
+            output.emit(row)
+    else:
+        cells = [
+            [row["kind"], f"{row['entries']:,}", f"{row['files']:,}", say.size(row["bytes"]),
+             say.seconds(row["compile_s"]) if row["timed"] else "-"] for row in rows
+        ]  # fmt: skip
+        head = ["KIND", "ENTRIES", "FILES", "SIZE", "COMPILE"]
+        output.table(head, cells, frozenset({1, 2, 3, 4}))
+    return 1 if asker.unreadable or not answer["entries"] else 0
 
 
 def _orphans_of(orphans: Answer) -> str:

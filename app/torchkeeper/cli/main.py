@@ -288,7 +288,7 @@ COMMANDS = {
     "prepare": ("making:prepare", "build ahead what PyTorch builds once before CPU programs start"),
     "run": ("running:run", "run a program, then say which graphs were in the cache, and why not"),
     "runs": ("running:kept_runs", "list the programs that were run, with hits and misses"),
-    "jobs": ("history:jobs", "list what the window has done, and what came of it"),
+    "jobs": ("history:jobs", "list what the window is at and has done, and what came of it"),
     "copy": ("copying:copy", "copy entries from any place to any other"),
     "export": ("bundles:export", "write entries to a bundle"),
     "import": ("bundles:import_", "place the entries of a bundle in a cache"),

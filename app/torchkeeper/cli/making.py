@@ -10,7 +10,15 @@ from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import interpreters, phases, preparing, say
 from torchkeeper.link.process import Engine
-from torchkeeper.link.words import DEVICE_REASONS, printable
+from torchkeeper.link.words import device_reason, printable
+
+#: What PLACE is, and why.
+_INTO = (
+    "the temporary folder (TMPDIR) of the programs that will run; by default that of this "
+    "environment. PyTorch looks in <temporary folder>/torchinductor_<user> for headers, whatever "
+    "TORCHINDUCTOR_CACHE_DIR says, so no other folder would be of use. For another user's "
+    "programs, name the folder torchinductor_<user> itself"
+)
 
 
 def add_prepare(command: argparse.ArgumentParser) -> None:
@@ -19,7 +27,7 @@ def add_prepare(command: argparse.ArgumentParser) -> None:
     command.add_argument("--env", metavar="PYTHON", help="the interpreter that will run the "
                          f"programs; by default {interpreters.VARIABLE}, else the app's "
                          "own")  # fmt: skip
-    command.add_argument("--into", metavar="PLACE", type=looking.path, help=preparing.INTO)
+    command.add_argument("--into", metavar="PLACE", type=looking.path, help=_INTO)
     looking.add_json(command)
 
 
@@ -62,7 +70,7 @@ def saying() -> Callable[[dict[str, Any]], None]:
 def say_finding(what: dict[str, Any]) -> None:
     """A line on standard error for what a compile job tells."""
     if isinstance(device := what.get("device"), dict):
-        why = DEVICE_REASONS.get(str(device.get("why")), "")
+        why = device_reason(device.get("why"))
         output.note(printable(f"device: {device.get('name') or device.get('type')} ({why})"))
     elif isinstance(step := what.get("step"), dict):
         output.note(printable(f"step: {step.get('name')}"))

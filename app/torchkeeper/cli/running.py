@@ -224,7 +224,7 @@ def tell(found: Found, env: Answer, place: str | None) -> None:
     else:
         output.lines(told(found.graphs))
         for aot in found.autograd:
-            if aot["why"] and aot["why"] != causes.AS_GRAPHS:
+            if aot["why"] and aot["why"] != causes.as_graphs():
                 output.line(printable(f"AOTAutograd {aot['id']}: ") + aot["why"])
         output.line(causes.summary(result) + ".")
     if result["elsewhere"] and place:

@@ -175,8 +175,8 @@ class _Live:
             self._built = 0
             name = str(run.get("name"))
             # Of several cells the folder for temporary files is not empty: the header is in it.
-            short = "cell" in run and name in verifying.TITLES
-            output.note(f"  {verifying.TITLES[name]}" if short else verifying.beginning(name))
+            short = "cell" in run and verifying.about(name)
+            output.note(f"  {verifying.title(name)}" if short else verifying.beginning(name))
         elif isinstance(what.get("cells"), list):
             self._cells = {one["index"]: one for one in what["cells"]} | self._cells
         elif isinstance(cell := what.get("cell"), dict):
@@ -248,7 +248,7 @@ def _row(name: str, result: Answer) -> list[str]:
     run = result["runs"][name]
     ratios = [result["ratios"].get(f"{name}_{other}") for other in ("cold", "mega")]
     return [
-        verifying.TITLES[name],
+        verifying.title(name),
         say.seconds(run["seconds"]),
         *("" if ratio is None else verifying.ratio(ratio) for ratio in ratios),
         f"{run['hits']:,}",

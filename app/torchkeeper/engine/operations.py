@@ -421,6 +421,7 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "purge": _late("purge", "purging"),
     "suggest": _late("suggest", "suggesting"),
     "overview": _late("overview", "overviewing"),
+    "sum": _late("add_up", "adding"),
     "undo": _late("undo", "purging"),
     "trash": _trash,
     "empty_trash": _late("empty_trash", "purging"),

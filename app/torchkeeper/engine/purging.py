@@ -199,10 +199,16 @@ def _purge_server(session: Session, plan: ServerPlan, report: Report) -> dict[st
 
 
 def undo(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Put the latest purge of a folder back, or that of a ``receipt``: a restoring.Purged."""
+    """Put the latest purge of a folder back, or that of a ``receipt``: a restoring.Purged. Rows are
+    the kind and path of each entry that is back.
+    """
     place, only = path_of(params, "place"), params.get("receipt")
     named = str(only) if only else None
-    return asdict(trash.undo(place, report, lambda i, p: tell_left(report, i, p), named))
+
+    def told(items: list[Item]) -> None:
+        _send(({"kind": item.kind, "path": item.path} for item in items), report)
+
+    return asdict(trash.undo(place, report, lambda i, p: tell_left(report, i, p), named, told))
 
 
 def empty_trash(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:

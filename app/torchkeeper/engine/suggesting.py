@@ -23,9 +23,8 @@ from torchkeeper.stores import query
 from torchkeeper.stores.dead import REASONS, Dead, Wanted
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.folders.restoring import allocated
 from torchkeeper.stores.folders.uses import uses
-from torchkeeper.stores.items import Item
+from torchkeeper.stores.items import Item, allocated
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.store import Store
 

@@ -12,7 +12,7 @@ from torchkeeper.engine.summing import Sum
 from torchkeeper.stores.dead import Dead, May, Wanted
 from torchkeeper.stores.folders import receipts
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.folders.restoring import allocated
+from torchkeeper.stores.items import allocated
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.store import Store
 

@@ -398,7 +398,7 @@ ACTIONS = (
     Spec("forward", _n("&Forward"), "forward", "Alt+Right",
          _n("Show the page again from which you came back"),
          lambda s: s.forward, "go_forward", "go", 1),
-    Spec("first-steps", _n("&First steps"), "next", "",
+    Spec("first-steps", _n("&First steps"), "guide", "",
          _n("A guide through a whole round, on the recipe that comes with Torchkeeper"),
          _always, "show_first_steps", "help", 0),
     Spec("shortcuts", _n("&Keyboard shortcuts"), "keyboard", "F1",

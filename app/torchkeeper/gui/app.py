@@ -18,6 +18,7 @@ from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.start import NAME
 from torchkeeper.gui.theme import Look, Theme
 from torchkeeper.gui.window import Window
+from torchkeeper.link import handover
 from torchkeeper.link.ahead import Ahead
 from torchkeeper.link.handover import Seat
 from torchkeeper.stores.names import is_server
@@ -74,9 +75,11 @@ def run(
     seat: where other starts hand over what they would open.
     """
     window = opened(files, ahead, first)
-    if seat is not None and seat.first:
+    seats = [seat] if seat is not None and seat.first else []
+    if seats:
         window.later.add(partial(importlib.import_module, "socket"))  # it takes some milliseconds
-        window.later.add(partial(_listen, window, seat))
+        window.later.add(partial(_listen, window, seats[0]))
+    window.closing.left.connect(partial(_be_found, window, seats))
     app = application()
     # The window's engines end before the process does.
     app.setQuitOnLastWindowClosed(False)
@@ -85,8 +88,8 @@ def run(
     bugs.install(window)
     wakeup = _close_on_signals(window)
     status = app.exec()
-    if seat is not None:
-        seat.leave()
+    for one in seats:
+        one.leave()
     window.engines.stop()
     window.engines.join(_LAST_WAIT)
     window.notifier.notifications.join(_LAST_NOTE)
@@ -117,6 +120,18 @@ def _listen(window: Window, seat: Seat) -> None:
     from torchkeeper.gui.desktop.door import Door
 
     Door(window, seat)
+
+
+def _be_found(window: Window, seats: list[Seat]) -> None:
+    """The window has gone and its jobs go on: whoever starts the app again has it back. seats:
+    what it has; a seat that nobody has any more is taken.
+    """
+    if any(seat.first for seat in seats):
+        return
+    seat = handover.claim()
+    if seat is not None and seat.first:
+        seats.append(seat)
+        _listen(window, seat)
 
 
 def _close_on_signals(window: Window) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 from PySide6.QtWidgets import QDialog
 
 if TYPE_CHECKING:
@@ -16,10 +16,17 @@ if TYPE_CHECKING:
 class Closing(QObject):
     """Asks, and closes the window once nobody minds."""
 
+    #: The window has gone, its jobs go on; it is shown again.
+    left = Signal()
+    back = Signal()
+
     def __init__(self, window: Window) -> None:
         super().__init__(window)
         self._window = window
         self._leaving: LeaveDialog | None = None
+        #: Whether jobs go on without the window, until it is shown again or they have ended.
+        self.in_background = False
+        window.jobs.finished.connect(lambda *_: QTimer.singleShot(0, self, self._end_alone))
 
     def ask(self) -> bool:
         """Whether the window has to stay for now: something is asked about."""
@@ -57,7 +64,9 @@ class Closing(QObject):
         self._leaving = None
 
     def leave_jobs(self) -> None:
-        """Hide; close when the last job has ended, whatever came of it."""
+        """Hide; close when the last job has ended, whatever came of it, unless somebody has the
+        window back before.
+        """
         window = self._window
         if self._kept_open(self.leave_jobs):
             return
@@ -65,8 +74,22 @@ class Closing(QObject):
         for dialog in window.findChildren(QDialog):
             dialog.close()
         window.hide()
-        window.jobs.finished.connect(lambda *_: QTimer.singleShot(0, self, self._end_alone))
+        self.in_background = True
+        window.installEventFilter(self)
+        if window.jobs.active:
+            self.left.emit()
         self._end_alone()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Show:
+            self.over()
+            self.back.emit()
+        return super().eventFilter(watched, event)
+
+    def over(self) -> None:
+        """The window is back, or ends. Safe to call again."""
+        self.in_background = False
+        self._window.removeEventFilter(self)
 
     def stop_jobs(self) -> None:
         """Stop what runs, and close."""
@@ -75,5 +98,5 @@ class Closing(QObject):
 
     def _end_alone(self) -> None:
         # A job that has ended may have another follow it, which is there by now.
-        if not self._window.jobs.active:
+        if self.in_background and not self._window.jobs.active:
             self._window.close_surely()

@@ -1,11 +1,11 @@
-"""What stands in for an empty table."""
+"""What stands where there is nothing to show: what it is for, and what to do next."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from torchkeeper.gui import forms, icons, theme
 
@@ -15,75 +15,93 @@ if TYPE_CHECKING:
     from torchkeeper.gui.remedies import RemedyButtons
     from torchkeeper.link.words import UserError
 
+#: Pixels of a line at most and of the picture: of a page, and of a pane at its side.
+_WIDE, _NARROW = 460, 280
+_PICTURE, _SMALL = 56, 40
+
 
 class EmptyState(QWidget):
-    """What is shown instead of an empty table: what it is for, and what to do."""
+    """A picture, a title, a few words and what can be done next, in the middle of a page, or of a
+    pane at its side, which is smaller and has no button that stands out.
 
+    Every place that may be empty has this one, so that all of them look alike.
+    """
+
+    #: Its button was pressed: the id of the action that it is for, where it was given one.
     asked = Signal(str)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, icon: str = "box", *, side: bool = False) -> None:
+        super().__init__()
+        self._icon, self._side = icon, side
         self._action = ""
         self._error: UserError | None = None
+        #: What goes on from here; made when there is something to go on with.
+        self.button: QPushButton | None = None
         #: What can be done about an error besides, once there was one.
         self.remedies: RemedyButtons | None = None
         self.picture = forms.label("")
-        self.title = forms.label("", "title", wrap=True)
+        self.title = forms.label("", "heading" if side else "title", wrap=True)
         self.text = forms.label("", "muted", wrap=True)
-        self.button = forms.button("", primary=True)
-        self.button.clicked.connect(lambda: self.asked.emit(self._action))
-        for label in (self.picture, self.title, self.text):
-            label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        # A wrapped label gets its height from its width only where nothing aligns it.
-        self.text.setFixedWidth(480)
-        centred = forms.row(gap=0)
-        centred.addStretch(1)
-        centred.addWidget(self.text)
-        centred.addStretch(1)
-        middle = forms.column(gap=12, margin=24)
+        self._ways = forms.row(gap=12)
+        self._ways.addStretch(1)
+        self._ways.addStretch(1)
+        middle = forms.column(gap=8 if side else 12, margin=16 if side else 24)
         middle.addStretch(2)
         middle.addWidget(self.picture, 0, Qt.AlignmentFlag.AlignHCenter)
-        middle.addWidget(self.title)
-        middle.addLayout(centred)
+        for label in (self.title, self.text):
+            label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+            label.setMaximumWidth(_NARROW if side else _WIDE)
+            # A wrapped label gets its height from its width only where nothing aligns it.
+            centred = forms.row(gap=0)
+            centred.addStretch(1)
+            centred.addWidget(label, 1000)
+            centred.addStretch(1)
+            middle.addLayout(centred)
         middle.addSpacing(4)
-        middle.addWidget(self.button, 0, Qt.AlignmentFlag.AlignHCenter)
+        middle.addLayout(self._ways)
         middle.addStretch(3)
         self._middle = middle
         self.setLayout(middle)
-        self._icon = "box"
         theme.follow(self, self._paint, now=False)
 
-    def say(
-        self,
-        icon: str,
-        title: str,
-        text: str,
-        button: str = "",
-        action: str = "",
-        *,
-        error: UserError | None = None,
-    ) -> None:
-        """What to show; ``action`` is the id of the action behind the button. error: what it is
-        about, for which there may be buttons more.
-        """
-        self._icon, self._action = icon, action
+    def say(self, title: str, text: str = "", icon: str = "") -> None:
+        """What to show; the picture stays without another ``icon``."""
+        self._icon = icon or self._icon
         self.title.setText(title)
         self.text.setText(text)
-        self.button.setText(button)
-        self.button.setAccessibleName(button)
-        self.button.setVisible(bool(button))
-        if error is not self._error:
-            self._error = error
-            self._offer(error, action)
+        self.title.setVisible(bool(title))
+        self.text.setVisible(bool(text))
+        # A picture alone says nothing.
+        self.picture.setVisible(bool(title or text))
         self._paint()
 
-    def _offer(self, error: UserError | None, action: str) -> None:
+    def offer(self, text: str, action: str = "") -> None:
+        """Have a button of this text, and none where it is empty; ``asked`` says ``action``."""
+        self._action = action
+        if self.button is None:
+            if not text:
+                return
+            self.button = forms.button("", primary=not self._side)
+            self.button.clicked.connect(lambda: self.asked.emit(self._action))
+            self._ways.insertWidget(1, self.button)
+        self.button.setText(text)
+        self.button.setAccessibleName(text.replace("&", "").rstrip("…"))
+        self.button.setVisible(bool(text))
+
+    def beside(self, *widgets: QWidget) -> None:
+        """Have these after the button: what can be done as well."""
+        for widget in widgets:
+            self._ways.insertWidget(self._ways.count() - 1, widget)
+
+    def blame(self, error: UserError | None, action: str = "") -> None:
+        """What it is about: there are buttons for its remedies, less the one of ``action``."""
+        if error is self._error:
+            return
+        self._error = error
         # Most windows never show an error.
         from torchkeeper.gui.remedies import RemedyButtons
 
         if self.remedies is None:
-            if error is None:
-                return
             self.remedies = RemedyButtons(self)
             at, centre = self._middle.count() - 1, Qt.AlignmentFlag.AlignHCenter
             self._middle.insertWidget(at, self.remedies, 0, centre)
@@ -94,7 +112,8 @@ class EmptyState(QWidget):
         self._paint()
 
     def _paint(self) -> None:
-        # Where there are entries it is never seen, and need not be drawn before they are.
+        # Where there is something to show it is never seen, and need not be drawn before that is.
         if self.isVisible():
-            scale = self.devicePixelRatioF()
-            self.picture.setPixmap(icons.pixmap(self._icon, 56, theme.shades().muted, scale))
+            size = _SMALL if self._side else _PICTURE
+            shade = theme.shades().muted
+            self.picture.setPixmap(icons.pixmap(self._icon, size, shade, self.devicePixelRatioF()))

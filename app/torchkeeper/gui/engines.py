@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.keygens import Keygens
     from torchkeeper.link.history import Past
     from torchkeeper.link.profiles.profile import Profile
+    from torchkeeper.link.running import Board, Running
 
 #: Seconds that a thread may run on when another has something to do; Python's own are 0.005.
 SWITCH = 0.0005
@@ -81,6 +82,8 @@ class Engines(QObject):
         self.worker.moveToThread(self._thread)
         #: Made when something is signed.
         self._keygens: Keygens | None = None
+        #: Made when the first job runs.
+        self._board: Board | None = None
         self._start.connect(self.worker.start)
         self._cancel.connect(self.worker.cancel)
         self._release.connect(self.worker.release)
@@ -216,9 +219,24 @@ class Engines(QObject):
 
         aside(keep, sure=True)
 
+    def tell_running(self, some: Sequence[Running]) -> None:
+        """Tell other processes what runs, also that nothing does where all ends now."""
+        if self._board is None:
+            from torchkeeper.link.running import Board
+
+            self._board = Board()
+        self._board.tell(some)
+        write = self._board.write
+
+        def tell() -> None:
+            with contextlib.suppress(OSError):  # then nobody else sees them
+                write()
+
+        aside(tell, sure=not some)
+
     def past_jobs(self, listener: Listener, forget: Sequence[str] | None = ()) -> int:
-        """The jobs of the history, after those to ``forget``, None for all; the result is
-        ``{"kept": history.Kept}``.
+        """The jobs of the history, after those to ``forget``, None for all; the result is as of
+        ``lookups.past_jobs``.
         """
         some = None if forget is None else list(forget)
         return self._ask_aside(listener, lambda: lookups.past_jobs(some))

@@ -14,7 +14,7 @@ from torchkeeper.gui.matrix.words import name_of, state_words
 from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.link import causes, cutoff, leaks, owned, say
 from torchkeeper.link.words import (
-    DEVICE_REASONS,
+    device_reason,
     leftovers_gone,
     printable,
     removed_by_then,
@@ -65,7 +65,7 @@ def heard(job: Job, one: dict[str, Any]) -> str:
     if isinstance(one.get("log"), str):
         return printable(one["log"], 2000)
     if isinstance(device, dict):
-        why = DEVICE_REASONS.get(str(device.get("why")))
+        why = device_reason(device.get("why"))
         name = printable(str(device.get("name") or device.get("type")))
         return _tr("Device: {}").format(f"{name} ({why})" if why else name)
     if isinstance(step, dict):

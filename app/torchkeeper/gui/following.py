@@ -75,7 +75,9 @@ class Following(QObject):
         from torchkeeper.gui.activity.strip import JobStrip
 
         window = self._window
-        self._keeper = Keeper(window.jobs, window.engines, window)
+        self._keeper = Keeper(window.jobs, window.engines, window.isVisible, window)
+        window.closing.left.connect(self._keeper.tell_soon)
+        window.closing.back.connect(self._keeper.tell_soon)
         self._strip = strip = JobStrip(window.jobs, window.statusBar())
         strip.opened.connect(self._show)
         strip.cancelled.connect(window.operations.cancel)
@@ -104,5 +106,7 @@ class Following(QObject):
             bar.offer(job.place, text, undoes=self.tr("Undo purge of {}").format(purged))
         elif job.kind in ("undo", "empty_trash") and job.place == bar.place:
             bar.hide()
+        if job.kind == "undo":
+            self._window.flows.results.select_back(job)
         elif job.kind == "verify":
             self._window.verifications.keep(job)

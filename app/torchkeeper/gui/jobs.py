@@ -55,11 +55,11 @@ class Job:
     """One job. ``kind`` is the operation; ``place`` is what it changes.
 
     left: how many entries it did not take; the log says which and why, and ``reasons`` how many
-    for each reason. now: what it is at. placed: kind and path of what an import or a copy has put
-    there. partly: what was done for good, where it ended early. asked: what it was asked for, where
-    that tells how to go on. laps: the runs of a verification; cells: what a warm-up compiles.
-    scratch: a folder that goes with it. flawed: whether some of its cells are not warm. kept_as:
-    its id in the history, once it is there.
+    for each reason. now: what it is at. placed: kind and path of what an import, a copy or an undo
+    has put there. partly: what was done for good, where it ended early. asked: what it was asked
+    for, where that tells how to go on. laps: the runs of a verification; cells: what a warm-up
+    compiles. scratch: a folder that goes with it. flawed: whether some of its cells are not warm.
+    kept_as: its id in the history, once it is there.
     """
 
     id: int
@@ -185,20 +185,27 @@ def state_text(job: Job) -> str:
         return _tr("Failed: {}").format(job.error.what if job.error else "?")
     if job.state is State.DONE:
         return job.note or _tr("Done")
+    if job.counts_bytes:
+        return " · ".join([progress_text(job), *([job.note] if job.note else [])])
+    return " · ".join(far(job)) or _tr("Running")
+
+
+def far(job: Job) -> list[str]:
+    """How far a running job is, without how long it will take; of one thing nothing is counted."""
     parts = []
     if job.counts_bytes:
-        parts.append(progress_text(job))
+        parts += bytes_parts(job)
     elif job.laps and job.state is State.RUNNING:
         parts.append(lap_text(job))
     elif len(job.cells.rows) > 1:
         parts.append(cells_text(job))
-    elif job.total:
+    elif job.total and job.total > 1:
         parts.append(_tr("{} of {} {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit))
     if job.unit == SIGNING:
         parts.append(job.now or _tr("Signing…"))
     if job.note:
         parts.append(job.note)
-    return " · ".join(parts) or _tr("Running")
+    return parts
 
 
 def lap_text(job: Job) -> str:
@@ -229,14 +236,19 @@ def cells_text(job: Job) -> str:
 
 def progress_text(job: Job) -> str:
     """How far a job is that counts bytes: 12.3 MB of 80.1 MB · 41 MB/s · about 2 s left."""
-    now = time.monotonic()
-    parts = [_tr("{} of {}").format(say.size(job.done), say.size(job.total or 0))]
-    rate, left = job.pace.rate(now), job.pace.left(now)
-    if rate is not None and rate >= 1:
-        parts.append(_tr("{}/s").format(say.size(rate)))
+    parts, left = bytes_parts(job), job.pace.left(time.monotonic())
     if left is not None:
         parts.append(_tr("about {} left").format(coarse(left)))
     return " · ".join(parts)
+
+
+def bytes_parts(job: Job) -> list[str]:
+    """How far a job is that counts bytes: 12.3 MB of 80.1 MB, 41 MB/s."""
+    parts = [_tr("{} of {}").format(say.size(job.done), say.size(job.total or 0))]
+    rate = job.pace.rate(time.monotonic())
+    if rate is not None and rate >= 1:
+        parts.append(_tr("{}/s").format(say.size(rate)))
+    return parts
 
 
 class JobsModel(QAbstractListModel):

@@ -30,5 +30,10 @@ def install(app: QCoreApplication, locale: QLocale | None = None, folder: str = 
     if qt.load(locale, "qtbase", "_", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)):
         app.installTranslator(qt)
     app.installTranslator(own)
-    tongue.use(lambda text: QCoreApplication.translate(tongue.CONTEXT, text))
+    tongue.use(_of_link)
     return True
+
+
+def _of_link(text: str, number: int) -> str:
+    counted = "counted" if number >= 0 else None  # as packaging/translations calls it
+    return QCoreApplication.translate(tongue.CONTEXT, text, counted, number)

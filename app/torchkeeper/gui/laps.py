@@ -56,13 +56,13 @@ def tr(text: str) -> str:
 
 def title(name: str) -> str:
     """What a run is called."""
-    text = verifying.TITLES.get(name) or printable(name, 40)
+    text = verifying.title(name)
     return text[:1].upper() + text[1:]
 
 
 def about(name: str) -> str:
     """What a run finds."""
-    return verifying.ABOUTS.get(name, "")
+    return verifying.about(name)
 
 
 def waiting(names: Iterable[str]) -> list[Lap]:

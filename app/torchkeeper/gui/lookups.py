@@ -85,12 +85,16 @@ def keep_jobs(some: Sequence[Past]) -> None:
 
 
 def past_jobs(forget: Sequence[str] | None) -> dict[str, Any]:
-    """``{"kept": history.Kept}``, after those to forget, None for all. Raises UserError."""
-    from torchkeeper.link import history
+    """``{"kept": history.Kept, "elsewhere": [running.Running]}``, after those to forget, None for
+    all: the jobs that have ended, and those that other processes run. Raises UserError.
+    """
+    from torchkeeper.link import history, running
 
+    # First: what was cut off is in the history then.
+    elsewhere = [job for job in running.found() if job.process != os.getpid()]
     if forget is None or forget:
         history.forget(forget)
-    return {"kept": history.kept()}
+    return {"kept": history.kept(), "elsewhere": elsewhere}
 
 
 def text_saved(path: str, text: str) -> dict[str, Any]:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 #: Where it is kept whether this is wanted; it is, until somebody says no.
 SETTING = "notify/jobs"
-#: Seconds a job has taken at least of which the desktop is told: for less, nobody goes away.
+#: Seconds a job has taken at least of which the desktop is told while the window is there: for
+#: less, nobody goes away.
 LONG = 10.0
 
 
@@ -61,11 +62,14 @@ class Notifier(QObject):
 
     def _ended(self, job: Job) -> None:
         took = job.elapsed(time.time()) or 0.0
+        alone = self._window.closing.in_background
         # Who has cancelled it knows that it has ended.
-        if job.state is State.CANCELLED or took < LONG or not self.on or front.in_front():
+        if job.state is State.CANCELLED or not self.on:
             return
-        # A window that has gone only waits for its jobs; a click could bring nothing back.
-        key = job.id if self._window.isVisible() else None
+        if not alone and (took < LONG or front.in_front()):
+            return
+        # A window that has gone ends with its last job; a click could bring nothing back then.
+        key = None if alone and not self._window.jobs.active else job.id
         came = job.error.what if job.error is not None else state_text(job)
         body = self.tr("{} · it took {}").format(came, say.seconds(took))
         note = Note(self._summary(job), body, key, self.tr("Show the job"))

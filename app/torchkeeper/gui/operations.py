@@ -562,7 +562,7 @@ class Operations(QObject):
             self._jobs.log(job, [head, *(printable(line, 2000) for line in lines)])
 
     def _rows(self, job: Job, rows: list[dict[str, Any]]) -> None:
-        if job.kind in ("import", "copy"):
+        if job.kind in ("import", "copy", "undo"):
             job.placed += [(str(row.get("kind")), str(row.get("path"))) for row in rows]
 
     def _findings(self, job: Job, found: list[dict[str, Any]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QLineEdit, QWidget
 
@@ -20,9 +20,14 @@ if TYPE_CHECKING:
 
 #: Milliseconds after the last key before a filter is used.
 DEBOUNCE_MS = 80
-#: Pixels that the mark of the filter box is wide, and the box itself, at most and at least.
-_MARK = 16
-_BOX, _NARROW_BOX = 380, 200
+#: Pixels that the mark of the filter box is wide, that it takes with what is around the text, and
+#: that the box itself is wide, at most and at least.
+_MARK, _MARKED = 16, 44
+_BOX, _NARROW_BOX = 380, 176
+#: Pixels that names have before the box has more than its least.
+_NAMES = 216
+#: Pixels of both together, at least: names are cut.
+_NARROWEST = 360
 
 
 class FilterBox(QLineEdit):
@@ -60,12 +65,12 @@ class Head(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._title = self._path = ""
+        self._server = False
         self.valid = True
         self.title = forms.label("", "title")
         self.path = forms.label("", "muted")
         self.path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.box = FilterBox()
-        self._suggest(False)
         self.box.setAccessibleName(self.tr("Filter"))
         self.box.setAccessibleDescription(
             self.tr("Words match name and key. A minus in front of a word negates it.")
@@ -73,6 +78,7 @@ class Head(QWidget):
         # A file dropped here is meant for the window.
         self.box.setAcceptDrops(False)
         self.box.setFixedWidth(_BOX)
+        self._suggest()
         self.wrong = forms.label("", "error", wrap=True)
         self.wrong.setFixedWidth(_BOX)
         self.wrong.hide()
@@ -99,15 +105,18 @@ class Head(QWidget):
         line.addLayout(filters)
         self.setLayout(line)
 
-    def _suggest(self, server: bool) -> None:
+    def _suggest(self) -> None:
         text = self.tr("Filter: words, kind:fxgraph, size>10M, is:stale")
-        if server:
+        if self._server:
             text = self.tr("Filter: words, kind:fxgraph, used>90d")
-        self.box.setPlaceholderText(text)
+        # Where half of an example has room, none has.
+        short = self.box.fontMetrics().horizontalAdvance(text) // 2 > self.box.width() - _MARKED
+        self.box.setPlaceholderText(self.tr("Filter") if short else text)
 
     def show_place(self, title: str, path: str, server: bool = False) -> None:
         """Name the place."""
-        self._suggest(server)
+        self._server = server
+        self._suggest()
         self._path = path
         self._title = title
         self.title.setToolTip(title)
@@ -168,11 +177,17 @@ class Head(QWidget):
         if self._beside is not None:
             self._beside.fit(width)
 
+    def minimumSizeHint(self) -> QSize:
+        # The texts are as long as there was room: they must not keep the window that wide.
+        return QSize(_NARROWEST, super().minimumSizeHint().height())
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         # Where there is little room, the name of the place has its share of it.
-        wide = min(_BOX, max(_NARROW_BOX, (self.width() - 48) * 11 // 20))
+        room = self.width() - 48
+        wide = min(_BOX, max(_NARROW_BOX, min(room * 11 // 20, room - _NAMES)))
         if wide != self.box.width():
             self.box.setFixedWidth(wide)
             self.wrong.setFixedWidth(wide)
+            self._suggest()
         self._elide()

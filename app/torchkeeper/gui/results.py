@@ -27,6 +27,8 @@ class Results(QObject):
         self._window = window
         self._dialogs: list[WorkDialog] = []
         self._wanted: tuple[str, set[tuple[str, str]]] | None = None
+        #: What was put back into the place that is shown.
+        self._back: tuple[str, set[tuple[str, str]]] | None = None
         window.listing.over.connect(lambda *_: self._select_soon())
 
     def attend(self, dialog: WorkDialog) -> None:
@@ -138,13 +140,25 @@ class Results(QObject):
         self._wanted = (place, {(kind, path)})
         self._select_soon()
 
+    def select_back(self, job: Job) -> None:
+        """Select what an undo has put back, once the place that is shown lists it."""
+        if job.placed and job.place is not None and job.place == self._window.place:
+            self._back = job.place, set(job.placed)
+            self._select_soon()
+
     def _select_soon(self) -> None:
         # A reading that is over may be followed by another at once.
         QTimer.singleShot(0, self, self._select)
 
     def _select(self) -> None:
         window = self._window
-        if self._wanted is None or window.listing.loading:
+        if window.listing.loading:
+            return
+        if self._back is not None:
+            (place, identities), self._back = self._back, None
+            if window.place == place:
+                window.select_shown(identities)
+        if self._wanted is None:
             return
         (place, identities), self._wanted = self._wanted, None
         if window.place != place:

@@ -17,7 +17,6 @@ from PySide6.QtGui import QAction, QActionGroup, QResizeEvent
 from PySide6.QtWidgets import (
     QMainWindow,
     QMenu,
-    QSplitter,
     QStackedWidget,
     QToolBar,
     QWidget,
@@ -36,6 +35,7 @@ from torchkeeper.gui.pages.stack import Pages
 from torchkeeper.gui.panes import Head
 from torchkeeper.gui.places import PlacesModel
 from torchkeeper.gui.sidebar.pane import Sidebar
+from torchkeeper.gui.spread import Spread
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.table.columns import Columns
 from torchkeeper.gui.table.entries import EntriesModel
@@ -113,13 +113,8 @@ class Shell(QMainWindow):
         for widget in (self.error_bar, self.note_bar, self.undo_bar):
             main.addWidget(widget)
         main.addWidget(self.pages, 1)
-        self.across = QSplitter(Qt.Orientation.Horizontal)
-        self.across.addWidget(self.sidebar)
-        self.across.addWidget(forms.frame("pane", main))
-        self.across.addWidget(self.wing)
-        self.across.setStretchFactor(1, 1)
-        self.across.setChildrenCollapsible(False)
-        self.wing.belong_to(self.across)
+        page = forms.frame("pane", main)
+        self.across = Spread(self.settings, self.sidebar, page, self.wing)
         self.setCentralWidget(self.across)
         self.statusBar().setSizeGripEnabled(False)
         self.totals.setAccessibleName(self.tr("Totals"))
@@ -168,12 +163,51 @@ class Shell(QMainWindow):
         # Qt's own order is that in which things were made; here most are when they are needed.
         from torchkeeper.gui import taborder
 
-        target = taborder.following(self, self.focusWidget(), forward=forward)
+        at = self.focusWidget()
+        if at is not None and not (at.isVisible() and at.isEnabled()):
+            # Nobody has gone from it: it was hidden, or switched off.
+            return self._take_refuge(at)
+        target = taborder.following(self, at, forward=forward)
         if target is None:
             return super().focusNextPrevChild(forward)
         reasons = Qt.FocusReason
         target.setFocus(reasons.TabFocusReason if forward else reasons.BacktabFocusReason)
         return True
+
+    def _take_refuge(self, at: QWidget) -> bool:
+        """Give the focus to what is beside something that is gone, or to the table or the page; a
+        button of the toolbar would do with the next key what nobody meant.
+        """
+        from torchkeeper.gui import taborder
+
+        parts: list[QWidget] = [self.wing, self.sidebar]
+        if (page := self.pages.page) is not None:
+            parts.append(page)
+        for part in parts:
+            near = taborder.refuge(part, at) if part.isVisible() else None
+            if near is not None:
+                near.setFocus(Qt.FocusReason.OtherFocusReason)
+                return True
+        return self.focus_page()
+
+    def focus_page(self) -> bool:
+        """Give the focus to the table, or to the first control of the page that is shown."""
+        from torchkeeper.gui import taborder
+
+        page: QWidget | None = self.pages.page or self.stack.currentWidget()
+        if page is None or not page.isVisible():
+            return False
+        first = self.table if page is self.table else next(taborder.stops(page), page)
+        first.setFocus(Qt.FocusReason.OtherFocusReason)
+        return True
+
+    def keep_focus(self, before: QWidget | None, among: QWidget) -> None:
+        """What had the focus ``before``, and was ``among`` what was shown, may be gone by now."""
+        if before is None or not (before is among or among.isAncestorOf(before)):
+            return
+        at = self.focusWidget()
+        if at is None or not at.isVisible():
+            self.focus_page()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -13,7 +13,7 @@ from torchkeeper.link import say
 from torchkeeper.link.words import printable
 from torchkeeper.stores.query import VERDICT
 
-#: Icon, title, text, button, action: what EmptyState.say takes.
+#: Icon, title, text, button, action: what an EmptyState says and offers.
 State = tuple[str, str, str, str, str]
 
 

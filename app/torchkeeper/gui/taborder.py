@@ -50,6 +50,18 @@ def next_part(parts: Sequence[QWidget], at: QWidget | None) -> QWidget | None:
     return None
 
 
+def refuge(part: QWidget, at: QWidget) -> QWidget | None:
+    """What has the focus where what had it in a part is gone: the first of what is left around it;
+    None where nothing is left in the part.
+    """
+    around = at.parentWidget()
+    while around is not None and (around is part or part.isAncestorOf(around)):
+        if around.isVisible() and (first := next(stops(around), None)) is not None:
+            return first
+        around = around.parentWidget()
+    return None
+
+
 def stops(widget: QWidget) -> Iterator[QWidget]:
     """Everything below a widget that Tab goes to, as it is read."""
     for child in _inside(widget):

@@ -287,6 +287,8 @@ QTabWidget::tab-bar {{ left: 8px; }}
 QListView#places, QListView#goto, QListView#environments,
 QWidget#sideInside, QScrollArea#sideArea {{ background: {s.window}; border: none; }}
 QScrollArea#scrolled, QWidget#scrolledInside {{ background: transparent; border: none; }}
+QScrollArea#moved {{ border: 1px solid transparent; }}
+QScrollArea#moved:focus {{ border: 1px solid {s.accent}; border-radius: 6px; }}
 QFrame#sideLine {{ background: {s.line}; border: none; }}
 QToolButton#fold {{ color: {s.muted}; font-weight: 600; padding: 4px 6px; text-align: left; }}
 QToolButton#fold:hover {{ color: {s.text}; }}

@@ -52,7 +52,8 @@ class VerdictBar(QWidget):
         line = forms.row(gap=self._GAP)
         for widget in (*self.buttons.values(), self.insist):
             line.addWidget(widget)
-        line.addWidget(self.said, 1)
+        line.addWidget(self.said, 100)
+        line.addStretch(1)
         self.setLayout(line)
         # It has the room that is left, and gets along with it.
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)

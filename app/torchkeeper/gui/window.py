@@ -391,7 +391,7 @@ class Window(Shell):
                 trash=bool(listing.trash.get("entries") or listing.trash.get("receipts")),
                 job=job is not None,
                 job_active=job is not None and job.active,
-                grouping=self.entries.grouping,
+                grouping=self.entries.wanted_grouping,
                 notify=self._notifier is None or self._notifier.on,
                 page=self.pages.current,
                 back=self.pages.can_go_back,
@@ -408,11 +408,16 @@ class Window(Shell):
         if listing.place is not None and listing.what:
             self.places.looked(listing.place, listing.what)
         self._show_owners()
+        focus = self.focusWidget()
         if state is None:
             self.stack.setCurrentWidget(self.table)
         else:
-            self.empty.say(*state, error=listing.error)
+            icon, title, text, button, action = state
+            self.empty.say(title, text, icon)
+            self.empty.offer(button, action)
+            self.empty.blame(listing.error, action)
             self.stack.setCurrentWidget(self.empty)
+        self.keep_focus(focus, self.stack)
         self.shelf.stand_by(state is None)
         size = self.table.selected_size()
         judged = self._here is not None and self._here.verdicts.counts is not None
@@ -661,6 +666,13 @@ class Window(Shell):
             self.table.select(identities)
         return bool(rows)
 
+    def select_shown(self, identities: set[tuple[str, str]]) -> None:
+        """Select those of some entries that the filter lets through, and go to the first."""
+        self.entries.expand_to(identities)
+        if rows := self.entries.rows_of(identities):
+            self.table.setCurrentIndex(self.entries.index(rows[0], 0))
+            self.table.select(identities)
+
     def show_shortcuts(self) -> None:
         """All shortcuts on one page."""
         from torchkeeper.gui.dialogs.about import ShortcutsDialog
@@ -706,6 +718,7 @@ class Window(Shell):
         if not self._sure and self.closing.ask():
             event.ignore()
             return
+        self.closing.over()
         self.keep_geometry()
         self.pages.let_go()
         self.columns.keep_if_changed()

@@ -34,6 +34,7 @@ from typing import Any
 from torchkeeper.engine import wire
 from torchkeeper.link import preparing, say
 from torchkeeper.link.process import Engine
+from torchkeeper.link.tongue import several, tr
 from torchkeeper.link.words import printable
 from torchkeeper.verdict.machine import vector_instructions
 
@@ -131,16 +132,23 @@ def lines(about: Mapping[str, Any]) -> list[tuple[str, str]]:
     objects, built = int(about.get("objects") or 0), int(about.get("built") or 0)
     if not objects:
         return []
-    told = "with" if built == objects else f"{built:,} of them with" if built else "without"
-    said = [("objects", f"{objects:,}, {told} how they were built")]
+    if built == objects:
+        told = tr("{n}, with how they were built", n=objects)
+    elif built:
+        told = tr("{n}, {some} of them with how they were built", n=objects, some=built)
+    else:
+        told = tr("{n}, without how they were built", n=objects)
+    said = [(tr("objects"), told)]
     claim = about.get("native")
     if isinstance(claim, Mapping):
         libc = f", {claim['libc']}" if claim.get("libc") else ""
-        said.append(("compiler", f"{claim.get('compiler')}{libc}"))
+        said.append((tr("compiler"), f"{claim.get('compiler')}{libc}"))
         vector = " ".join(vector_instructions(list(claim.get("cpu_flags") or ())))
-        said.append(("CPU", vector or "no vector instructions"))
+        said.append(("CPU", vector or tr("no vector instructions")))
     if count := int(about.get("portable") or 0):
-        said.append(("portable", f"{count:,} of them, for programs with {preparing.VARIABLE}=0"))
+        setting = f"{preparing.VARIABLE}=0"
+        told = tr("{n} of them, for programs with {setting}", n=count, setting=setting)
+        said.append((tr("portable"), told))
     return [(name, printable(value)) for name, value in said]
 
 
@@ -152,7 +160,11 @@ def advice(abouts: Iterable[Mapping[str, Any]], python: str | None) -> list[str]
         said += preparing.portable_lines()
     if python is not None and any(headers for headers, _ in counts):
         said.append(
-            f"{preparing.WHY} Prepare it with: torchkeeper prepare --env {printable(python)}"
+            tr(
+                "{why} Prepare it with: {command}",
+                why=tr(preparing.WHY),
+                command=f"torchkeeper prepare --env {printable(python)}",
+            )
         )
     return said
 
@@ -163,14 +175,27 @@ def undescribed(answer: Mapping[str, Any]) -> str:
     left = objects - described
     if left <= 0:
         return ""
-    said = say.count(left, "object is", "objects are")
     maker = answer.get("maker")
     if not isinstance(maker, Mapping):
-        why = "there is no interpreter with a torch and a compiler. Name one with --env."
-        return f"{said} not described: {why}"
+        return several(
+            left,
+            "{n} object is not described: there is no interpreter with a torch and a compiler. "
+            "Name one with --env.",
+            "{n} objects are not described: there is no interpreter with a torch and a compiler. "
+            "Name one with --env.",
+        )
     if maker.get("what") == "bundle":
-        return f"{said} not described: the bundle does not tell how they were built."
-    return f"{said} not described: torch {printable(str(maker.get('torch')))} did not build them."
+        return several(
+            left,
+            "{n} object is not described: the bundle does not tell how they were built.",
+            "{n} objects are not described: the bundle does not tell how they were built.",
+        )
+    return several(
+        left,
+        "{n} object is not described: torch {torch} did not build them.",
+        "{n} objects are not described: torch {torch} did not build them.",
+        torch=printable(str(maker.get("torch"))),
+    )
 
 
 def threads(made_in: Mapping[str, Any] | None, facts: Mapping[str, Any] | None) -> str:
@@ -180,8 +205,10 @@ def threads(made_in: Mapping[str, Any] | None, facts: Mapping[str, Any] | None) 
     there, here = ((said or {}).get("threads") for said in (made_in, facts))
     if not isinstance(there, int) or not isinstance(here, int) or there == here:
         return ""
-    made = say.count(there, "thread", "threads")
-    return (
-        f"Made for {made}; programs here have {here:,}, and graphs for a CPU miss unless they set "
-        f"OMP_NUM_THREADS={there}, or call torch.set_num_threads({there})."
+    return tr(
+        "Made for {made}; programs here have {here}, and graphs for a CPU miss unless they set "
+        "OMP_NUM_THREADS={n}, or call torch.set_num_threads({n}).",
+        made=say.count(there, "thread", "threads"),
+        here=here,
+        n=str(there),
     )

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from torchkeeper.link import explaining, say
+from torchkeeper.link.tongue import Text, several, tr
 from torchkeeper.link.words import printable
 from torchkeeper.settings import values
 
 #: What is said of a cause by its code (``Near.cause`` in engine/running.py).
-_CAUSES = {
+_CAUSES: dict[str, Text] = {
     "cut": "Its record in the trace is not whole",
     "guards": "An entry with this key was there, but its guards did not hold",
     "refused": "An entry with this key was there, but PyTorch did not take it: it is damaged, or "
@@ -24,10 +25,12 @@ _CAUSES = {
     "nothing-now": "No other graph is in the place that it was compared with",
     "unread": "Not known: none of the graphs that were there tells its key factors",
 }
-
-_NOT_WHERE = "local or remote not known"
-#: Of an AOTAutograd lookup of which its graphs tell all.
-AS_GRAPHS = "as its graphs"
+#: Where a hit came from.
+_WHERE: dict[str, Text] = {
+    "local": "local",
+    "remote": "remote",
+    "unknown": "local or remote not known",
+}
 
 
 def cause(graph: Mapping[str, Any]) -> str:
@@ -41,21 +44,25 @@ def cause(graph: Mapping[str, Any]) -> str:
     if code == "differs":
         return explaining.sentence(found)
     if code == "failed":
-        return printable(f"Compiling it failed: {found.get('text') or 'PyTorch does not say why'}")
+        why = found.get("text") or tr("PyTorch does not say why")
+        return printable(tr("Compiling it failed: {why}", why=why))
     if code == "said":  # by PyTorch or Triton, where they say it themselves
         return printable(str(found.get("text") or ""))
-    return _CAUSES.get(code, printable(code))
+    return tr(_CAUSES[code]) if code in _CAUSES else printable(code)
 
 
 def bypassed(graph: Mapping[str, Any]) -> str:
     """Why PyTorch did not cache a graph, in its own words."""
-    return printable(str(graph.get("reason") or "PyTorch gives no reason"))
+    return printable(str(graph.get("reason") or tr("PyTorch gives no reason")))
 
 
 def uncached(count: int) -> str:
     """``PyTorch does not cache 2 graphs of it, which every program compiles again``."""
-    graphs = say.count(count, "graph", "graphs")
-    return f"PyTorch does not cache {graphs} of it, which every program compiles again"
+    return several(
+        count,
+        "PyTorch does not cache {n} graph of it, which every program compiles again",
+        "PyTorch does not cache {n} graphs of it, which every program compiles again",
+    )
 
 
 def seconds(graph: Mapping[str, Any]) -> str:
@@ -63,13 +70,16 @@ def seconds(graph: Mapping[str, Any]) -> str:
     taken = graph.get("seconds")
     if not isinstance(taken, (int, float)):
         return ""
-    return f"{say.seconds(taken)} {'saved' if graph.get('outcome') == 'hit' else 'spent'}"
+    saved = graph.get("outcome") == "hit"
+    return tr("{time} saved" if saved else "{time} spent", time=say.seconds(taken))
 
 
 def named(graph: Mapping[str, Any]) -> str:
     """What a graph is called: its function, and where that is."""
     name, source = str(graph.get("name") or ""), str(graph.get("source") or "")
-    return printable(f"{name} at {source}" if name and source else name or source, 120)
+    if name and source:
+        return printable(tr("{name} at {source}", name=name, source=source), 120)
+    return printable(name or source, 120)
 
 
 def place(graph: Mapping[str, Any]) -> str:
@@ -77,22 +87,34 @@ def place(graph: Mapping[str, Any]) -> str:
     where = graph.get("where")
     if where is None:
         return ""
-    return _NOT_WHERE if where == "unknown" else printable(str(where), 20)
+    return tr(_WHERE[str(where)]) if str(where) in _WHERE else printable(str(where), 20)
 
 
 def summary(totals: Mapping[str, Any]) -> str:
     """``5 graphs: 3 hits (2 local, 1 remote), 2 misses; 2.3 s spent, 34 s saved``."""
     hits = say.count(int(totals["hits"]), "hit", "hits")
-    where = [f"{int(totals[name]):,} {name}" for name in ("local", "remote") if totals[name]]
-    if totals["unknown"]:
-        where.append(f"{int(totals['unknown']):,} not known which" if where else _NOT_WHERE)
+    local, remote, unknown = (int(totals[name]) for name in ("local", "remote", "unknown"))
+    where = [tr("{n} local", n=local)] if local else []
+    where += [tr("{n} remote", n=remote)] if remote else []
+    if unknown:
+        where.append(tr("{n} not known which", n=unknown) if where else tr(_WHERE["unknown"]))
     if where:
         hits += f" ({', '.join(where)})"
     parts = [hits, say.count(int(totals["misses"]), "miss", "misses")]
     if totals["bypasses"]:
-        parts.append(f"{int(totals['bypasses']):,} not cacheable")
-    times = f"{say.seconds(totals['spent'])} spent, {say.seconds(totals['saved'])} saved"
-    return f"{say.count(int(totals['graphs']), 'graph', 'graphs')}: {', '.join(parts)}; {times}"
+        parts.append(tr("{n} not cacheable", n=int(totals["bypasses"])))
+    return tr(
+        "{graphs}: {outcomes}; {spent} spent, {saved} saved",
+        graphs=say.count(int(totals["graphs"]), "graph", "graphs"),
+        outcomes=", ".join(parts),
+        spent=say.seconds(totals["spent"]),
+        saved=say.seconds(totals["saved"]),
+    )
+
+
+def as_graphs() -> str:
+    """What is said of an AOTAutograd lookup of which its graphs tell all."""
+    return tr("as its graphs")
 
 
 def autograd(found: Mapping[str, Any], graphs: list[dict[str, Any]]) -> str:
@@ -110,40 +132,44 @@ def autograd(found: Mapping[str, Any], graphs: list[dict[str, Any]]) -> str:
     ]
     if found.get("outcome") == "bypass":
         if any(graph.get("reason") == found.get("reason") for graph in mine):
-            return AS_GRAPHS
-        return f"bypassed: {bypassed(found)}"
+            return as_graphs()
+        return tr("bypassed: {why}", why=bypassed(found))
     missed = [graph for graph in mine if graph.get("outcome") != "hit"]
     if missed:
-        return AS_GRAPHS
+        return as_graphs()
     if found.get("there"):
-        return "missed, though the key was there and its graphs were hits; why is not recorded"
+        return tr("missed, though the key was there and its graphs were hits; why is not recorded")
     if mine:
-        return (
+        return tr(
             "missed, though its graphs were hits: it was never written, or a factor of its own "
             "differs, which PyTorch does not record"
         )
-    return "missed; PyTorch records no key factors of it, and no graph followed"
+    return tr("missed; PyTorch records no key factors of it, and no graph followed")
 
 
 def nothing(result: Mapping[str, Any], env: Mapping[str, str]) -> str:
     """Why a trace tells of no lookup, as far as that can be seen."""
     for name in ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE"):
         if values.on(env, name):
-            return f"Nothing was compiled: {name} is set, which turns torch.compile off."
+            return tr(
+                "Nothing was compiled: {name} is set, which turns torch.compile off.", name=name
+            )
     if values.on(env, master := "TORCHINDUCTOR_FORCE_DISABLE_CACHES"):
         name = values.decides(env, master) or master
-        return f"No cache was asked: {name} is set, which turns PyTorch's caches off."
+        return tr("No cache was asked: {name} is set, which turns PyTorch's caches off.", name=name)
     if not values.on(env, graphs := "TORCHINDUCTOR_FX_GRAPH_CACHE"):
         name = values.decides(env, graphs) or graphs
-        return f"No cache was asked: {name}={env.get(name, '')} turns it off."
+        setting = f"{name}={env.get(name, '')}"
+        return tr("No cache was asked: {setting} turns it off.", setting=setting)
     if result["compiles"]:
-        return (
-            f"{say.count(result['compiles'], 'compile', 'compiles')}, and no cache was asked: the "
-            "caches are turned off in the program, or its backend is not inductor."
+        return tr(
+            "{compiles}, and no cache was asked: the caches are turned off in the program, or its "
+            "backend is not inductor.",
+            compiles=say.count(result["compiles"], "compile", "compiles"),
         )
     if result["files"]:
-        return "PyTorch compiled nothing: what is in the trace is not about compiles."
-    return (
+        return tr("PyTorch compiled nothing: what is in the trace is not about compiles.")
+    return tr(
         "PyTorch left no trace: the program called nothing that torch.compile made, ended before, "
         "or changes its environment for the processes that it starts."
     )

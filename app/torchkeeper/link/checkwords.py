@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from torchkeeper.doctor.checks import CHECKS
+from torchkeeper.link.tongue import Text, tr
 from torchkeeper.stores.names import is_server
 
 #: For people, by the names of ``doctor.checks``.
-NAMES = {
+NAMES: dict[str, Text] = {
     "file-system": "file system",
     "room": "room on the disk",
     "owner": "owner and rights",
@@ -38,7 +39,7 @@ NAMES = {
 
 def name(check: str) -> str:
     """What a check is called; its own name where this version does not know it."""
-    return NAMES.get(check, check)
+    return tr(NAMES[check]) if check in NAMES else check
 
 
 def listed(checks: Iterable[str]) -> str:

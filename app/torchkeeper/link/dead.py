@@ -7,6 +7,7 @@ from typing import Any
 
 from torchkeeper.link import say
 from torchkeeper.link.everywhere import Everywhere
+from torchkeeper.link.tongue import Text, tr
 from torchkeeper.link.words import printable
 
 #: Days after which something counts as unused unless the user says otherwise.
@@ -15,22 +16,44 @@ DAYS = 30
 DAY = 86_400.0
 
 #: Of a server others may have environments that nobody here knows.
-SHARED = (
+SHARED: Text = (
     "Stale means: of no use to the environments of this machine. Others may use this server with "
     "environments of their own."
 )
 
 
+#: Why an entry goes.
+_REASONS: dict[str, Text] = {
+    "stale": "stale everywhere",
+    "broken": "broken",
+    "orphan": "orphaned",
+    "unused": "unused",
+    "budget": "over the budget",
+    "needless": "needed only by what goes",
+}
+#: How much goes for a reason.
+_TOTALS: dict[str, Text] = {
+    "stale": "{n} stale everywhere, {size}",
+    "broken": "{n} broken, {size}",
+    "orphan": "{n} orphaned, {size}",
+    "unused": "{n} unused, {size}",
+    "budget": "{n} over the budget, {size}",
+    "needless": "{n} needed only by what goes, {size}",
+}
+#: What a last use is, and how well it is known.
+_RESTS: dict[str, Text] = {
+    "read": "Used: when files were last read or written, by whatever program.",
+    "day": "Used: when files were last read or written, by whatever program. This disk keeps the "
+    "time of reading to the day.",
+    "written": "This disk does not keep when files are read: “unused” counts from when they were "
+    "written, and what is read every day may be among it.",
+    "server": "Used: when the server was last asked for them.",
+}
+
+
 def reason(code: str) -> str:
     """Why an entry goes, as it stands in a table."""
-    return {
-        "stale": "stale everywhere",
-        "broken": "broken",
-        "orphan": "orphaned",
-        "unused": "unused",
-        "budget": "over the budget",
-        "needless": "needed only by what goes",
-    }.get(code, printable(code, 40))
+    return tr(_REASONS[code]) if code in _REASONS else printable(code, 40)
 
 
 def because(row: Mapping[str, Any]) -> str:
@@ -43,21 +66,16 @@ def totals(plan: Mapping[str, Any]) -> list[str]:
     """Of a plan, for each reason how much goes: ``40 stale everywhere, 2.0 MB``."""
     found = plan.get("because")
     return [
-        f"{int(one['entries']):,} {reason(str(code))}, {say.size(one['bytes'])}"
+        tr(_TOTALS[code], n=int(one["entries"]), size=say.size(one["bytes"]))
+        if code in _TOTALS
+        else f"{int(one['entries']):,} {reason(str(code))}, {say.size(one['bytes'])}"
         for code, one in (found.items() if isinstance(found, dict) else ())
     ]
 
 
 def rests(code: object) -> str:
     """What a last use is, and how well it is known; empty where it is not asked."""
-    return {
-        "read": "Used: when files were last read or written, by whatever program.",
-        "day": "Used: when files were last read or written, by whatever program. This disk keeps "
-        "the time of reading to the day.",
-        "written": "This disk does not keep when files are read: “unused” counts from when they "
-        "were written, and what is read every day may be among it.",
-        "server": "Used: when the server was last asked for them.",
-    }.get(str(code), "")
+    return tr(_RESTS.get(str(code), ""))
 
 
 def environments(found: Everywhere, most: int | None = None) -> str:
@@ -70,7 +88,7 @@ def environments(found: Everywhere, most: int | None = None) -> str:
         for python, facts in found.envs[:most]
     ]
     if (more := len(found.envs) - len(said)) > 0:
-        said.append(f"{more:,} more")
+        said.append(tr("{n} more", n=more))
     return "; ".join(said)
 
 
@@ -81,4 +99,4 @@ def _gpus(facts: Mapping[str, Any]) -> str:
         for one in (devices if isinstance(devices, list) else [])
         if isinstance(one, dict) and one.get("type") != "cpu"
     ]
-    return ", ".join(dict.fromkeys(names)) or "no GPU"
+    return ", ".join(dict.fromkeys(names)) or tr("no GPU")

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from torchkeeper.link import say, secrets
 from torchkeeper.link.doctorwords import FIXES
+from torchkeeper.link.tongue import Nouns, tr
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.settings.finding import SEVERITIES, Finding, worst
 from torchkeeper.settings.known import BY_NAME
@@ -25,6 +26,12 @@ from torchkeeper.stores.names import is_server
 CODES = {"error": 5, "warning": 4}
 #: What the interpreter's own engine does; all others are for the op ``mend`` of ours.
 PREPARE = "prepare"
+#: What findings are called, by their severity.
+_FOUND: dict[str, Nouns] = {
+    "error": ("error", "errors"),
+    "warning": ("warning", "warnings"),
+    "advice": ("piece of advice", "pieces of advice"),
+}
 
 
 class Told(NamedTuple):
@@ -132,14 +139,27 @@ def summary(found: Sequence[Told], result: Mapping[str, Any]) -> str:
     checks = result.get("checks")
     made = say.count(len(checks) if isinstance(checks, list) else 0, "check", "checks")
     left = len(left_of(result))
-    undone = f"; {say.count(left, 'check', 'checks')} could not be made" if left else ""
+    undone = say.count(left, "check", "checks")
+    if not found and not left:
+        return tr("Nothing is wrong: {checks} made.", checks=made)
     if not found:
-        return f"Nothing is wrong: {made} made{undone}."
-    names = {"error": ("error", "errors"), "warning": ("warning", "warnings")}
-    names["advice"] = ("piece of advice", "pieces of advice")
+        return tr(
+            "Nothing is wrong: {checks} made; {undone} could not be made.",
+            checks=made,
+            undone=undone,
+        )
     counts = [sum(one.finding.severity == each for one in found) for each in SEVERITIES]
-    said = [say.count(n, *names[each]) for n, each in zip(counts, SEVERITIES, strict=True) if n]
-    return f"{', '.join(said)}; {made} made{undone}."
+    some = ", ".join(
+        say.count(n, *_FOUND[each]) for n, each in zip(counts, SEVERITIES, strict=True) if n
+    )
+    if not left:
+        return tr("{found}; {checks} made.", found=some, checks=made)
+    return tr(
+        "{found}; {checks} made; {undone} could not be made.",
+        found=some,
+        checks=made,
+        undone=undone,
+    )
 
 
 def mends(finding: Finding) -> bool:
@@ -169,10 +189,10 @@ def will(finding: Finding, plan: Mapping[str, Any]) -> str:
         "size": say.size(size if isinstance(size, int) else 0),
         "above": printable(str(plan.get("above") or "")),
         "paths": _listed(plan.get("paths"), files),
-        "modes": " or ".join(_texts(plan.get("modes"))[:5]),
+        "modes": say.either(_texts(plan.get("modes"))[:5]),
     }
     above = finding.fix == "chmod" and plan.get("above")
-    return FIXES["chmod-above" if above else finding.fix].format(**shown)
+    return tr(FIXES["chmod-above" if above else finding.fix], **shown)
 
 
 def _texts(told: object) -> list[str]:
@@ -181,8 +201,7 @@ def _texts(told: object) -> list[str]:
 
 def _listed(paths: object, count: object) -> str:
     named = _texts(paths)
-    more = count - len(named) if isinstance(count, int) else 0
-    return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
+    return say.and_more(", ".join(named), count - len(named) if isinstance(count, int) else 0)
 
 
 def nothing(plan: Mapping[str, Any]) -> bool:
@@ -198,8 +217,8 @@ def leaves(finding: Finding) -> bool:
 def rest(finding: Finding) -> str:
     """What is said where a finding is still there after its fix."""
     if leaves(finding):
-        return "What is left is used by another environment, or in use."
-    return "It is still there."
+        return tr("What is left is used by another environment, or in use.")
+    return tr("It is still there.")
 
 
 def undone(finding: Finding, answer: Mapping[str, Any]) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from torchkeeper.link import owned
+from torchkeeper.link.tongue import Text
 from torchkeeper.link.words import UserError, Words, words_for
 from torchkeeper.settings.finding import Finding
 
-_OWN_FOLDER = "Set TORCHINDUCTOR_CACHE_DIR to a folder on a disk of this machine."
+_OWN_FOLDER: Text = "Set TORCHINDUCTOR_CACHE_DIR to a folder on a disk of this machine."
 
 WORDS: dict[str, Words] = {
     # The disk
@@ -35,13 +36,15 @@ WORDS: dict[str, Words] = {
         "{place} may be shared with other machines: it is on {type}, from {source}.",
         "Every lookup waits for the network, locks between machines work only where the server "
         "supports them, and a CPU of another kind may load objects that it cannot run.",
-        _OWN_FOLDER + " “torchkeeper copy” carries entries between them.",
+        "Set TORCHINDUCTOR_CACHE_DIR to a folder on a disk of this machine. “torchkeeper copy” "
+        "carries entries between them.",
     ),
     "folder-locks-local": Words(
         "Locks in {place} do not bind other machines: {point} is mounted with {option}.",
         "PyTorch locks a file while it builds an object; two machines that build the same one "
         "write over each other.",
-        _OWN_FOLDER + " Or mount {point} without that option.",
+        "Set TORCHINDUCTOR_CACHE_DIR to a folder on a disk of this machine. Or mount {point} "
+        "without that option.",
     ),
     "folder-in-container": Words(
         "{place} is in the file system of a container.",
@@ -348,7 +351,7 @@ def _owned(finding: Finding) -> UserError:
 SPOKEN: dict[str, Callable[[Finding], UserError]] = {"folder-owned": _owned}
 
 #: What each fix does, before it is done; {entries} and {size} are of its plan.
-FIXES: dict[str, str] = {
+FIXES: dict[str, Text] = {
     "trash-broken": "Move what is broken to the trash of {place}: {entries}, {size}.",
     "trash-orphans": "Move what nothing needs to the trash of {place}: {entries}, {size}.",
     "trash-stale": "Move what no known environment can use to the trash of {place}: {entries}, "

@@ -8,26 +8,27 @@ from __future__ import annotations
 from typing import Any
 
 from torchkeeper.link import say
+from torchkeeper.link.tongue import several, tr
 
 
 def told(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """What an environment with a torch is: (name, value) of each thing worth knowing."""
-    on = "CUDA " + facts["cuda"] if facts.get("cuda") else "CPU only"
+    on = "CUDA " + facts["cuda"] if facts.get("cuda") else tr("CPU only")
     on = "ROCm " + facts["hip"] if facts.get("hip") else on
     said = [
         ("python", facts.get("python")),
         ("torch", f"{facts['torch']}, {on}"),
-        ("torch git", facts.get("torch_git")),
-        ("torch key", facts.get("torch_key")),
+        (tr("torch git"), facts.get("torch_git")),
+        (tr("torch key"), facts.get("torch_key")),
         ("triton", facts.get("triton")),
-        ("system hash", (facts.get("system") or {}).get("hash")),
-        ("key factors", say.count(len(facts.get("key_factors") or ()), "known", "known")),
-        *(("device", device(one)) for one in facts.get("devices") or ()),
-        ("driver", facts.get("driver")),
-        ("threads", facts.get("threads")),
-        ("vector", " ".join(facts.get("vector") or ())),
-        ("compiler", (facts.get("cxx") or {}).get("version")),
-        ("platform", facts.get("platform")),
+        (tr("system hash"), (facts.get("system") or {}).get("hash")),
+        (tr("key factors"), several(len(facts.get("key_factors") or ()), "{n} known", "{n} known")),
+        *((tr("device"), device(one)) for one in facts.get("devices") or ()),
+        (tr("driver"), facts.get("driver")),
+        (tr("threads"), facts.get("threads")),
+        (tr("vector"), " ".join(facts.get("vector") or ())),
+        (tr("compiler"), (facts.get("cxx") or {}).get("version")),
+        (tr("platform"), facts.get("platform")),
     ]
     return [(name, str(value)) for name, value in said if value]
 
@@ -42,13 +43,13 @@ def settings(facts: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def _value(value: object) -> str:
-    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+    return (tr("on") if value else tr("off")) if isinstance(value, bool) else str(value)
 
 
 def without_torch(facts: dict[str, Any]) -> str:
     """Why there is no torch to speak of."""
     error = facts.get("torch_error")
-    return f"torch cannot be imported: {error}" if error else "no torch"
+    return tr("torch cannot be imported: {why}", why=error) if error else tr("no torch")
 
 
 def lines(python: str, facts: dict[str, Any]) -> list[str]:
@@ -57,7 +58,8 @@ def lines(python: str, facts: dict[str, Any]) -> list[str]:
         return [python, f"  {without_torch(facts)}"]
     said = told(facts)
     for name, value, by in settings(facts):
-        said.append((name, f"{value}  (by {by})" if by else value))
+        value = tr("{value}  (by {variable})", value=value, variable=by) if by else value
+        said.append((name, value))
     width = max(len(name) for name, _ in said)
     return [python] + [f"  {name.ljust(width)}  {value}" for name, value in said]
 

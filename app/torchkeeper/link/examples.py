@@ -7,6 +7,7 @@ import os
 from importlib.resources.abc import Traversable
 
 from torchkeeper.link import whole
+from torchkeeper.link.tongue import tr
 from torchkeeper.link.words import user_error
 
 #: The source of each recipe, and the files beside it.
@@ -62,7 +63,7 @@ def write(source: str, path: str, replace: bool = False) -> tuple[list[str], lis
         written += beside
     except FileExistsError as e:
         if not os.path.isdir(folder):
-            why = "A folder is needed where a file is"
+            why = tr("A folder is needed where a file is")
             raise user_error("recipe-unwritable", {"file": path, "why": why}) from e
         raise user_error("recipe-exists", {"file": path}) from e
     except OSError as e:

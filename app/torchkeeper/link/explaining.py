@@ -10,13 +10,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from torchkeeper.link import say, verdicts
+from torchkeeper.link.tongue import Text, several, tr
 from torchkeeper.link.words import printable
 from torchkeeper.verdict import tensors
 
 Row = dict[str, Any]
 
 #: What a group of differences is called.
-GROUPS = {
+GROUPS: dict[str, Text] = {
     "torch": "torch",
     "triton": "Triton",
     "gpu": "GPU",
@@ -24,7 +25,6 @@ GROUPS = {
     "inputs": "Inputs",
     "graph": "Graph",
 }
-NOT_RECORDED = "not recorded"
 
 #: Causes that a sentence names, inputs and ops that one names, and characters of a value in it.
 _CAUSES = 3
@@ -35,9 +35,13 @@ _LINE = 120
 _INPUT = re.compile(r"example_inputs\[(\d{1,6})\]")
 _OPTION = re.compile(r"(?:inductor_config|inductor_config_comms|fx_kwargs)\[(.{1,150})\]")
 _PRECISION = re.compile(r"\('?(\w{1,20})'?,")
+#: How many graphs an AOTAutograd entry has, where that differs.
+_HALVES: tuple[Text, ...] = ("forward and backward", "forward")
+#: What fields of inputs are called, where PyTorch has no name for them.
+_FIELDS: dict[str, Text] = {"batch": "batch", "value": "value"}
 _SYMBOL = re.compile(r"s\d+")
-_ON = {"True": "on", "False": "off", "BoxedBool(value=True)": "on", "BoxedBool(value=False)": "off"}
-_NAMES = {
+_ON = {"True": True, "False": False, "BoxedBool(value=True)": True, "BoxedBool(value=False)": False}
+_NAMES: dict[str, Text] = {
     "gm": "graph",
     "torch_version": "torch's sources",
     "guards_expr": "guards",
@@ -84,16 +88,24 @@ def sentence(found: Row) -> str:
     said = _phrases(causes, found)
     text = "; ".join(said[:_CAUSES])
     if len(said) > _CAUSES:
-        text += f"; and {say.count(len(said) - _CAUSES, 'more difference', 'more differences')}"
+        text = several(
+            len(said) - _CAUSES,
+            "{some}; and {n} more difference",
+            "{some}; and {n} more differences",
+            some=text,
+        )
     if found.get("same_graph") is True and causes[0].get("group") == "inputs":
-        text = f"Same graph; {text}"
+        text = tr("Same graph; {differences}", differences=text)
     return _begun(text)
 
 
 def _nothing(found: Row) -> str:
     a, b = (side.get("key") if isinstance(side := found.get(x), dict) else None for x in ("a", "b"))
-    rest = "; what else their keys were made of is not recorded" if a != b else ""
-    return f"Nothing that is recorded differs{rest}"
+    if a != b:
+        return tr(
+            "Nothing that is recorded differs; what else their keys were made of is not recorded"
+        )
+    return tr("Nothing that is recorded differs")
 
 
 def _begun(text: str) -> str:
@@ -122,8 +134,12 @@ def _recorded(found: Row) -> tuple[bool, bool]:
 
 def _not_recorded(found: Row, rows: Sequence[Row]) -> str:
     own, other = _recorded(found)
-    whose = "either entry" if not (own or other) else "the second" if own else "the first"
-    missing = f"what the key of {whose} was made of is not recorded"
+    if own:
+        missing = tr("what the key of the second was made of is not recorded")
+    elif other:
+        missing = tr("what the key of the first was made of is not recorded")
+    else:
+        missing = tr("what the key of either entry was made of is not recorded")
     said = "; ".join(_phrases(rows, found)[:_CAUSES])
     return _begun(f"{said}; {missing}" if said else missing)
 
@@ -149,36 +165,57 @@ def phrase(row: Row) -> str:
     name = str(row.get("factor"))
     a, b = _values(row)
     if row.get("group") in ("torch", "triton", "gpu"):
-        called = _named(name)
-        return f"{called} {a} against {b}"
+        return tr("{factor} {a} against {b}", factor=_named(name), a=a, b=b)
     option = None if name in _NAMES else _OPTION.fullmatch(name)
     if name == "deterministic_algorithms_settings":
         first = [re.match(r"\((True|False),", str(row.get(side))) for side in ("a", "b")]
         if first[0] and first[1] and first[0][1] != first[1][1]:
-            return f"deterministic algorithms are {_ON[first[0][1]]} (`{_SET_BY[name]}`)"
+            return tr(
+                "deterministic algorithms are on ({call})"
+                if _ON[first[0][1]]
+                else "deterministic algorithms are off ({call})",
+                call=f"`{_SET_BY[name]}`",
+            )
     if name in ("fx_kwargs[is_backward]", "fx_kwargs[is_inference]", "graphs"):
-        return _of_direction(name, row, a, b)
+        return _of_direction(name, row, a)
     if option or row.get("a") in _ON:
         called = f"`{printable(option[1] if option else name, 150)}`"
         if row.get("a") in _ON and row.get("b") in (*_ON, None):
-            return f"{called} is {_ON[str(row['a'])]}" + (
-                f", {NOT_RECORDED} in the other" if row.get("b") is None else ""
-            )
-        return f"{called} is {a} instead of {b}"
-    said = f"{_named(name)} {a} instead of {b}"
+            on, here = _ON[str(row["a"])], row.get("b") is not None
+            return tr(_SWITCHED[on, here], option=called)
+        return tr("{option} is {a} instead of {b}", option=called, a=a, b=b)
+    said = tr("{factor} {a} instead of {b}", factor=_named(name), a=a, b=b)
     return f"{said} (`{_SET_BY[name]}`)" if name in _SET_BY else said
 
 
-def _of_direction(name: str, row: Row, a: str, b: str) -> str:
-    on = _ON.get(str(row.get("a"))) == "on"
+#: Of a switch that is on or off, by that and by whether the other entry records it.
+_SWITCHED: dict[tuple[bool, bool], Text] = {
+    (True, True): "{option} is on",
+    (False, True): "{option} is off",
+    (True, False): "{option} is on, not recorded in the other",
+    (False, False): "{option} is off, not recorded in the other",
+}
+
+
+def _of_direction(name: str, row: Row, a: str) -> str:
+    on = _ON.get(str(row.get("a")), False)
     if name == "graphs":
-        return f"{a} instead of {b} only" if " and " in a else f"{a} only instead of {b}"
-    if name == "fx_kwargs[is_inference]":
-        return f"compiled for {'inference' if on else 'training'} instead of " + (
-            "training" if on else "inference"
+        return (
+            tr("forward and backward instead of forward only")
+            if " and " in a
+            else tr("forward only instead of forward and backward")
         )
-    said = ("a backward graph", "a forward one") if on else ("a forward graph", "a backward one")
-    return f"{said[0]} instead of {said[1]}"
+    if name == "fx_kwargs[is_inference]":
+        return (
+            tr("compiled for inference instead of training")
+            if on
+            else tr("compiled for training instead of inference")
+        )
+    return (
+        tr("a backward graph instead of a forward one")
+        if on
+        else tr("a forward graph instead of a backward one")
+    )
 
 
 def factor(row: Row) -> str:
@@ -192,24 +229,36 @@ def factor(row: Row) -> str:
     else:
         called = _named(name)
     called = called.removeprefix("the ")
-    half = row.get("half")
-    return f"{called} ({half})" if half in ("forward", "backward") else called
+    if row.get("half") == "forward":
+        return tr("{factor} (forward)", factor=called)
+    return tr("{factor} (backward)", factor=called) if row.get("half") == "backward" else called
 
 
 def _named(name: str) -> str:
-    return _NAMES.get(name) or printable(verdicts.factor(name), 150)
+    return tr(_NAMES[name]) if name in _NAMES else printable(verdicts.factor(name), 150)
+
+
+def group(name: str) -> str:
+    """What a group of differences is called."""
+    return tr(GROUPS[name])
+
+
+def not_recorded() -> str:
+    """What is said of a value that nobody wrote down."""
+    return tr("not recorded")
 
 
 def values(row: Row, found: Row) -> tuple[str, str]:
     """Both values as a table shows them: of an input what differs in it, of a graph its ops."""
     if told := _fields(row):
-        own = ", ".join(f"{name} {a}" for name, a, _ in told)
-        return own, ", ".join(f"{name} {b}" for name, _, b in told)
+        own = ", ".join(f"{_field(name)} {a}" for name, a, _ in told)
+        return own, ", ".join(f"{_field(name)} {b}" for name, _, b in told)
     if row.get("factor") == "gm" and isinstance(graph := found.get("graph"), dict):
         ops = [", ".join(_texts(graph.get(name))) for name in ("only_a", "only_b")]
         if not row.get("follows") and any(ops):
             return printable(ops[0] or "-", 200), printable(ops[1] or "-", 200)
-        return "other lines, below", "other lines, below"
+        below = tr("other lines, below")
+        return below, below
     if _INPUT.fullmatch(str(row.get("factor"))):
         return _tensor(row.get("a")), _tensor(row.get("b"))
     return _values(row, 200)
@@ -223,13 +272,14 @@ def _tensor(value: object) -> str:
     if "dtype" not in told:
         return printable(value, 80)
     shape, device = told.get("shape", "?"), told.get("device", "?")
-    return printable(f"{told['dtype']} {shape} on {device}", 120)
+    said = tr("{dtype} {shape} on {device}", dtype=told["dtype"], shape=shape, device=device)
+    return printable(said, 120)
 
 
 def full(row: Row) -> tuple[str, str]:
     """Both values whole, as lines that can be printed."""
     a, b = (
-        NOT_RECORDED
+        not_recorded()
         if not isinstance(row.get(name), str)
         else "\n".join(printable(line, 400) for line in str(row[name]).splitlines()[:400])
         for name in ("a", "b")
@@ -249,13 +299,15 @@ def _values(row: Row, limit: int = _SHORT) -> tuple[str, str]:
 
 def _value(name: str, value: object, limit: int) -> str:
     if not isinstance(value, str):
-        return "none" if name.startswith("system_info[") else NOT_RECORDED
+        return tr("none") if name.startswith("system_info[") else not_recorded()
     if name.startswith(_HASHES):
         value = value[:12]
+    if name == "graphs" and value in _HALVES:
+        return tr(value)
     if name == "system_info[device]" and value == "None":
-        return "none"
+        return tr("none")
     text = printable(" ".join(value.split()), limit)
-    return text or "none"
+    return text or tr("none")
 
 
 def _fields(row: Row) -> list[tuple[str, str, str]]:
@@ -265,11 +317,15 @@ def _fields(row: Row) -> list[tuple[str, str, str]]:
     for one in listed if isinstance(listed, list) else []:
         if isinstance(one, dict) and isinstance(one.get("field"), str):
             a, b = (
-                printable(str(one[name]), _SHORT) if one.get(name) is not None else NOT_RECORDED
+                printable(str(one[name]), _SHORT) if one.get(name) is not None else not_recorded()
                 for name in ("a", "b")
             )
             told.append((printable(one["field"], _SHORT).replace("_", " "), a, b))
     return told
+
+
+def _field(name: str) -> str:
+    return tr(_FIELDS[name]) if name in _FIELDS else name
 
 
 def _input_phrases(rows: Sequence[Row], found: Row) -> list[str]:
@@ -285,37 +341,54 @@ def _input_phrases(rows: Sequence[Row], found: Row) -> list[str]:
     both = isinstance(counts, list) and len(counts) == 2
     if None in ways and both and isinstance(counts, list) and counts[0] != counts[1]:
         del ways[None]
-        said = [f"{say.count(counts[0], 'input', 'inputs')} instead of {counts[1]:,}"]
+        inputs = say.count(counts[0], "input", "inputs")
+        said = [tr("{inputs} instead of {n}", inputs=inputs, n=counts[1])]
     else:
         said = []
     every = counts[0] if both and isinstance(counts, list) and counts[0] == counts[1] else None
     # What most inputs have in common says most.
     for way, numbers in sorted(ways.items(), key=lambda item: -len(item[1])):
         numbers = list(dict.fromkeys(numbers))
-        subject, have = _subject(numbers, every)
-        if way is None:
-            said.append(f"{subject} differ" if have == "have" else f"{subject} differs")
-            continue
-        name, a, b = way
-        if _SYMBOL.fullmatch(a) and not _SYMBOL.fullmatch(b):
-            a = "of any size"
-        elif _SYMBOL.fullmatch(b) and not _SYMBOL.fullmatch(a):
-            b = "any size"
-        has = f"{have} {name}" if name != "value" else "are" if have == "have" else "is"
-        said.append(f"{subject} {has} {a} instead of {b}")
+        said.append(_input_phrase(numbers, _subject(numbers, every), way))
     return said
 
 
-def _subject(numbers: Sequence[str], every: object) -> tuple[str, str]:
-    if len(numbers) == 1:
-        return f"inputs[{numbers[0]}]", "has"
-    if len(numbers) == every:
-        return f"all {len(numbers):,} inputs", "have"
+def _input_phrase(numbers: Sequence[str], subject: str, way: tuple[str, str, str] | None) -> str:
+    """How inputs differ: in a field, or in something that is not known."""
+    many = len(numbers)
+    if way is None:
+        return several(many, "{inputs} differs", "{inputs} differ", inputs=subject)
+    name, a, b = way
+    if _SYMBOL.fullmatch(a) and not _SYMBOL.fullmatch(b):
+        a = tr("of any size")
+    elif _SYMBOL.fullmatch(b) and not _SYMBOL.fullmatch(a):
+        b = tr("any size")
+    if name == "value":
+        return several(
+            many,
+            "{inputs} is {a} instead of {b}",
+            "{inputs} are {a} instead of {b}",
+            inputs=subject,
+            a=a,
+            b=b,
+        )
+    return several(
+        many,
+        "{inputs} has {field} {a} instead of {b}",
+        "{inputs} have {field} {a} instead of {b}",
+        inputs=subject,
+        field=_field(name),
+        a=a,
+        b=b,
+    )
+
+
+def _subject(numbers: Sequence[str], every: object) -> str:
+    if len(numbers) > 1 and len(numbers) == every:
+        return tr("all {n} inputs", n=len(numbers))
     named = [f"inputs[{number}]" for number in numbers[:_INPUTS]]
     left = len(numbers) - len(named)
-    if left:
-        return f"{', '.join(named)} and {left:,} more", "have"
-    return " and ".join((", ".join(named[:-1]), named[-1])), "have"
+    return say.and_more(", ".join(named), left) if left else say.together(named)
 
 
 def _graph_phrase(found: Row) -> str:
@@ -324,16 +397,34 @@ def _graph_phrase(found: Row) -> str:
     own, other = _texts(graph.get("only_a")), _texts(graph.get("only_b"))
     alike = graph.get("alike")
     if isinstance(alike, (int, float)) and alike < 0.5:
-        return "Another graph: " + _ops(own, other)
-    said = "the graph " + _ops(own, other).removeprefix("it ")
+        return tr(_OTHER_OPS[bool(own), bool(other)], a=_listed(own), b=_listed(other))
+    said = tr(_CHANGED_OPS[bool(own), bool(other)], a=_listed(own), b=_listed(other))
     if graph.get("same_ops") is True:
         changed = [line[2:] for line in _texts(graph.get("diff")) if line.startswith("+ ")]
-        said = "the graph has the same operations with other values"
+        said = tr("the graph has the same operations with other values")
         if changed:
-            said += f", as in `{printable(changed[0], _LINE)}`"
+            line = f"`{printable(changed[0], _LINE)}`"
+            said = tr(
+                "the graph has the same operations with other values, as in {line}", line=line
+            )
     model_a, model_b = _texts(graph.get("model_a")), _texts(graph.get("model_b"))
     lines = _model(model_a, model_b)
-    return f"{said}: {lines}" if lines else said
+    return tr("{graph}: {lines}", graph=said, lines=lines) if lines else said
+
+
+#: What is said of operations, by whether the first has some of its own, and the second.
+_OTHER_OPS: dict[tuple[bool, bool], Text] = {
+    (True, True): "Another graph: it has {a} where the other has {b}",
+    (True, False): "Another graph: it has {a} besides",
+    (False, True): "Another graph: it lacks {b}",
+    (False, False): "Another graph: it has the same operations in another order",
+}
+_CHANGED_OPS: dict[tuple[bool, bool], Text] = {
+    (True, True): "the graph has {a} where the other has {b}",
+    (True, False): "the graph has {a} besides",
+    (False, True): "the graph lacks {b}",
+    (False, False): "the graph has the same operations in another order",
+}
 
 
 def _model(a: Sequence[str], b: Sequence[str]) -> str:
@@ -341,29 +432,26 @@ def _model(a: Sequence[str], b: Sequence[str]) -> str:
     own = f"`{printable(a[0], _LINE)}`" if a else ""
     other = f"`{printable(b[0], _LINE)}`" if b else ""
     more = len(a) + len(b) - bool(a) - bool(b)
-    left = f" and {say.count(more, 'other line', 'other lines')} of the model" if more > 0 else ""
     if own and other:
-        return f"{own} instead of {other}{left}"
-    if own or other:
-        return f"{'with' if own else 'without'} {own or other}{left}"
-    return ""
-
-
-def _ops(own: Sequence[str], other: Sequence[str]) -> str:
-    if own and other:
-        return f"it has {_listed(own)} where the other has {_listed(other)}"
-    if own:
-        return f"it has {_listed(own)} besides"
-    if other:
-        return f"it lacks {_listed(other)}"
-    return "it has the same operations in another order"
+        said = tr("{a} instead of {b}", a=own, b=other)
+    elif own:
+        said = tr("with {line}", line=own)
+    else:
+        said = tr("without {line}", line=other) if other else ""
+    if more <= 0:
+        return said
+    return several(
+        more,
+        "{lines} and {n} other line of the model",
+        "{lines} and {n} other lines of the model",
+        lines=said,
+    )
 
 
 def _listed(ops: Sequence[str]) -> str:
     names = [f"`{printable(op, 40)}`" for op in ops[:_OPS]]
-    if len(ops) > _OPS:
-        return ", ".join(names) + f" and {len(ops) - _OPS} more"
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    left = len(ops) - len(names)
+    return say.and_more(", ".join(names), left) if left else say.together(names)
 
 
 def _texts(value: object) -> list[str]:

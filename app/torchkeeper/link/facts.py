@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from torchkeeper.link import say
+from torchkeeper.link.tongue import Nouns, Text, tr
 
 #: The facts that ``told`` puts into words, by kind; nobody else needs to show them.
 WORDED = {
@@ -23,7 +24,9 @@ WORDED = {
 #: The same, of any kind.
 WORDED_OF_ALL = frozenset({"strange"})
 #: Triton's is a hash of its sources.
-_VERSIONS = {"triton": "Triton key", "cuda": "CUDA", "hip": "ROCm"}
+_VERSIONS: dict[str, Text] = {"triton": "Triton key", "cuda": "CUDA", "hip": "ROCm"}
+_GUARDS: Nouns = ("set of guards", "sets of guards")
+_TIMINGS: Nouns = ("timing", "timings")
 
 
 class Fact(NamedTuple):
@@ -44,42 +47,42 @@ def told(kind: str, facts: dict[str, Any]) -> list[Fact]:
         "code": _vllm,
     }.get(kind)
     # What its pickles name and PyTorch never does (artifacts.named).
-    strange = Fact("Strange names", _texts(facts.get("strange")), fixed=True)
+    strange = Fact(tr("Strange names"), _texts(facts.get("strange")), fixed=True)
     return [fact for fact in (*(make(facts) if make else ()), strange) if fact.values]
 
 
 def _eager(facts: dict[str, Any]) -> list[Fact]:
     library = _text(facts.get("library"))
-    there = "no" if facts.get("problem") == "library-missing" else "yes"
+    there = tr("no") if facts.get("problem") == "library-missing" else tr("yes")
     return [
-        Fact("Operator", _text(facts.get("op")), fixed=True),
-        Fact("Inputs", _texts(facts.get("inputs")), fixed=True),
-        Fact("Library", library, fixed=True),
-        Fact("Library exists", [there] if library else []),
+        Fact(tr("Operator"), _text(facts.get("op")), fixed=True),
+        Fact(tr("Inputs"), _texts(facts.get("inputs")), fixed=True),
+        Fact(tr("Library"), library, fixed=True),
+        Fact(tr("Library exists"), [there] if library else []),
     ]
 
 
 def _precompiled(facts: dict[str, Any]) -> list[Fact]:
     return [
-        Fact("Variants", _count(facts.get("variants"), "set of guards", "sets of guards")),
-        Fact("Compiled graphs", _count(facts.get("graphs"))),
-        Fact("Backend", _text(facts.get("backend"))),
-        Fact("Format", _text(facts.get("format")), fixed=True),
-        Fact("Needs Python", _text(facts.get("python"))),
-        Fact("Needs GPU", _text(facts.get("gpu"))),
-        Fact("Traced modules", _texts(facts.get("modules")), fixed=True),
+        Fact(tr("Variants"), _count(facts.get("variants"), _GUARDS)),
+        Fact(tr("Compiled graphs"), _count(facts.get("graphs"))),
+        Fact(tr("Backend"), _text(facts.get("backend"))),
+        Fact(tr("Format"), _text(facts.get("format")), fixed=True),
+        Fact(tr("Needs Python"), _text(facts.get("python"))),
+        Fact(tr("Needs GPU"), _text(facts.get("gpu"))),
+        Fact(tr("Traced modules"), _texts(facts.get("modules")), fixed=True),
     ]
 
 
 def _autotuned(facts: dict[str, Any]) -> list[Fact]:
     versions = facts.get("versions")
     said = versions.items() if isinstance(versions, dict) else ()
-    choices = _count(facts.get("choices"), "timing", "timings")
+    choices = _count(facts.get("choices"), _TIMINGS)
     return [
-        Fact("Choices", choices),
-        Fact("System", _text(facts.get("gpu")) or (["no GPU"] if choices else [])),
+        Fact(tr("Choices"), choices),
+        Fact(tr("System"), _text(facts.get("gpu")) or ([tr("no GPU")] if choices else [])),
         *(
-            Fact(_VERSIONS[name], _text(version), name == "triton")
+            Fact(tr(_VERSIONS[name]), _text(version), name == "triton")
             for name, version in said
             if name in _VERSIONS
         ),
@@ -90,15 +93,19 @@ def _stored(facts: dict[str, Any]) -> list[Fact]:
     version, prefix = facts.get("version"), _text(facts.get("prefix"))
     known = isinstance(version, int) and not isinstance(version, bool)
     return [
-        Fact("Cache version", [f"{version:,}"] if known else ["unknown"] if prefix else []),
-        Fact("Version prefix", prefix, fixed=True),
+        Fact(tr("Cache version"), [f"{version:,}"] if known else [tr("unknown")] if prefix else []),
+        Fact(tr("Version prefix"), prefix, fixed=True),
     ]
 
 
 def _vllm(facts: dict[str, Any]) -> list[Fact]:
     hashes = facts.get("hashes")
     said = hashes if isinstance(hashes, dict) else {}
-    labels = (("code", "Code hash"), ("compiler", "Compiler hash"), ("config", "Config hash"))
+    labels = (
+        ("code", tr("Code hash")),
+        ("compiler", tr("Compiler hash")),
+        ("config", tr("Config hash")),
+    )
     return [Fact(label, _text(said.get(name)), fixed=True) for name, label in labels]
 
 
@@ -110,7 +117,7 @@ def _texts(value: object) -> list[str]:
     return [x for x in value if isinstance(x, str)] if isinstance(value, list) else []
 
 
-def _count(value: object, one: str = "", many: str = "") -> list[str]:
+def _count(value: object, nouns: Nouns | None = None) -> list[str]:
     if not isinstance(value, int) or isinstance(value, bool):
         return []
-    return [say.count(value, one, many) if one else f"{value:,}"]
+    return [say.count(value, *nouns) if nouns else f"{value:,}"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 
 from torchkeeper.link import doctorwords
+from torchkeeper.link.tongue import tr
 from torchkeeper.link.words import UserError, Words, printable, words_for
 from torchkeeper.settings.finding import Finding
 
@@ -317,10 +318,11 @@ def said(finding: Finding) -> UserError:
     if finding.code in doctorwords.SPOKEN:
         return doctorwords.SPOKEN[finding.code](finding)
     # A problem that is a part of the sentence speaks of the server that the sentence has named.
-    named = {"place": finding.place, "server": "it"}
+    named = {"place": finding.place, "server": tr("it")}
     # In a command it is pasted into a shell.
     named["quoted"] = shlex.quote(finding.place)
     told = words_for(WORDS, finding.code, {**named, **finding.params})
     if where := finding.params.get("set_by"):
-        told.remedy = f"Code sets that, at {printable(str(where))}: change it there."
+        place = printable(str(where))
+        told.remedy = tr("Code sets that, at {place}: change it there.", place=place)
     return told

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torchkeeper.link import kept
+from torchkeeper.link.tongue import tr
 from torchkeeper.link.words import UserError, user_error
 
 #: Names the interpreter whose torch is used unless another is chosen.
@@ -50,11 +51,11 @@ def candidates() -> list[Interpreter]:
                 found.append(Interpreter(path, label))
 
     offer(os.environ.get(VARIABLE), VARIABLE)
-    offer(sys.executable, "Torchkeeper's own")
+    offer(sys.executable, tr("Torchkeeper's own"))
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         if prefix := os.environ.get(variable):
             offer(os.path.join(prefix, "bin", "python"), variable)
-    offer(shutil.which("python3"), "python3 on the PATH")
+    offer(shutil.which("python3"), tr("python3 on the PATH"))
     return found
 
 
@@ -73,7 +74,7 @@ def with_torch(mine: Iterable[str] | None = None) -> list[Interpreter]:
     found = candidates()
     for python in added() if mine is None else mine:
         if not any(_same(python, known.python) for known in found):
-            found.append(Interpreter(python, "added", added=True))
+            found.append(Interpreter(python, tr("added"), added=True))
     for pattern in _USUAL:
         for prefix in sorted(glob.glob(os.path.abspath(os.path.expanduser(pattern))))[:100]:
             python = os.path.join(prefix, "bin", "python")
@@ -83,7 +84,7 @@ def with_torch(mine: Iterable[str] | None = None) -> list[Interpreter]:
                 and any(os.path.isfile(os.path.join(p, "torch", "version.py")) for p in packages)
                 and not any(_same(python, known.python) for known in found)
             ):
-                found.append(Interpreter(python, "virtual or conda environment"))
+                found.append(Interpreter(python, tr("virtual or conda environment")))
     return found
 
 
@@ -93,9 +94,9 @@ def chosen(python: str | None) -> str:
         path = shutil.which(python) or python
         if not os.access(path, os.X_OK) or not Path(path).is_file():
             raise UserError(
-                f"{python} is not an interpreter.",
-                "It does not exist or cannot be run.",
-                "Give the path of a Python, such as /path/to/venv/bin/python.",
+                tr("{python} is not an interpreter.", python=python),
+                tr("It does not exist or cannot be run."),
+                tr("Give the path of a Python, such as /path/to/venv/bin/python."),
                 code="interpreter-unusable",
             )
         return os.path.abspath(path)

@@ -9,10 +9,17 @@ import json
 import os
 
 from torchkeeper.link import whole
+from torchkeeper.link.tongue import Text, tr
 from torchkeeper.link.words import user_error
 
 #: Bytes of a list; ten thousand paths have less than one.
 _MOST = 4 << 20
+#: That a file is no such list, by what it should be a list of.
+_NOT_A_LIST: dict[str, Text] = {
+    "paths": "it is not a list of paths",
+    "places": "it is not a list of places",
+    "settings": "it is not a list of settings",
+}
 
 
 def file(name: str) -> str:
@@ -25,7 +32,8 @@ def file(name: str) -> str:
 def load(name: str, code: str, of: str) -> list[str]:
     """The texts of a list in their order, each once; none where there is no file.
 
-    Raises UserError(code) where it cannot be read. of: what it is a list of, in a word.
+    Raises UserError(code) where it cannot be read. of: what it is a list of, in a word of
+    _NOT_A_LIST.
     """
     path = file(name)
     try:
@@ -35,9 +43,9 @@ def load(name: str, code: str, of: str) -> list[str]:
     except OSError as e:
         raise user_error(code, {"file": path, "why": e.strerror}) from e
     except (ValueError, RecursionError) as e:
-        raise user_error(code, {"file": path, "why": "it is not JSON"}) from e
+        raise user_error(code, {"file": path, "why": tr("it is not JSON")}) from e
     if not isinstance(kept, list) or not all(isinstance(one, str) for one in kept):
-        raise user_error(code, {"file": path, "why": f"it is not a list of {of}"})
+        raise user_error(code, {"file": path, "why": tr(_NOT_A_LIST[of])})
     return list(dict.fromkeys(kept))
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from torchkeeper.link import signing
 from torchkeeper.link.process import clean_environment
 from torchkeeper.link.signers import PublicKey, public_key, public_key_in
+from torchkeeper.link.tongue import tr
 from torchkeeper.link.words import UserError, user_error
 
 #: Seconds that an agent, or ssh-keygen, may take to answer.
@@ -79,7 +80,7 @@ def of_file(path: str) -> Key:
     if match is not None:
         return Key(path, match[3], match[1], match[2], agent=False)
     if "PRIVATE KEY" not in _head(path):
-        raise user_error("key-unusable", {"file": path, "why": "It is no key of OpenSSH"})
+        raise user_error("key-unusable", {"file": path, "why": tr("It is no key of OpenSSH")})
     return Key(path, "", "", "", agent=False)
 
 
@@ -128,12 +129,12 @@ def _of_agent() -> tuple[list[PublicKey], str]:
     """The keys of the running agent; and why there are none."""
     program = shutil.which("ssh-add")
     if program is None:
-        return [], "There is no ssh-add here."
+        return [], tr("There is no ssh-add here.")
     if not os.environ.get("SSH_AUTH_SOCK"):
-        return [], "No ssh-agent is running."
+        return [], tr("No ssh-agent is running.")
     done = _asked([program, "-L"])
     if done.returncode == 2:
-        return [], "ssh-agent does not answer."
+        return [], tr("ssh-agent does not answer.")
     keys = []
     for line in done.stdout.splitlines()[:_MOST] if done.returncode == 0 else ():
         try:
@@ -142,7 +143,7 @@ def _of_agent() -> tuple[list[PublicKey], str]:
             continue
         if "-cert-" not in one.key.partition(" ")[0]:
             keys.append(one)
-    return keys, "" if keys else "ssh-agent holds no key."
+    return keys, "" if keys else tr("ssh-agent holds no key.")
 
 
 def _asked(command: list[str]) -> subprocess.CompletedProcess[str]:

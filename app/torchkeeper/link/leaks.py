@@ -6,16 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torchkeeper.link import say
+from torchkeeper.link.tongue import Nouns, Text, tr
 from torchkeeper.link.words import printable
 
 #: What private facts are called, one and several.
-_FACTS = {
+_FACTS: dict[str, Nouns] = {
     "home": ("home folder", "home folders"),
     "user": ("user name", "user names"),
     "host": ("name of a machine", "names of machines"),
     "source": ("source file with its lines", "source files with their lines"),
+    "": ("private fact", "private facts"),
 }
-_FORMS = {
+_FORMS: dict[str, Text] = {
     "quoted": "quoted as in a URL",
     "escaped": "escaped",
     "hex": "in hexadecimal",
@@ -29,33 +31,55 @@ def secret(found: Mapping[str, Any]) -> str:
     """What a finding ``secret`` is: “the password in a redis address”."""
     what, name = found.get("what"), printable(str(found.get("name")), 80)
     if what == "url-password":
-        return f"the password in a {name} address"
+        return tr("the password in a {name} address", name=name)
     if what == "url-token":
-        return f"a token in a {name} address"
+        return tr("a token in a {name} address", name=name)
     if what == "private-key":
-        return "a private key"
+        return tr("a private key")
     if what == "token":
-        article = "an" if name[:1] in "AEIOU" and not name.startswith("A J") else "a"
-        return f"{article} {name} token" if name else "a token"
+        if not name:
+            return tr("a token")
+        vowel = name[:1] in "AEIOU" and not name.startswith("A J")
+        return tr("an {name} token" if vowel else "a {name} token", name=name)
     if what == "again":
-        form = _FORMS.get(name)
-        return f"one of these secrets again, {form}" if form else "one of these secrets again"
-    return f"the value of {name}"
+        if name in _FORMS:
+            return tr("one of these secrets again, {form}", form=tr(_FORMS[name]))
+        return tr("one of these secrets again")
+    return tr("the value of {name}", name=name)
 
 
 def line(found: Mapping[str, Any], brief: bool = False) -> str:
     """A finding ``secret`` on one line, with where it is; ``brief``: with the key's beginning."""
     key = printable(str(found.get("key")), 60)
     key = f"{key[:12]}…" if brief and len(key) > 13 else key
-    times = found.get("times")
-    more = f", {times:,} times" if isinstance(times, int) and times > 1 else ""
-    where = f"{found.get('kind')} {key}, byte {found.get('offset'):,}{more}"
     if found.get("file") == "key":
-        where = f"the key {key} of kind {found.get('kind')}"
-    fixed = "" if found.get("redactable") else " (cannot be redacted)"
+        said = tr(
+            "{secret} in the key {key} of kind {kind}",
+            secret=secret(found),
+            key=key,
+            kind=found.get("kind"),
+        )
+        return _excerpt(found, said)
+    said = tr(
+        "{secret} in {file}, byte {offset}",
+        secret=secret(found),
+        file=f"{found.get('kind')} {key}",
+        offset=found.get("offset"),
+    )
+    return _excerpt(found, _times(found, said))
+
+
+def _times(found: Mapping[str, Any], said: str) -> str:
+    times = found.get("times")
+    if isinstance(times, int) and times > 1:
+        return tr("{secret}, {n} times", secret=said, n=times)
+    return said
+
+
+def _excerpt(found: Mapping[str, Any], said: str) -> str:
     excerpt = printable(str(found.get("excerpt")), 120)
-    shown = f": {excerpt}" if excerpt and excerpt != "…" else ""
-    return f"{secret(found)} in {where}{shown}{fixed}"
+    said = f"{said}: {excerpt}" if excerpt and excerpt != "…" else said
+    return said if found.get("redactable") else tr("{secret} (cannot be redacted)", secret=said)
 
 
 def of_entry(found: Mapping[str, Any]) -> str:
@@ -63,13 +87,14 @@ def of_entry(found: Mapping[str, Any]) -> str:
     dots for the secret.
     """
     file = printable(str(found.get("file")), 60)
-    where = "its key" if found.get("file") == "key" else f"{file}, byte {found.get('offset'):,}"
-    times = found.get("times")
-    more = f", {times:,} times" if isinstance(times, int) and times > 1 else ""
-    excerpt = printable(str(found.get("excerpt")), 120)
-    shown = f": {excerpt}" if excerpt and excerpt != "…" else ""
-    fixed = "" if found.get("redactable") else " (cannot be redacted)"
-    return f"{secret(found)} in {where}{more}{shown}{fixed}"
+    if found.get("file") == "key":
+        said = tr("{secret} in its key", secret=secret(found))
+    else:
+        offset = found.get("offset")
+        said = tr(
+            "{secret} in {file}, byte {offset}", secret=secret(found), file=file, offset=offset
+        )
+    return _excerpt(found, _times(found, said))
 
 
 def in_one(facts: object) -> list[str]:
@@ -94,9 +119,8 @@ def _line(
     what: str, some: Sequence[Mapping[str, Any]], said_as: Callable[[Mapping[str, Any]], str]
 ) -> str:
     named = ", ".join(map(said_as, some[:_NAMED]))
-    more = f" and {len(some) - _NAMED:,} more" if len(some) > _NAMED else ""
-    words = _FACTS.get(what, ("private fact", "private facts"))
-    return f"{say.count(len(some), *words)}: {named}{more}"
+    words = _FACTS.get(what, _FACTS[""])
+    return f"{say.count(len(some), *words)}: {say.and_more(named, len(some) - _NAMED)}"
 
 
 def _value(one: Mapping[str, Any]) -> str:

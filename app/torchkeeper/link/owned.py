@@ -9,15 +9,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from torchkeeper.link import say
+from torchkeeper.link.tongue import several, tr
 from torchkeeper.link.words import UserError, printable
 
 #: What has PyTorch use another folder; with the second its default one is another, too.
 _OWN = 'export TORCHINDUCTOR_CACHE_DIR="$HOME/.cache/torchinductor"'
 _OWN_DEFAULT = 'mkdir -p -m 700 "$HOME/.cache/tmp" && export TMPDIR="$HOME/.cache/tmp"'
-_HEADERS = (
-    " It takes precompiled C++ headers from there, too, whatever TORCHINDUCTOR_CACHE_DIR names."
-)
-_NO_NAME = " In a container this may be you under another number; then nothing is wrong."
 
 
 class Owned(NamedTuple):
@@ -93,16 +90,20 @@ def _who(one: Mapping[str, Any]) -> str:
 def _named(who: Mapping[str, Any]) -> str:
     kind, name, number = who.get("kind"), who.get("name"), who.get("number")
     if kind == "all":
-        return "everybody"
-    known = printable(str(name), 80) if name else f"number {number}"
+        return tr("everybody")
+    known = printable(str(name), 80) if name else tr("number {number}", number=str(number))
     if kind == "group":
-        return f"the group {known}" if name else f"a group without a name ({known})"
-    return known if name else f"a user without a name ({known})"
+        if name:
+            return tr("the group {name}", name=known)
+        return tr("a group without a name ({number})", number=known)
+    return known if name else tr("a user without a name ({number})", number=known)
 
 
 def _hint(one: Mapping[str, Any]) -> str:
     who = one.get("who")
-    return _NO_NAME if isinstance(who, dict) and not who.get("name") else ""
+    if not isinstance(who, dict) or who.get("name"):
+        return ""
+    return tr("In a container this may be you under another number; then nothing is wrong.")
 
 
 def _elsewhere(one: Mapping[str, Any]) -> str:
@@ -110,8 +111,17 @@ def _elsewhere(one: Mapping[str, Any]) -> str:
     return _OWN_DEFAULT if one.get("default") else _OWN
 
 
+def _own(one: Mapping[str, Any]) -> str:
+    """What to do where nothing else helps."""
+    return tr("Use a folder of your own: {command}", command=_elsewhere(one))
+
+
 def _headers(one: Mapping[str, Any]) -> str:
-    return _HEADERS if one.get("default") and one.get("grave") else ""
+    if not (one.get("default") and one.get("grave")):
+        return ""
+    return tr(
+        "It takes precompiled C++ headers from there, too, whatever TORCHINDUCTOR_CACHE_DIR names."
+    )
 
 
 def _text(one: Mapping[str, Any], name: str) -> str:
@@ -127,141 +137,214 @@ def _quoted(path: object) -> str:
     return printable(shlex.quote(str(path)), 4096)
 
 
-def _start(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def _sentences(*said: str) -> str:
+    """Those that there are, the first letter of each a capital."""
+    return " ".join(one[0].upper() + one[1:] for one in said if one)
 
 
 def _taken(one: Mapping[str, Any]) -> _Said:
     who = _who(one)
     return _Said(
-        f"{_text(one, 'place')}, where PyTorch looks for your cache, belongs to {who}.",
-        f"Everybody may make folders in {_text(one, 'among')}. PyTorch runs what lies in its "
-        f"cache, so {who} can run programs as you.{_headers(one)}{_hint(one)}",
-        f"Have PyTorch use a folder of your own: {_elsewhere(one)}",
+        tr(
+            "{place}, where PyTorch looks for your cache, belongs to {who}.",
+            place=_text(one, "place"),
+            who=who,
+        ),
+        _sentences(
+            tr("Everybody may make folders in {folder}.", folder=_text(one, "among")),
+            tr("PyTorch runs what lies in its cache, so {who} can run programs as you.", who=who),
+            _headers(one),
+            _hint(one),
+        ),
+        tr("Have PyTorch use a folder of your own: {command}", command=_elsewhere(one)),
         _elsewhere(one),
-        f"belongs to {who}",
+        tr("belongs to {who}", who=who),
     )
 
 
 def _owner(one: Mapping[str, Any]) -> _Said:
-    who = _who(one)
-    why = f"PyTorch runs what lies in a cache: whoever uses this one runs what {who} puts there."
-    if one.get("grave"):
-        why = f"Everybody may make folders in {_text(one, 'among')}. {why}"
+    who, among = _who(one), _text(one, "among")
     return _Said(
-        f"{_text(one, 'place')} belongs to {who}.",
-        f"{why}{_hint(one)}",
-        f"If you do not trust that, use a folder of your own: {_elsewhere(one)}",
+        tr("{place} belongs to {who}.", place=_text(one, "place"), who=who),
+        _sentences(
+            tr("Everybody may make folders in {folder}.", folder=among) if one.get("grave") else "",
+            tr(
+                "PyTorch runs what lies in a cache: whoever uses this one runs what {who} puts "
+                "there.",
+                who=who,
+            ),
+            _hint(one),
+        ),
+        tr(
+            "If you do not trust that, use a folder of your own: {command}", command=_elsewhere(one)
+        ),
         _elsewhere(one),
-        f"belongs to {who}",
+        tr("belongs to {who}", who=who),
     )
 
 
 def _link(one: Mapping[str, Any]) -> _Said:
     who, path, place = _who(one), _text(one, "path"), _text(one, "place")
-    way = f"{path}, on the way to {place}," if path != place else place
     return _Said(
-        f"{way} is a link that belongs to {who}.",
-        f"{_start(who)} can lead it to another folder at any time, and PyTorch runs what lies "
-        f"there.{_headers(one)}{_hint(one)}",
-        f"Name the folder itself, or use one of your own: {_elsewhere(one)}",
+        tr(
+            "{place} is a link that belongs to {who}."
+            if path == place
+            else "{path}, on the way to {place}, is a link that belongs to {who}.",
+            path=path,
+            place=place,
+            who=who,
+        ),
+        _sentences(
+            tr(
+                "{who} can lead it to another folder at any time, and PyTorch runs what lies "
+                "there.",
+                who=who,
+            ),
+            _headers(one),
+            _hint(one),
+        ),
+        tr("Name the folder itself, or use one of your own: {command}", command=_elsewhere(one)),
         _elsewhere(one),
-        f"its link belongs to {who}",
+        tr("its link belongs to {who}", who=who),
     )
 
 
 def _above(one: Mapping[str, Any]) -> _Said:
     who, path, place = _who(one), _text(one, "path"), _text(one, "place")
-    why = "can put another folder in its place, and PyTorch runs what lies there."
     if one.get("owned"):
         return _Said(
-            f"{path}, which holds {place}, belongs to {who}.",
-            f"{_start(who)} {why}{_headers(one)}{_hint(one)}",
-            f"Use a folder of your own: {_elsewhere(one)}",
+            tr("{path}, which holds {place}, belongs to {who}.", path=path, place=place, who=who),
+            _sentences(
+                tr(
+                    "{who} can put another folder in its place, and PyTorch runs what lies there.",
+                    who=who,
+                ),
+                _headers(one),
+                _hint(one),
+            ),
+            _own(one),
             _elsewhere(one),
-            f"the folder it is in belongs to {who}",
+            tr("the folder it is in belongs to {who}", who=who),
         )
     command, remedy = _mending(one, f"chmod go-w {_quoted(one.get('path'))}")
+    may = tr("{who} may write to {path}, which holds {place}.", who=who, path=path, place=place)
     return _Said(
-        f"{_start(who)} may write to {path}, which holds {place}.",
-        f"Whoever may {why}{_headers(one)}",
+        _sentences(may),
+        _sentences(
+            tr(
+                "Whoever may can put another folder in its place, and PyTorch runs what lies there."
+            ),
+            _headers(one),
+        ),
         remedy,
         command,
-        f"{who} may write to the folder it is in",
+        tr("{who} may write to the folder it is in", who=who),
     )
 
 
 def _mending(one: Mapping[str, Any], command: str) -> tuple[str, str]:
     """The command that takes a right away, or leads around it, and the sentence it is in."""
     if not one.get("mine"):
-        return _elsewhere(one), f"Use a folder of your own: {_elsewhere(one)}"
-    first = "Take that right away" if one.get("grave") else "If that is not meant, take it away"
-    return command, f"{first}: {command}"
+        return _elsewhere(one), _own(one)
+    if one.get("grave"):
+        return command, tr("Take that right away: {command}", command=command)
+    return command, tr("If that is not meant, take it away: {command}", command=command)
 
 
 def _writable(one: Mapping[str, Any]) -> _Said:
-    who, place = _who(one), _text(one, "place")
+    who, where = _who(one), _text(one, "place")
     folders, files = _number(one, "folders"), _number(one, "files")
-    counts = _counted(folders, files)
-    where = f"{counts} of {place}" if (folders, files) != (1, 0) else place
-    verb = "add files" if one.get("sticky") else "write"
+    if (folders, files) != (1, 0):
+        where = tr("{counts} of {place}", counts=_counted(folders, files), place=where)
+    may = tr(
+        "{who} may add files to {where}." if one.get("sticky") else "{who} may write to {where}.",
+        who=who,
+        where=where,
+    )
     if one.get("grave"):
-        why = (
-            "PyTorch runs what lies in its cache: whoever may write there can run programs as you."
-        )
+        why = [
+            tr(
+                "PyTorch runs what lies in its cache: whoever may write there can run programs as "
+                "you."
+            )
+        ]
     else:
-        why = f"{_start(who)} can change what runs in programs that use this cache. Where a team "
-        why += "shares one, that is meant."
+        why = [
+            tr("{who} can change what runs in programs that use this cache.", who=who),
+            tr("Where a team shares one, that is meant."),
+        ]
     if not one.get("mine"):
-        why += _headers(one)
+        why.append(_headers(one))
     command, remedy = _mending(one, f"chmod -R go-w {_quoted(one.get('root'))}")
     if one.get("mine") and one.get("grave"):
-        remedy += "\nWith umask 022 in the programs that fill it, it stays so."
+        remedy += "\n" + tr("With umask 022 in the programs that fill it, it stays so.")
     return _Said(
-        f"{_start(who)} may {verb} to {where}.", why, remedy, command, f"{who} may write to it"
+        _sentences(may),
+        _sentences(*why),
+        remedy,
+        command,
+        tr("{who} may write to it", who=who),
     )
 
 
 def _counted(folders: int, files: int) -> str:
-    some = [(folders, "folder", "folders"), (files, "file", "files")]
-    return " and ".join(say.count(*one) for one in some if one[0]) or "nothing"
+    some = [say.count(folders, "folder", "folders")] if folders else []
+    some += [say.count(files, "file", "files")] if files else []
+    return say.together(some) or tr("nothing")
 
 
 def _entries(one: Mapping[str, Any]) -> _Said:
     folders, files, users = (_number(one, name) for name in ("folders", "files", "users"))
-    place = _text(one, "place")
-    verb = "belongs" if folders + files == 1 else "belong"
     whose = _who(one)
     if users > 1:
         some = one.get("owners")
         listed = [x for x in (some if isinstance(some, list) else ()) if isinstance(x, list)]
         names = [f"{_named(x[0])} ({x[1]:,})" for x in listed
                  if len(x) == 2 and isinstance(x[0], dict) and isinstance(x[1], int)]  # fmt: skip
-        whose = f"{users} other users: {', '.join(names)}" + (", …" if users > len(names) else "")
+        named = ", ".join([*names, "…"] if users > len(names) else names)
+        whose = tr("{n} other users: {names}", n=str(users), names=named)
     command = f"torchkeeper purge {_quoted(one.get('place'))} --filter is:foreign"
-    why = "PyTorch runs what lies in a cache: whoever uses this one runs what they put there."
     return _Said(
-        f"{_counted(folders, files)} in {place} {verb} to {whose}.",
-        f"{why}{_hint(one)}",
-        f"Purge what you do not trust: {command}",
+        several(
+            folders + files,
+            "{counts} in {place} belongs to {who}.",
+            "{counts} in {place} belong to {who}.",
+            counts=_counted(folders, files),
+            place=_text(one, "place"),
+            who=whose,
+        ),
+        _sentences(
+            tr(
+                "PyTorch runs what lies in a cache: whoever uses this one runs what they put there."
+            ),
+            _hint(one),
+        ),
+        tr("Purge what you do not trust: {command}", command=command),
         command,
-        f"holds files of {_who(one) if users == 1 else say.count(users, 'user', 'others')}",
+        tr("holds files of {who}", who=_who(one))
+        if users == 1
+        else several(users, "holds files of {n} user", "holds files of {n} others"),
     )
 
 
 def _trash(one: Mapping[str, Any]) -> _Said:
     who = _who(one)
-    command, remedy = _elsewhere(one), f"Use a folder of your own: {_elsewhere(one)}"
+    command, remedy = _elsewhere(one), _own(one)
     if one.get("mine"):
         command = f"rm -r {_quoted(one.get('path'))}"
-        remedy = f"Look at what is in it, then remove it: {command}"
+        remedy = tr("Look at what is in it, then remove it: {command}", command=command)
     return _Said(
-        f"The trash in {_text(one, 'place')} belongs to {who}.",
-        f"Whoever made it can change what lies in it, so nothing is put back from there, and "
-        f"nothing is purged into it.{_hint(one)}",
+        tr("The trash in {place} belongs to {who}.", place=_text(one, "place"), who=who),
+        _sentences(
+            tr(
+                "Whoever made it can change what lies in it, so nothing is put back from there, "
+                "and nothing is purged into it."
+            ),
+            _hint(one),
+        ),
         remedy,
         command,
-        f"its trash belongs to {who}",
+        tr("its trash belongs to {who}", who=who),
     )
 
 

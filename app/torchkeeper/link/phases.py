@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from torchkeeper.link import say
+from torchkeeper.link.tongue import Text, tr
 
 #: What each phase is called, in the order in which a graph goes through them
 #: (warm/traces/phases.py).
-NAMES = {
+NAMES: dict[str, Text] = {
     "dynamo": "dynamo",
     "pre_grad": "pre-grad",
     "joint": "joint",
@@ -40,5 +41,5 @@ def line(graph: Mapping[str, Any]) -> str:
     phases = of(graph)
     least = _LEAST * sum(seconds for _, seconds in phases)
     return ", ".join(
-        f"{NAMES[name]} {say.seconds(seconds)}" for name, seconds in phases if seconds > least
+        f"{tr(NAMES[name])} {say.seconds(seconds)}" for name, seconds in phases if seconds > least
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.link import say
+from torchkeeper.link.tongue import Text, tr
 from torchkeeper.link.words import printable
 from torchkeeper.stores import places
 from torchkeeper.warm.options import PRECOMPILE
@@ -16,28 +17,21 @@ from torchkeeper.warm.options import PRECOMPILE
 VARIABLE = PRECOMPILE
 SNIPPET = f"export {VARIABLE}=0"
 #: What --portable is, in a sentence.
-PORTABLE = (
+_PORTABLE: Text = (
     "A portable cache needs no precompiled header: a program starts warm in an empty container, "
     "unprepared."
 )
 #: What is to be done for it.
-PORTABLE_CONDITION = (
-    f"{VARIABLE}=0 is part of the keys of what was compiled: it has to be set where the program "
+_PORTABLE_CONDITION: Text = (
+    "{setting} is part of the keys of what was compiled: it has to be set where the program "
     "runs. Without it nothing is found, and everything is compiled again. Set it there:"
 )
 #: What a compiler's precompiled header ends with (warm/header.py).
 _BUILT = (".gch", ".pch")
 #: What preparing is, in a sentence.
-WHY = (
+WHY: Text = (
     "PyTorch precompiles a C++ header, about 150 MB, once for each temporary folder, before it "
     "first loads or compiles a kernel for the CPU. Prepared, a program does not wait for it."
-)
-#: What PLACE is, and why.
-INTO = (
-    "the temporary folder (TMPDIR) of the programs that will run; by default that of this "
-    "environment. PyTorch looks in <temporary folder>/torchinductor_<user> for headers, whatever "
-    "TORCHINDUCTOR_CACHE_DIR says, so no other folder would be of use. For another user's "
-    "programs, name the folder torchinductor_<user> itself"
 )
 
 
@@ -58,10 +52,22 @@ def said(answer: dict[str, Any]) -> str:
     built, there = int(answer["built"]), int(answer["there"])
     size, folder = say.size(int(answer["bytes"])), printable(str(answer["folder"]))
     if not built:
-        return f"Prepared already: {say.count(there, 'header', 'headers')}, {size}, in {folder}."
-    known = f", {there:,} there already" if there else ""
-    seconds = say.seconds(float(answer["seconds"]))
-    return f"{say.count(built, 'header', 'headers')} built in {seconds}{known}: {size} in {folder}."
+        return tr(
+            "Prepared already: {headers}, {size}, in {folder}.",
+            headers=say.count(there, "header", "headers"),
+            size=size,
+            folder=folder,
+        )
+    return tr(
+        "{headers} built in {time}, {n} there already: {size} in {folder}."
+        if there
+        else "{headers} built in {time}: {size} in {folder}.",
+        headers=say.count(built, "header", "headers"),
+        time=say.seconds(float(answer["seconds"])),
+        n=there,
+        size=size,
+        folder=folder,
+    )
 
 
 def finds(answer: dict[str, Any]) -> str:
@@ -70,8 +76,12 @@ def finds(answer: dict[str, Any]) -> str:
     temporary, name = os.path.split(above)
     user = name.removeprefix("torchinductor_")
     return printable(
-        f"Programs of user {user} whose temporary folder is {temporary} find it, with this torch, "
-        "this C++ compiler and this CPU."
+        tr(
+            "Programs of user {user} whose temporary folder is {folder} find it, with this torch, "
+            "this C++ compiler and this CPU.",
+            user=user,
+            folder=temporary,
+        )
     )
 
 
@@ -84,20 +94,30 @@ def warning(answer: dict[str, Any]) -> str:
         return ""
     above = os.path.dirname(str(answer["folder"]))
     return printable(
-        f"Programs of {user} take a lock beside the header, so the folder has to be theirs: "
-        f"chown -R {shlex.quote(str(user))} {shlex.quote(above)}"
+        tr(
+            "Programs of {user} take a lock beside the header, so the folder has to be theirs: "
+            "{command}",
+            user=user,
+            command=f"chown -R {shlex.quote(str(user))} {shlex.quote(above)}",
+        )
     )
+
+
+def portable_condition() -> str:
+    """What is to be done for a portable cache."""
+    return tr(_PORTABLE_CONDITION, setting=f"{VARIABLE}=0")
 
 
 def portable_lines() -> list[str]:
     """What to know after a portable warm-up, the last line to be put where programs start."""
-    return [PORTABLE, PORTABLE_CONDITION, f"    {SNIPPET}"]
+    return [tr(_PORTABLE), portable_condition(), f"    {SNIPPET}"]
 
 
 def threads(count: int) -> str:
     """What entries for a number of threads are for."""
-    many = say.count(count, "thread", "threads")
-    return (
-        f"Compiled for {many}: a program finds it with OMP_NUM_THREADS={count} or "
-        f"torch.set_num_threads({count}), or on a machine where that is the default."
+    return tr(
+        "Compiled for {threads}: a program finds it with OMP_NUM_THREADS={n} or "
+        "torch.set_num_threads({n}), or on a machine where that is the default.",
+        threads=say.count(count, "thread", "threads"),
+        n=str(count),
     )

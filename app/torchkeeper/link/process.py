@@ -25,6 +25,7 @@ from torchkeeper.engine import home, wire
 from torchkeeper.engine.wire import Message
 from torchkeeper.link import travel
 from torchkeeper.link.ending import Ended
+from torchkeeper.link.tongue import tr
 from torchkeeper.link.words import UserError, user_error
 from torchkeeper.stores import temporary
 
@@ -77,9 +78,9 @@ class Engine:
             self._home, self._kept = home.make()
         except OSError as e:
             raise UserError(
-                "There is no folder for temporary files.",
+                tr("There is no folder for temporary files."),
                 e.strerror or str(e),
-                "Make the temporary folder writable, or name another in TMPDIR.",
+                tr("Make the temporary folder writable, or name another in TMPDIR."),
                 code="no-temporary-folder",
             ) from e
         boot = (
@@ -104,9 +105,9 @@ class Engine:
             temporary.remove(self._home)
             os.close(self._kept)
             raise UserError(
-                f"The interpreter {self.python} cannot be started.",
+                tr("The interpreter {python} cannot be started.", python=self.python),
                 e.strerror or str(e),
-                "Choose a Python interpreter that runs on this machine.",
+                tr("Choose a Python interpreter that runs on this machine."),
                 code="interpreter-unusable",
             ) from e
         assert self._process.stdin and self._process.stdout and self._process.stderr
@@ -162,9 +163,9 @@ class Engine:
             line = wire.encode(obj)
         except wire.WireError as e:
             raise UserError(
-                "The request is too long for an engine.",
+                tr("The request is too long for an engine."),
                 f"{str(e).capitalize()}.",
-                "Ask about fewer files or entries at once.",
+                tr("Ask about fewer files or entries at once."),
                 code="request-too-long",
             ) from e
         with contextlib.suppress(OSError, ValueError):
@@ -191,11 +192,12 @@ class Engine:
             self.kill()
             if not self._greeted:
                 # A library that prints as it is loaded does it, too.
-                raise self._no_python(f"It says something else when it starts: {e}.") from e
+                why = tr("It says something else when it starts: {why}.", why=e)
+                raise self._no_python(why) from e
             raise UserError(
-                "The engine does not speak the expected protocol.",
+                tr("The engine does not speak the expected protocol."),
                 str(e),
-                "Look at the log; reinstall Torchkeeper if this happens again.",
+                tr("Look at the log; reinstall Torchkeeper if this happens again."),
                 code="protocol",
             ) from e
 
@@ -203,9 +205,13 @@ class Engine:
         if message.type == "hello" and message.body.get("protocol") != wire.PROTOCOL:
             self.kill()
             raise UserError(
-                "The engine is of another version of Torchkeeper.",
-                f"It speaks protocol {message.body.get('protocol')}, not {wire.PROTOCOL}.",
-                "Install the same version of Torchkeeper on both sides.",
+                tr("The engine is of another version of Torchkeeper."),
+                tr(
+                    "It speaks protocol {theirs}, not {ours}.",
+                    theirs=message.body.get("protocol"),
+                    ours=wire.PROTOCOL,
+                ),
+                tr("Install the same version of Torchkeeper on both sides."),
                 code="protocol",
             )
         self._greeted = self._greeted or message.type == "hello"
@@ -213,9 +219,9 @@ class Engine:
 
     def _no_python(self, why: str) -> UserError:
         return UserError(
-            f"{self.python} does not answer as a Python does.",
+            tr("{python} does not answer as a Python does.", python=self.python),
             why,
-            "Give the path of a Python 3.10 or newer, such as /path/to/venv/bin/python.",
+            tr("Give the path of a Python 3.10 or newer, such as /path/to/venv/bin/python."),
             code="interpreter-unusable",
         )
 
@@ -226,22 +232,22 @@ class Engine:
         code = self._process.returncode
         if code is not None and code < 0:
             try:
-                why = f"It was ended by {signal.Signals(-code).name}."
+                why = tr("It was ended by {signal}.", signal=signal.Signals(-code).name)
             except ValueError:
-                why = f"It was ended by signal {-code}."
+                why = tr("It was ended by signal {number}.", number=-code)
             if code == -signal.SIGKILL:
-                why += " The usual cause is that the machine ran out of memory."
+                why += " " + tr("The usual cause is that the machine ran out of memory.")
         else:
-            why = f"It exited with status {code}."
+            why = tr("It exited with status {code}.", code=code)
         if self.log:
             why += "\n" + "\n".join(list(self.log)[-5:])
         # Whoever kills it says nothing of what it is.
         if not self._greeted and code not in (-signal.SIGKILL, -signal.SIGTERM):
             return self._no_python(why)
         return UserError(
-            "The engine stopped before it was done.",
+            tr("The engine stopped before it was done."),
             why,
-            "The whole log is with the job.",
+            tr("The whole log is with the job."),
             code="engine-gone",
         )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchkeeper.link import say
+from torchkeeper.link.tongue import tr
 from torchkeeper.link.words import user_error
 
 Answer = Mapping[str, Any]
@@ -40,12 +41,13 @@ class Proof:
     def said(self) -> str:
         """It in a line."""
         if self.unproved:
-            return f"Not proved: {self.unproved}"
-        cells = say.count(self.of, "combination", "combinations")
-        return (
-            f"Proved: {self.good:,} of {cells} found what the program compiled, in a fresh process"
-            if not self.why
-            else f"Tried: {self.good:,} of {cells} found what the program compiled"
+            return tr("Not proved: {why}", why=self.unproved)
+        return tr(
+            "Tried: {n} of {all} found what the program compiled"
+            if self.why
+            else "Proved: {n} of {all} found what the program compiled, in a fresh process",
+            n=self.good,
+            all=say.count(self.of, "combination", "combinations"),
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from torchkeeper.engine.wire import MAX_LINE
 from torchkeeper.link import kept, say
 from torchkeeper.link.recipewords import expectation
 from torchkeeper.link.tomllines import Lines
+from torchkeeper.link.tongue import Text, tr
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.warm.recipes.faults import said
 from torchkeeper.warm.recipes.recipe import BUILTIN, MOST_RECIPES, faults
@@ -34,10 +35,9 @@ _NOT_ENTERED = frozenset({"__pycache__", "node_modules", "site-packages"})
 _LIST = "recipes"
 #: A key of so many parts that tomllib would take minutes over it.
 _DEEP = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
-_NOT_TOML = "this is not TOML: "
-_TOO_DEEP = "lists or tables lie too deep in each other."
+_TOO_DEEP: Text = "lists or tables lie too deep in each other."
 _LONG = re.compile(r"[0-9_]{4300}")
-_TOO_LONG = "a number has too many digits."
+_TOO_LONG: Text = "a number has too many digits."
 _PLACE = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 
 
@@ -45,16 +45,18 @@ _PLACE = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)",
 class Fault:
     """One thing that is wrong with a file: line and column, from 1; where in the data, as
     ``matrix.batch[1]``, or "" of the whole; and in words what was expected and what was found.
+    syntax: of what is no TOML, what its reader says.
     """
 
     line: int
     column: int
     where: str
     text: str
+    syntax: str = ""
 
     def __str__(self) -> str:
         where = f"{self.where}: " if self.where else ""
-        return f"line {self.line}: {where}{self.text}"
+        return tr("line {line}: {fault}", line=str(self.line), fault=f"{where}{self.text}")
 
 
 @dataclass(frozen=True)
@@ -76,18 +78,18 @@ def looked_at(text: str) -> tuple[dict[str, Any] | None, list[Fault]]:
     None where it is not TOML, which is then the one fault, with where "".
     """
     if deep := _DEEP.search(text):
-        return None, [Fault(text.count("\n", 0, deep.start()) + 1, 1, "", _TOO_DEEP)]
+        return None, [Fault(text.count("\n", 0, deep.start()) + 1, 1, "", tr(_TOO_DEEP))]
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as e:
         return None, [_syntax(str(e), text)]
     except RecursionError:
-        return None, [Fault(1, 1, "", _TOO_DEEP)]
+        return None, [Fault(1, 1, "", tr(_TOO_DEEP))]
     except ValueError:
         # Python takes no number of more than 4300 digits from a text.
         long = _LONG.search(text)
         line = text.count("\n", 0, long.start()) + 1 if long else 1
-        return None, [Fault(line, 1, "", _TOO_LONG)]
+        return None, [Fault(line, 1, "", tr(_TOO_LONG))]
     found = faults(data)
     if not found:
         return data, []
@@ -102,11 +104,12 @@ def looked_at(text: str) -> tuple[dict[str, Any] | None, list[Fault]]:
 
 def _syntax(why: str, text: str) -> Fault:
     match = _PLACE.fullmatch(why)
-    what = (match[1] if match else why).rstrip(".")
+    what = printable((match[1] if match else why).rstrip("."))
+    said = tr("this is not TOML: {why}.", why=what)
     if match and match[2]:
-        return Fault(int(match[2]), int(match[3]), "", f"{_NOT_TOML}{printable(what)}.")
+        return Fault(int(match[2]), int(match[3]), "", said, what)
     rows = text.rstrip("\n").split("\n")
-    return Fault(len(rows), len(rows[-1]) + 1, "", f"{_NOT_TOML}{printable(what)}.")
+    return Fault(len(rows), len(rows[-1]) + 1, "", said, what)
 
 
 def text_in(path: str) -> str:
@@ -114,7 +117,7 @@ def text_in(path: str) -> str:
     try:
         # What is no file, such as a pipe, might never end.
         if os.path.lexists(path) and not os.path.isfile(path):
-            raise user_error("recipe-unreadable", {"file": path, "why": "It is not a file"})
+            raise user_error("recipe-unreadable", {"file": path, "why": tr("It is not a file")})
         with open(path, "rb") as stream:
             content = stream.read(MOST_BYTES + 1)
             size = os.fstat(stream.fileno()).st_size
@@ -128,7 +131,7 @@ def text_in(path: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as e:
         line = content.count(b"\n", 0, e.start) + 1
-        why = f"Line {line} is not UTF-8"
+        why = tr("Line {line} is not UTF-8", line=str(line))
         raise user_error("recipe-unreadable", {"file": path, "why": why}) from e
 
 
@@ -143,7 +146,7 @@ def read(path: str) -> RecipeFile:
     if data is None:
         [fault] = found
         params = {"file": path, "line": fault.line, "column": fault.column}
-        why = fault.text.removeprefix(_NOT_TOML).rstrip(".")
+        why = (fault.syntax or fault.text).rstrip(".")
         raise user_error("recipe-syntax", {**params, "why": why[:1].upper() + why[1:]})
     if found:
         raise _wrong(path, found)
@@ -156,14 +159,17 @@ def _stem(path: str) -> str:
 
 def _wrong(path: str, found: Sequence[Fault]) -> UserError:
     first = found[0]
-    what = f"{printable(path)}, line {first.line}, is wrong."
+    what = tr("{file}, line {line}, is wrong.", file=printable(path), line=str(first.line))
     why = f"{first.where}: {first.text}" if first.where else first.text
     if len(found) > 1:
-        what = f"{printable(path)} has {say.count(len(found), 'fault', 'faults')}."
+        faulty = say.count(len(found), "fault", "faults")
+        what = tr("{file} has {faults}.", file=printable(path), faults=faulty)
         why = "\n".join(map(str, found[:_NAMED]))
         if len(found) > _NAMED:
-            why += f"\nand {len(found) - _NAMED} more"
-    remedy = "Correct it; “torchkeeper recipe new” writes an example that says what can be said."
+            why += "\n" + tr("and {n} more", n=len(found) - _NAMED)
+    remedy = tr(
+        "Correct it; “torchkeeper recipe new” writes an example that says what can be said."
+    )
     return UserError(
         what, why, remedy, code="recipe-wrong",
         params={"recipe": path, "file": path, "line": first.line},

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torchkeeper.link.tongue import tr
+from torchkeeper.link.tongue import Text, tr
 
 #: What was expected; what was found is said after it. A text that ends with a full stop is about
 #: a key, not its value, and says everything.
-EXPECTED: dict[str, str] = {
+EXPECTED: dict[str, Text] = {
     # Plain values
     "table": "expected a table",
     "list": "expected a list, [ … ]",
@@ -95,7 +95,7 @@ EXPECTED: dict[str, str] = {
 }
 
 
-_SOURCES = {
+_SOURCES: dict[str, Text] = {
     "callable": "a callable", "script": "a script", "exported": "an exported program",
     "eager": "an eager operator", "triton": "a kernel of Triton",
 }  # fmt: skip
@@ -110,12 +110,15 @@ def expectation(code: str, found: str, params: Mapping[str, object]) -> str:
     """What was expected and what was found, as the end of a sentence."""
     shown = _Params(params)
     if "source" in shown:
-        shown["source"] = _SOURCES.get(str(shown["source"]), shown["source"])
+        source = str(shown["source"])
+        shown["source"] = tr(_SOURCES[source]) if source in _SOURCES else source
     # One that is not known came over a wire, and is a text like any other.
     said = tr(EXPECTED[code]).format_map(shown) if code in EXPECTED else code
-    if said.endswith((".", "?")):
+    if EXPECTED.get(code, code).endswith((".", "?")):
         return said
     if found:
-        said = tr("{}, found {}").format(said, found)
+        said = tr("{expected}, found {found}", expected=said, found=found)
     near = params.get("near")
-    return tr("{}; did you mean “{}”?").format(said, near) if near else f"{said}."
+    if near:
+        return tr("{expected}; did you mean “{near}”?", expected=said, near=near)
+    return f"{said}."

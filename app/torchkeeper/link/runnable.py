@@ -6,10 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from torchkeeper.link import say
+from torchkeeper.link.tongue import Nouns, tr
 from torchkeeper.link.words import printable
 
 #: Strange names that are listed on one line.
 _NAMED = 6
+#: What of an entry could run.
+_KINDS: dict[str, Nouns] = {
+    "pickles": ("pickle", "pickles"),
+    "sources": ("source", "sources"),
+    "objects": ("object", "objects"),
+    "unread": ("entry that could not be read", "entries that could not be read"),
+}
 
 
 def strange(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -23,12 +31,7 @@ def kinds(found: Mapping[str, Any]) -> list[str]:
     for one in _rows(found, "kinds"):
         parts = [
             say.count(_number(one, field), *words)
-            for field, words in (
-                ("pickles", ("pickle", "pickles")),
-                ("sources", ("source", "sources")),
-                ("objects", ("object", "objects")),
-                ("unread", ("entry that could not be read", "entries that could not be read")),
-            )
+            for field, words in _KINDS.items()
             if _number(one, field)
         ]
         if parts:
@@ -40,20 +43,23 @@ def names(found: Mapping[str, Any]) -> str:
     """What the pickles name, and what of it is strange."""
     every, odd = _rows(found, "globals"), strange(found)
     if not every:
-        return "no class or function"
+        return tr("no class or function")
     said = say.count(len(every), "class or function", "classes and functions")
     if not odd:
-        said += ", all of which PyTorch uses"
+        said = tr("{names}, all of which PyTorch uses", names=said)
     else:
         listed = ", ".join(f"{_name(one)} ({_where(one)})" for one in odd[:_NAMED])
-        more = f" and {len(odd) - _NAMED:,} more" if len(odd) > _NAMED else ""
-        said += f", {len(odd):,} of which PyTorch never uses: {listed}{more}"
-    return said + ("; there may be others" if found.get("more") else "")
+        listed = say.and_more(listed, len(odd) - _NAMED)
+        said = tr(
+            "{names}, {n} of which PyTorch never uses: {odd}", names=said, n=len(odd), odd=listed
+        )
+    return tr("{names}; there may be others", names=said) if found.get("more") else said
 
 
 def lines(found: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Both, with what each is called."""
-    return [("runs", "; ".join(kinds(found)) or "nothing"), ("names", names(found))]
+    runs = "; ".join(kinds(found)) or tr("nothing")
+    return [(tr("runs"), runs), (tr("names"), names(found))]
 
 
 def warning(found: Mapping[str, Any]) -> str:
@@ -62,7 +68,10 @@ def warning(found: Mapping[str, Any]) -> str:
     if not odd:
         return ""
     listed = ", ".join(map(_name, odd[:_NAMED]))
-    return f"PyTorch never writes what is named here: {listed}. Somebody else has put it there."
+    return tr(
+        "PyTorch never writes what is named here: {names}. Somebody else has put it there.",
+        names=listed,
+    )
 
 
 def _rows(found: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
@@ -83,5 +92,4 @@ def _where(one: Mapping[str, Any]) -> str:
     held = one.get("kinds")
     kind = held[0] if isinstance(held, list) and held else "?"
     count = _number(one, "entries")
-    more = f" and {count - 1:,} more" if count > 1 else ""
-    return printable(f"{kind} {one.get('key')}{more}", 100)
+    return printable(say.and_more(f"{kind} {one.get('key')}", count - 1), 100)

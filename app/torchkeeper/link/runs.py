@@ -17,6 +17,7 @@ from typing import Any
 
 from torchkeeper.link import whole
 from torchkeeper.link.hiding import hidden
+from torchkeeper.link.tongue import tr
 from torchkeeper.link.words import user_error
 
 #: How many runs are kept, the latest.
@@ -68,9 +69,8 @@ class Run:
     def shortened(self) -> str:
         """That not all graphs are kept; empty where they are."""
         every = int(self.totals["graphs"])
-        return (
-            f"{len(self.graphs):,} of {every:,} graphs are kept" if len(self.graphs) < every else ""
-        )
+        kept = len(self.graphs)
+        return tr("{n} of {all} graphs are kept", n=kept, all=every) if kept < every else ""
 
     def to_json(self) -> dict[str, Any]:
         """The run as one JSON object."""

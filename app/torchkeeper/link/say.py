@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from torchkeeper.link.tongue import tr
+from torchkeeper.link.tongue import Nouns, several, tr
 
 #: Code in a sentence.
 _CODE = re.compile(r"`([^`]+)`")
@@ -46,10 +46,10 @@ def ago(epoch: float, now: float | None = None) -> str:
     if gone < 60:
         return tr("just now")
     if gone < 3600:
-        return tr("{} min ago").format(f"{gone / 60:.0f}")
+        return tr("{n} min ago", n=f"{gone / 60:.0f}")
     if gone < 36 * 3600:
-        return tr("{} h ago").format(f"{gone / 3600:.0f}")
-    return tr("{} d ago").format(f"{gone / 86400:.0f}")
+        return tr("{n} h ago", n=f"{gone / 3600:.0f}")
+    return tr("{n} d ago", n=f"{gone / 86400:.0f}")
 
 
 def until(epoch: float, now: float | None = None) -> str:
@@ -60,10 +60,10 @@ def until(epoch: float, now: float | None = None) -> str:
     if left < 60:
         return tr("now") if left <= 0 else tr("within a minute")
     if left < 3600:
-        return tr("in {} min").format(f"{left / 60:.0f}")
+        return tr("in {n} min", n=f"{left / 60:.0f}")
     if left < 36 * 3600:
-        return tr("in {} h").format(f"{left / 3600:.0f}")
-    return tr("in {} d").format(f"{left / 86400:,.0f}")
+        return tr("in {n} h", n=f"{left / 3600:.0f}")
+    return tr("in {n} d", n=f"{left / 86400:,.0f}")
 
 
 def when(epoch: float) -> str:
@@ -75,7 +75,7 @@ def when(epoch: float) -> str:
 
 
 #: What is looked up in a cache, one and several of it, as ``warm.told.things`` calls it.
-THINGS = {
+THINGS: dict[str, Nouns] = {
     "graphs": ("graph", "graphs"),
     "eager": ("eager kernel", "eager kernels"),
     "triton": ("Triton kernel", "Triton kernels"),
@@ -85,13 +85,29 @@ THINGS = {
 def things(counts: Mapping[str, int]) -> str:
     """What was looked up: 4 graphs, 2 eager kernels and 1 Triton kernel; "0 graphs" for nothing."""
     said = [count(counts[name], *nouns) for name, nouns in THINGS.items() if counts.get(name)]
-    *first, last = said or [count(0, *THINGS["graphs"])]
-    return tr("{} and {}").format(", ".join(first), last) if first else last
+    return together(said or [count(0, *THINGS["graphs"])])
+
+
+def together(names: Sequence[str]) -> str:
+    """Names one after the other: a, b and c."""
+    *first, last = names or ("",)
+    return tr("{some} and {last}", some=", ".join(first), last=last) if first else last
+
+
+def either(names: Sequence[str]) -> str:
+    """Names of which one is meant: a or b or c."""
+    *first, last = names or ("",)
+    return tr("{some} or {last}", some=either(first), last=last) if first else last
+
+
+def and_more(some: str, left: int) -> str:
+    """Names of which so many are left out: a, b and 3 more."""
+    return tr("{some} and {n} more", some=some, n=left) if left > 0 else some
 
 
 def count(number: int, one: str, many: str) -> str:
     """A number with its noun: 1 entry, 1,204 entries."""
-    return f"{number:,} {tr(one) if number == 1 else tr(many)}"
+    return f"{number:,} {several(number, one, many)}"
 
 
 def unmarked(text: str) -> str:

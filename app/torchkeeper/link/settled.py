@@ -23,6 +23,7 @@ from typing import Any
 from torchkeeper.engine.wire import Message
 from torchkeeper.link import say
 from torchkeeper.link.process import Engine
+from torchkeeper.link.tongue import Text, several, tr
 from torchkeeper.link.words import printable
 from torchkeeper.settings.assigned import CHIEF
 from torchkeeper.settings.finding import Finding
@@ -38,14 +39,14 @@ MAIN = (
     "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE", "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE",
 )  # fmt: skip
 
-_UNREAD = {
+_UNREAD: dict[str, Text] = {
     "missing": "it is not there",
     "unreadable": "it cannot be read",
     "too-large": "it is too large",
     "not-python": "it is no Python that this version knows",
     "too-deep": "it is nested too deeply",
 }
-_STOPPED = {
+_STOPPED: dict[str, Text] = {
     "files": "there are more of them than are looked at",
     "time": "there was no time for the others",
     "stuck": "reading them took too long",
@@ -249,45 +250,56 @@ def value_words(one: Origin) -> str:
     """A value as a person reads it: "1"; "0, else 1" where nobody can tell which."""
     if one.by == "absent":
         return "-"
-    value = "computed" if one.computed else printable(one.value or "not set")
+    value = tr("computed") if one.computed else printable(one.value or tr("not set"))
     if one.sure or (one.otherwise == one.value and not one.computed):
         return value
-    return f"{value}, else {printable(one.otherwise or 'not set')}"
+    otherwise = printable(one.otherwise or tr("not set"))
+    return tr("{value}, else {otherwise}", value=value, otherwise=otherwise)
 
 
 def by_words(one: Origin, settled: Settled) -> str:
     """What made a value so: "variable", "default of torch 2.13.0", "code: serve.py:12"."""
     if one.by == "variable":
-        return "variable" if one.variable in ("", one.name) else f"variable {one.variable}"
+        if one.variable in ("", one.name):
+            return tr("variable")
+        return tr("variable {name}", name=one.variable)
     if one.by == "default":
         # Under torch.compile the folder of Triton's kernels is torch's to choose.
         own = BY_NAME[one.name].source.startswith("triton/") and one.name != "TRITON_CACHE_DIR"
         of = "Triton" if own else "torch"
         version = settled.triton if of == "Triton" else settled.torch
-        return f"default of {of} {printable(version, 60)}" if version else f"default of {of}"
+        of = f"{of} {printable(version, 60)}" if version else of
+        return tr("default of {of}", of=of)
     if one.by == "absent":
-        return "not in this version"
+        return tr("not in this version")
     if one.by == "code":
-        maybe = "" if one.sure else "perhaps "
-        where = printable(one.where) or (f"it uses {printable(one.seen)}" if one.seen else "")
-        return f"{maybe}code: {where}" if where else f"{maybe}code"
-    return "unknown"
+        where = printable(one.where)
+        if not where and one.seen:
+            where = tr("it uses {folder}", folder=printable(one.seen))
+        if not where:
+            return tr("code") if one.sure else tr("perhaps code")
+        return tr("code: {where}" if one.sure else "perhaps code: {where}", where=where)
+    return tr("unknown")
+
+
+#: What code does to a setting, by how it does it.
+_HOW: dict[str, Text] = {
+    "unset": "{where} unsets the variable",
+    "fresh": "{where} uses a new folder for a while",
+    "options": "{where} sets it for one compile, to {value}",
+    "patched": "{where} sets it for a while, to {value}",
+    "variable-default": "{where} sets the variable where there is none, to {value}",
+    "": "{where} sets it, to {value}",
+}
 
 
 def override_words(one: Override) -> str:
     """Of something in code that sets a setting: what, and whether it counts."""
-    what = {
-        "unset": "unsets the variable",
-        "fresh": "uses a new folder for a while",
-        "options": "sets it for one compile",
-        "patched": "sets it for a while",
-        "variable-default": "sets the variable where there is none",
-    }.get(one.how, "sets it")
-    if one.how not in ("unset", "fresh"):
-        value = "something computed" if one.computed else printable(one.value or "none")
-        what += f", to {value}"
-    counts = {True: "", False: "; without effect", None: "; perhaps"}[one.wins]
-    return f"{printable(one.where)} {what}{counts}"
+    value = tr("something computed") if one.computed else printable(one.value or tr("none"))
+    what = tr(_HOW.get(one.how, _HOW[""]), where=printable(one.where), value=value)
+    if one.wins is None:
+        return tr("{what}; perhaps", what=what)
+    return what if one.wins else tr("{what}; without effect", what=what)
 
 
 def unseen(settled: Settled) -> list[str]:
@@ -296,36 +308,49 @@ def unseen(settled: Settled) -> list[str]:
         return []
     told = []
     if settled.lost:
-        told.append("It has written over its environment: no variable of it is to be seen.")
+        told.append(tr("It has written over its environment: no variable of it is to be seen."))
     if settled.kind == "none":
-        told.append("Which program it runs is not to be seen, so its code was not looked at.")
+        told.append(tr("Which program it runs is not to be seen, so its code was not looked at."))
     elif not settled.files and not settled.unread and not settled.stopped:
-        told.append("Its program is no source of its own, so no code was looked at.")
+        told.append(tr("Its program is no source of its own, so no code was looked at."))
     for file, why in settled.unread[:5]:
-        told.append(f"{printable(file)} was not looked at: {_UNREAD.get(why, why)}.")
+        because = tr(_UNREAD[why]) if why in _UNREAD else why
+        told.append(tr("{file} was not looked at: {why}.", file=printable(file), why=because))
     for file in settled.changed[:5]:
         told.append(
-            f"{printable(file)} was changed since the process was started, which runs what it was."
+            tr(
+                "{file} was changed since the process was started, which runs what it was.",
+                file=printable(file),
+            )
         )
     if len(settled.unread) > 5:
-        told.append(f"{len(settled.unread) - 5:,} more files were not looked at.")
+        more = len(settled.unread) - 5
+        told.append(tr("{n} more files were not looked at.", n=more))
     if settled.stopped in _STOPPED:
-        of = say.count(settled.files, "file", "files")
-        told.append(f"Only {of} of its own code were looked at: {_STOPPED[settled.stopped]}.")
+        told.append(
+            tr(
+                "Only {files} of its own code were looked at: {why}.",
+                files=say.count(settled.files, "file", "files"),
+                why=tr(_STOPPED[settled.stopped]),
+            )
+        )
     if settled.process.loaded and settled.torch is None:
         told.append(
-            "Which version of torch it has loaded is not to be seen, or was replaced since."
+            tr("Which version of torch it has loaded is not to be seen, or was replaced since.")
         )
     if not settled.process.loaded:
-        told.append("It has not loaded torch yet; this is what it would find.")
+        told.append(tr("It has not loaded torch yet; this is what it would find."))
     return told
 
 
 def hidden_words(running: Running) -> str:
     """What cannot be known of other processes, or nothing."""
     if running.sees == "own":
-        return "Processes of other users are not to be seen."
+        return tr("Processes of other users are not to be seen.")
     if not running.hidden:
         return ""
-    many = say.count(running.hidden, "process was", "processes were")
-    return f"{many} not looked into, being another user's."
+    return several(
+        running.hidden,
+        "{n} process was not looked into, being another user's.",
+        "{n} processes were not looked into, being another user's.",
+    )

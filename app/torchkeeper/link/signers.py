@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.sshsig import NAMESPACE, fingerprint, signed_by
 from torchkeeper.link import kept, whole
+from torchkeeper.link.tongue import tr
 from torchkeeper.link.words import user_error
 
 #: The operations that bring what is in a bundle to a place.
@@ -148,7 +149,7 @@ def _lines() -> list[str]:
     except OSError as e:
         raise user_error("signers-unreadable", {"file": path, "why": e.strerror}) from e
     except ValueError as e:
-        raise user_error("signers-unreadable", {"file": path, "why": "it is not text"}) from e
+        raise user_error("signers-unreadable", {"file": path, "why": tr("it is not text")}) from e
 
 
 def _write(lines: list[str]) -> None:
@@ -181,7 +182,7 @@ def public_key(key: str) -> PublicKey:
         except OSError as e:
             raise user_error("key-unusable", {"file": key, "why": e.strerror}) from e
         except ValueError as e:
-            raise user_error("key-unusable", {"file": key, "why": "It is not text"}) from e
+            raise user_error("key-unusable", {"file": key, "why": tr("It is not text")}) from e
     return public_key_in(text, key)
 
 
@@ -190,7 +191,7 @@ def public_key_in(text: str, name: str) -> PublicKey:
     none. Raises UserError("key-unusable").
     """
     if "PRIVATE KEY" in text:
-        why = "It is a private key, which nobody else may see"
+        why = tr("It is a private key, which nobody else may see")
         raise user_error("key-unusable", {"file": name, "why": why})
     match = _KEY.match(text)
     try:
@@ -198,6 +199,7 @@ def public_key_in(text: str, name: str) -> PublicKey:
     except binascii.Error:
         blob = b""
     if match is None or not blob[4:].startswith(match[1].encode()):
-        raise user_error("key-unusable", {"file": name, "why": "It is no public key of OpenSSH"})
+        why = tr("It is no public key of OpenSSH")
+        raise user_error("key-unusable", {"file": name, "why": why})
     comment = text[match.end() :].partition("\n")[0].strip()
     return PublicKey(f"{match[1]} {match[2]}", fingerprint(blob), comment)

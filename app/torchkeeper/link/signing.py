@@ -12,6 +12,7 @@ from typing import Any
 from torchkeeper.artifacts import manifest, sshsig
 from torchkeeper.link import temporary
 from torchkeeper.link.process import clean_environment
+from torchkeeper.link.tongue import tr
 from torchkeeper.link.words import UserError, user_error
 
 #: Asks an engine for an operation, as ``cli.asking.Asker.ask``.
@@ -37,7 +38,7 @@ def check_key(key: str) -> str:
     """
     found = program()
     if not os.path.isfile(key):
-        raise user_error("key-unusable", {"file": key, "why": "There is no such file"})
+        raise user_error("key-unusable", {"file": key, "why": tr("There is no such file")})
     return found
 
 
@@ -56,7 +57,8 @@ def signature_of(target: str) -> str:
         with open(target + ".sig", encoding="ascii") as stream:
             return stream.read(sshsig.MAX_SIZE)
     except (OSError, ValueError) as e:
-        raise user_error("signing-failed", {"why": "ssh-keygen has written no signature"}) from e
+        why = tr("ssh-keygen has written no signature")
+        raise user_error("signing-failed", {"why": why}) from e
 
 
 def sign(ask: Ask, file: str, key: str, output: str = "", replace: bool = True) -> None:
@@ -90,7 +92,7 @@ def environment_asking() -> dict[str, str]:
 def failed(heard: bytes, code: int) -> UserError:
     """Why ssh-keygen ended with a code other than 0, from what it said last."""
     lines = heard.decode(errors="replace").strip().splitlines()
-    why = lines[-1].rstrip(".\r") if lines else f"ssh-keygen ended with {code}"
+    why = lines[-1].rstrip(".\r") if lines else tr("ssh-keygen ended with {code}", code=code)
     return user_error("signing-failed", {"why": why})
 
 

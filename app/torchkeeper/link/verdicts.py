@@ -12,12 +12,13 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.link import preparing, say
+from torchkeeper.link.tongue import Text, several, tr
 from torchkeeper.link.words import CATALOGUE, printable
 
 _THREADS = "cpp_runtime_thread_count"
 _HEADERS = "inductor_config[cpp_cache_precompile_headers]"
 #: What a factor is called; others are called as PyTorch calls them.
-_NAMES = {
+_NAMES: dict[str, Text] = {
     "torch": "torch",
     "torch_version": "torch's sources",
     "system_info[hash]": "the system",
@@ -36,7 +37,18 @@ _NAMES = {
     "gpu": "GPU",
 }
 #: What makes an entry broken that can be read.
-_DAMAGE = {"code": "PyTorch cannot load what was built of it:", "key": "it was written as"}
+_DAMAGE: dict[str, Text] = {
+    "code": "PyTorch cannot load what was built of it: {entry}",
+    "key": "it was written as {entry}",
+}
+#: So many entries with a verdict.
+_COUNTED: dict[str, Text] = {
+    "usable": "{n} usable",
+    "conditional": "{n} conditional",
+    "stale": "{n} stale",
+    "unknown": "{n} unknown",
+    "broken": "{n} broken",
+}
 #: A value that Python reads as it is written.
 _PLAIN = re.compile(r"True|False|None|-?[0-9]{1,9}(?:\.[0-9]{1,9})?|'[A-Za-z0-9_., -]{0,60}'")
 _MAX_NAMED = 3
@@ -47,9 +59,9 @@ _MAX_VALUE, _MAX_WHY = 200, 400
 def factor(name: str) -> str:
     """What a factor is called."""
     if name in _NAMES:
-        return _NAMES[name]
+        return tr(_NAMES[name])
     if name.startswith("fxgraph "):
-        return f"of its FX graph, {factor(name[8:])}"
+        return tr("of its FX graph, {factor}", factor=factor(name[8:]))
     for prefix in ("inductor_config[", "fx_kwargs[", "inductor_config_comms[", "functorch_config["):
         if name.startswith(prefix):
             return name[len(prefix) : -1]
@@ -60,13 +72,18 @@ def difference(one: dict[str, Any]) -> str:
     """``torch 2.9.1+cu128, here 2.13.0+cpu``; only the factor's name where no values are known."""
     name, entry, here = str(one.get("factor")), one.get("entry"), one.get("here")
     if name == "payload" and entry in CATALOGUE:
-        return CATALOGUE[str(entry)].what.rstrip(".").format_map(_Missing())
+        return tr(CATALOGUE[str(entry)].what).rstrip(".").format_map(_Missing())
     if name in _DAMAGE and entry is not None:
-        return f"{_DAMAGE[name]} {entry}"
+        return tr(_DAMAGE[name], entry=entry)
     said = factor(name)
     if entry is None and here is None:
         return said
-    return f"{said} {'none' if entry is None else entry}, here {'none' if here is None else here}"
+    return tr(
+        "{factor} {entry}, here {here}",
+        factor=said,
+        entry=tr("none") if entry is None else entry,
+        here=tr("none") if here is None else here,
+    )
 
 
 def remedy(one: dict[str, Any]) -> str:
@@ -75,10 +92,10 @@ def remedy(one: dict[str, Any]) -> str:
     """
     name, entry = str(one.get("factor")), str(one.get("entry"))
     if name == _THREADS and entry.isdecimal():
-        return f"set OMP_NUM_THREADS={entry} or torch.set_num_threads({entry})"
+        return tr("set OMP_NUM_THREADS={n} or torch.set_num_threads({n})", n=entry)
     if name == _HEADERS and entry in ("True", "False"):
-        value = int(entry == "True")
-        return f"set {preparing.VARIABLE}={value} where the program runs"
+        setting = f"{preparing.VARIABLE}={int(entry == 'True')}"
+        return tr("set {setting} where the program runs", setting=setting)
     return ""
 
 
@@ -88,16 +105,20 @@ def must(one: dict[str, Any]) -> str:
         return done[0].upper() + done[1:]
     name, entry = str(one.get("factor")), one.get("entry")
     if name.startswith("inductor_config[") and entry is not None and _PLAIN.fullmatch(str(entry)):
-        return f"Set torch._inductor.config.{factor(name)} = {entry}"
+        setting = f"torch._inductor.config.{factor(name)} = {entry}"
+        return tr("Set {setting}", setting=setting)
     if name == "cuda_matmul_settings" and entry in ("highest", "high", "medium"):
-        return f'Call torch.set_float32_matmul_precision("{entry}")'
+        call = f'torch.set_float32_matmul_precision("{entry}")'
+        return tr("Call {call}", call=call)
     return ""
 
 
 def condition(one: dict[str, Any]) -> str:
     """A difference that a program can change, and how it does where that is known."""
     done = remedy(one)
-    return f"{difference(one)}: {done}" if done else difference(one)
+    if done:
+        return tr("{difference}: {remedy}", difference=difference(one), remedy=done)
+    return difference(one)
 
 
 class _Missing(dict[str, str]):
@@ -109,9 +130,10 @@ def why(row: dict[str, Any]) -> str:
     """Why an entry has its verdict; empty where that says all."""
     verdict = row.get("verdict")
     if verdict == "conditional":
-        return "if the program has " + _listed(row.get("conditions"), condition)
+        conditions = _listed(row.get("conditions"), condition)
+        return tr("if the program has {conditions}", conditions=conditions)
     if verdict == "unknown":
-        return "not known: " + _listed(row.get("reasons"))
+        return tr("not known: {reasons}", reasons=_listed(row.get("reasons")))
     if verdict in ("stale", "broken"):
         return _listed(row.get("reasons"))
     return ""
@@ -121,8 +143,7 @@ def _listed(differences: object, said_as: Callable[[dict[str, Any]], str] = diff
     every = [one for one in (differences if isinstance(differences, list) else [])
              if isinstance(one, dict)]  # fmt: skip
     said = "; ".join(said_as(one) for one in every[:_MAX_NAMED])
-    left = len(every) - _MAX_NAMED
-    return f"{said} and {left:,} more" if left > 0 else said
+    return say.and_more(said, len(every) - _MAX_NAMED)
 
 
 class Why(str):
@@ -194,15 +215,22 @@ def summary(answer: dict[str, Any]) -> str:
     for name, count in counts.items():
         if name == "none":
             continue
-        text = f"{count:,} {name}"
+        text = tr(_COUNTED[name], n=count) if name in _COUNTED else f"{count:,} {name}"
         if name == "stale" and made_by:
-            text += ": made by torch " + ", ".join(made_by[:_MAX_NAMED])
+            versions = ", ".join(made_by[:_MAX_NAMED])
+            text = tr("{stale}: made by torch {versions}", stale=text, versions=versions)
         said.append(text)
     # What says more than a number comes last.
     said.sort(key=lambda text: ":" in text)
     without = counts.get("none", 0)
-    more = f"{say.count(without, 'other file', 'other files')} without a verdict" if without else ""
-    return "; ".join(part for part in (", ".join(said), more) if part) or "no entries"
+    parts = [", ".join(said)] if said else []
+    if without:
+        parts.append(
+            several(
+                without, "{n} other file without a verdict", "{n} other files without a verdict"
+            )
+        )
+    return "; ".join(parts) or tr("no entries")
 
 
 def counted(entries: Iterable[Entry], torch: str) -> dict[str, Any]:
@@ -225,8 +253,8 @@ def warning(answer: dict[str, Any], torch: str) -> str:
     if not any(counts.get(name) for name in ("stale", "broken")):
         return ""
     if counts.get("unknown"):
-        return f"Nothing in it is known to be of use here, to torch {torch}."
-    return f"Nothing in it can be used here, by torch {torch}."
+        return tr("Nothing in it is known to be of use here, to torch {torch}.", torch=torch)
+    return tr("Nothing in it can be used here, by torch {torch}.", torch=torch)
 
 
 def together(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:

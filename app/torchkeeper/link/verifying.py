@@ -6,23 +6,59 @@ import os
 from typing import Any
 
 from torchkeeper.link import say
+from torchkeeper.link.tongue import Text, several, tr
 from torchkeeper.link.words import printable, user_error
 from torchkeeper.warm.options import JUDGED, RUNS
 
-TRUST = (
+TRUST: Text = (
     "Verifying runs the code that is in it: PyTorch loads what it finds in a cache, as any program "
     "would that uses it."
 )
 
 #: What each run is called, in the order in which they are made.
-TITLES = {
+_TITLES: dict[str, Text] = {
     "cold": "cold",
     "mega": "stock mega-cache",
     "warm": "as it is",
     "prepared": "prepared",
 }
+#: That it was no good in a run.
+_NOT_GOOD: dict[str, Text] = {
+    "warm": "Not good as it is",
+    "prepared": "Not good prepared",
+}
+#: How fast a run with the target was: beside none at all, beside a stock mega-cache, beside both.
+_COMPARED: dict[str, tuple[Text, Text, Text]] = {
+    "warm": (
+        "as it is {cold} as fast as cold",
+        "as it is {mega} as fast as a stock mega-cache",
+        "as it is {cold} as fast as cold and {mega} as fast as a stock mega-cache",
+    ),
+    "prepared": (
+        "prepared {cold} as fast as cold",
+        "prepared {mega} as fast as a stock mega-cache",
+        "prepared {cold} as fast as cold and {mega} as fast as a stock mega-cache",
+    ),
+}
+#: What of a thing is not in it; with the names of what missed.
+_MISSING: dict[str, tuple[Text, Text]] = {
+    "graphs": (
+        "Some graphs are not in it. Warm it with this recipe, and export it again.",
+        "Some graphs are not in it ({names}). Warm it with this recipe, and export it again.",
+    ),
+    "eager": (
+        "Some eager kernels are not in it. Warm it with this recipe, and export it again.",
+        "Some eager kernels are not in it ({names}). Warm it with this recipe, and export it "
+        "again.",
+    ),
+    "triton": (
+        "Some Triton kernels are not in it. Warm it with this recipe, and export it again.",
+        "Some Triton kernels are not in it ({names}). Warm it with this recipe, and export it "
+        "again.",
+    ),
+}
 #: What each run finds.
-ABOUTS = {
+_ABOUTS: dict[str, Text] = {
     "cold": "nothing: no cache, an empty temporary folder",
     "mega": "what PyTorch's own save_cache_artifacts kept of the cold run",
     "warm": "a copy of what is verified, and an empty temporary folder",
@@ -42,9 +78,19 @@ def runs(quick: bool, portable: bool) -> list[str]:
     return [name for name in RUNS if not (portable and name == "prepared")]
 
 
+def title(name: str) -> str:
+    """What a run is called."""
+    return tr(_TITLES[name]) if name in _TITLES else printable(name, 40)
+
+
+def about(name: str) -> str:
+    """What a run finds; empty where that is not known."""
+    return tr(_ABOUTS.get(name, ""))
+
+
 def beginning(name: str) -> str:
     """That a run has begun, and with what, in a line."""
-    return f"{TITLES[name]}: {ABOUTS[name]}" if name in ABOUTS else printable(name)
+    return f"{title(name)}: {about(name)}" if name in _ABOUTS else printable(name)
 
 
 def is_strange(place: str) -> bool:
@@ -75,7 +121,7 @@ def faults(counts: Answer) -> list[str]:
     "3 misses", "2 AOTAutograd misses", "5 objects built again".
     """
     if not counts["hits"]:
-        return ["nothing hit"]
+        return [tr("nothing hit")]
     found = []
     if counts["misses"]:
         found.append(say.count(counts["misses"], "miss", "misses"))
@@ -83,8 +129,12 @@ def faults(counts: Answer) -> list[str]:
         missed = counts["autograd"]["misses"]
         found.append(say.count(missed, "AOTAutograd miss", "AOTAutograd misses"))
     if counts["rebuilt"]:
-        found.append(f"{say.count(counts['rebuilt'], 'object', 'objects')} built again")
+        found.append(_rebuilt(counts["rebuilt"]))
     return found
+
+
+def _rebuilt(count: int) -> str:
+    return several(count, "{n} object built again", "{n} objects built again")
 
 
 def verdict(result: Answer) -> str:
@@ -93,13 +143,18 @@ def verdict(result: Answer) -> str:
     """
     name, counts = told_by(result)
     if result["good"]:
-        return "Good"
+        return tr("Good")
     cells, good = _whole(result)
     if cells > 1:
-        return f"Not good: {cells - good:,} of {cells:,} cells"
+        return tr("Not good: {bad} of {all} cells", bad=cells - good, all=cells)
     found = ", ".join(faults(counts))
-    how = "Not good" if _one(result) or name not in TITLES else f"Not good {TITLES[name]}"
+    how = tr("Not good") if _one(result) else _how(name)
     return f"{how}: {found}" if found else how
+
+
+def _how(name: str) -> str:
+    """That it was not good in a run."""
+    return tr(_NOT_GOOD.get(name, "Not good"))
 
 
 def _one(result: Answer) -> bool:
@@ -113,19 +168,24 @@ def outcome(result: Answer) -> str:
     found = [say.count(counts["hits"], "hit", "hits")]
     found.append(say.count(counts["misses"], "miss", "misses"))
     if counts["bypasses"]:
-        found.append(f"{counts['bypasses']:,} not cacheable")
+        found.append(tr("{n} not cacheable", n=counts["bypasses"]))
     if missed := counts["autograd"]["misses"]:
         found.append(say.count(missed, "AOTAutograd miss", "AOTAutograd misses"))
     things = result.get("things") or {}
     looked_up = say.things(things if len(things) > 1 else {_thing(result): counts["graphs"]})
-    built = say.count(counts["rebuilt"], "object", "objects")
-    how = "Good" if result["good"] else "Not good"
+    how = tr("Good") if result["good"] else tr("Not good")
     if not result["good"] and name and not _one(result):
-        how = f"Not good {TITLES[name]}"
-    said = f"{how}: of {looked_up} {', '.join(found)}; {built} built again"
+        how = _how(name)
+    said = tr(
+        "{verdict}: of {things} {found}; {rebuilt}",
+        verdict=how,
+        things=looked_up,
+        found=", ".join(found),
+        rebuilt=_rebuilt(counts["rebuilt"]),
+    )
     cells, good = _whole(result)
     if cells > 1:
-        said = f"{good:,} of {cells:,} cells are good. {said}"
+        said = tr("{good} of {all} cells are good. {outcome}", good=good, all=cells, outcome=said)
     return "; ".join([said, *_compared(result["ratios"])]) + "."
 
 
@@ -146,15 +206,15 @@ def of_cell(cell: Answer) -> str:
     if cell["problem"] is not None:
         return user_error(cell["problem"]["code"], cell["problem"]["params"]).what
     if cell["good"]:
-        return "good"
+        return tr("good")
     found = []
     if not cell["hits"]:
-        found.append("nothing hit")
+        found.append(tr("nothing hit"))
     elif cell["misses"]:
         found.append(say.count(cell["misses"], "miss", "misses"))
     if cell["hits"] and cell["rebuilt"]:
-        found.append(f"{say.count(cell['rebuilt'], 'object', 'objects')} built again")
-    return ", ".join(found) or "AOTAutograd misses"
+        found.append(_rebuilt(cell["rebuilt"]))
+    return ", ".join(found) or tr("AOTAutograd misses")
 
 
 def why_of_cell(cell: Answer) -> str:
@@ -168,14 +228,16 @@ def why_of_cell(cell: Answer) -> str:
 def _compared(ratios: Answer) -> list[str]:
     """How fast the runs with the target were beside the others."""
     told = []
-    for name in ("warm", "prepared"):
-        found = [
-            f"{ratio(ratios[f'{name}_{other}'])} as fast as {of}"
-            for other, of in (("cold", "cold"), ("mega", "a stock mega-cache"))
+    for name, (beside_cold, beside_mega, beside_both) in _COMPARED.items():
+        beside = {
+            other: ratio(ratios[f"{name}_{other}"])
+            for other in ("cold", "mega")
             if f"{name}_{other}" in ratios
-        ]
-        if found:
-            told.append(f"{TITLES[name]} {' and '.join(found)}")
+        }
+        if len(beside) == 2:
+            told.append(tr(beside_both, **beside))
+        elif beside:
+            told.append(tr(beside_cold if "cold" in beside else beside_mega, **beside))
     return told
 
 
@@ -198,47 +260,60 @@ def advice(result: Answer, made_threads: int | None = None) -> list[str]:
     threads = result["threads"]
     if not _one(result) and name == "warm" and not faults(result):
         said.append(
-            "With the precompiled header there already it was good; as it is, which is how it "
-            "starts on a fresh machine, it was not."
+            tr(
+                "With the precompiled header there already it was good; as it is, which is how it "
+                "starts on a fresh machine, it was not."
+            )
         )
     if counts["misses"] and made_threads and threads and made_threads != threads:
         said.append(
-            f"It was made for {say.count(made_threads, 'thread', 'threads')}, and this program had "
-            f"{threads}. Where programs shall have {made_threads}, set OMP_NUM_THREADS="
-            f"{made_threads} there, and verify with as many; else warm it again."
+            tr(
+                "It was made for {made}, and this program had {here}. Where programs shall have "
+                "{n}, set OMP_NUM_THREADS={n} there, and verify with as many; else warm it again.",
+                made=say.count(made_threads, "thread", "threads"),
+                here=str(threads),
+                n=str(made_threads),
+            )
         )
     explained = _explained(result)
     if _whole(result)[0] > 1:
         said.append(
-            "What is not good is not in it as this environment looks for it: warm it with these "
-            "recipes, and verify again. What was warmed portable is verified portable."
+            tr(
+                "What is not good is not in it as this environment looks for it: warm it with "
+                "these recipes, and verify again. What was warmed portable is verified portable."
+            )
         )
     elif not counts["hits"] and explained:
-        said.append("Nothing hit. Warm it with this recipe, in this environment.")
+        said.append(tr("Nothing hit. Warm it with this recipe, in this environment."))
     elif not counts["hits"]:
         said.append(
-            "Nothing hit: it is for another torch, another device or number of threads, or other "
-            "settings, or it was never warmed with this recipe. The verdicts of its entries say of "
-            "each which (“torchkeeper check”); what was warmed portable is verified portable."
+            tr(
+                "Nothing hit: it is for another torch, another device or number of threads, or "
+                "other settings, or it was never warmed with this recipe. The verdicts of its "
+                "entries say of each which (“torchkeeper check”); what was warmed portable is "
+                "verified portable."
+            )
         )
     elif counts["misses"]:
         missed = [row["name"] for row in result["rows"] if row["outcome"] == "miss"]
-        named = f" ({', '.join(dict.fromkeys(missed))})" if missed else ""
-        said.append(
-            f"Some {say.THINGS[_thing(result)][1]} are not in it{named}. Warm it with this recipe, "
-            "and export it again."
-        )
+        names = ", ".join(dict.fromkeys(missed))
+        said.append(tr(_MISSING[_thing(result)][bool(missed)], names=names))
     said += [f"{row['name']}: {row['why']}." for row in explained]
     if counts["hits"] and counts["autograd"]["misses"] and not counts["misses"]:
         said.append(
-            "AOTAutograd entries are missing, so that PyTorch traces again although all graphs "
-            "hit. Export or copy them, too (kind:aotautograd finds them)."
+            tr(
+                "AOTAutograd entries are missing, so that PyTorch traces again although all graphs "
+                "hit. Export or copy them, too (kind:aotautograd finds them)."
+            )
         )
     if counts["rebuilt"] and not counts["misses"]:
         said.append(
-            "Objects were built again: they are not in it, or have the names of another torch's "
-            "path, compiler or CPU. A folder that was moved is exported to a bundle where it was "
-            "made, and imported here for this environment; the bundle needs its code (kind:code)."
+            tr(
+                "Objects were built again: they are not in it, or have the names of another "
+                "torch's path, compiler or CPU. A folder that was moved is exported to a bundle "
+                "where it was made, and imported here for this environment; the bundle needs its "
+                "code (kind:code)."
+            )
         )
     return said
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from torchkeeper.link import say
 from torchkeeper.link.recipewords import expectation
-from torchkeeper.link.tongue import tr
+from torchkeeper.link.tongue import Text, several, tr
+from torchkeeper.link.whys import reworded
 
 #: No disk has more.
 _MOST_BYTES = 1 << 63
@@ -1404,7 +1405,7 @@ CATALOGUE: dict[str, Words] = {
 
 
 #: Why a device was chosen, by the code that ``torchkeeper.warm.job`` gives.
-DEVICE_REASONS = {
+_DEVICE_REASONS: dict[str, Text] = {
     "asked": "as asked",
     "accelerator": "the accelerator that torch sees",
     "no-accelerator": "this torch sees no GPU here, so it compiles for the CPU",
@@ -1412,19 +1413,42 @@ DEVICE_REASONS = {
 }
 
 
+def device_reason(code: object) -> str:
+    """Why a device was chosen; empty where that is not known."""
+    return tr(_DEVICE_REASONS.get(str(code), ""))
+
+
 def user_of_place(user: Mapping[str, object]) -> str:
     """What a process has to do with a folder (engine/operations.py, ``in_use``), in a sentence."""
-    who = f"{printable(str(user.get('name')), 80)} (process {user.get('pid')})"
+    name = printable(str(user.get("name")), 80)
+    who = tr("{name} (process {pid})", name=name, pid=str(user.get("pid")))
     entries = user.get("entries")
     many = entries if isinstance(entries, int) else 0
     if user.get("holds_all"):
-        return f"{who} runs with this folder as its cache and may need any entry next."
+        return tr("{who} runs with this folder as its cache and may need any entry next.", who=who)
     if user.get("why") == "environment":
-        return f"{who} merely has this folder in its environment."
-    verb = "mapped" if user.get("why") == "mapped" else "open"
+        return tr("{who} merely has this folder in its environment.", who=who)
+    mapped = user.get("why") == "mapped"
     if not many:
-        return f"{who} has other files of this folder {verb}."
-    return f"{who} has files of {'one entry' if many == 1 else f'{many:,} entries'} {verb}."
+        return tr(
+            "{who} has other files of this folder mapped."
+            if mapped
+            else "{who} has other files of this folder open.",
+            who=who,
+        )
+    if mapped:
+        return several(
+            many,
+            "{who} has files of one entry mapped.",
+            "{who} has files of {n} entries mapped.",
+            who=who,
+        )
+    return several(
+        many,
+        "{who} has files of one entry open.",
+        "{who} has files of {n} entries open.",
+        who=who,
+    )
 
 
 def removed_by_then(removed: Mapping[str, object]) -> str:
@@ -1432,30 +1456,37 @@ def removed_by_then(removed: Mapping[str, object]) -> str:
     entries, of, size = (removed.get(name) for name in ("entries", "of", "bytes"))
     if not (isinstance(entries, int) and isinstance(of, int) and isinstance(size, int)):
         return ""
-    least = "" if removed.get("sure") else "at least "
-    said = f"{least}{entries:,} of {say.count(of, 'entry', 'entries')}"
-    return f"Removed by then: {said}, {say.size(size)}."
+    return tr(
+        "Removed by then: {entries} of {all}, {size}."
+        if removed.get("sure")
+        else "Removed by then: at least {entries} of {all}, {size}.",
+        entries=entries,
+        all=say.count(of, "entry", "entries"),
+        size=say.size(size),
+    )
 
 
 def not_looked_at(count: int) -> str:
     """That not everything on a server could be looked at to see what needs an entry."""
-    return f"about {count:,} entries were not looked at"
+    return tr("about {n} entries were not looked at", n=count)
 
 
 def unseen_users(in_use: Mapping[str, object]) -> str:
     """What cannot be known of the processes that use a folder, or nothing."""
     if in_use.get("sees") == "none":
-        return "Whether a process uses this folder cannot be known on this system."
+        return tr("Whether a process uses this folder cannot be known on this system.")
     if in_use.get("sees") == "own":
-        return "Whether another user's process uses this folder cannot be known: /proc hides them."
+        return tr(
+            "Whether another user's process uses this folder cannot be known: /proc hides them."
+        )
     hidden = in_use.get("hidden")
     if not isinstance(hidden, int) or not hidden:
         return ""
-    if hidden == 1:
-        return "One process cannot be looked into; whether it uses this folder cannot be known."
-    return (
-        f"{hidden:,} processes cannot be looked into, being another user's; "
-        "whether they use this folder cannot be known."
+    return several(
+        hidden,
+        "One process cannot be looked into; whether it uses this folder cannot be known.",
+        "{n} processes cannot be looked into, being another user's; "
+        "whether they use this folder cannot be known.",
     )
 
 
@@ -1463,14 +1494,15 @@ def waiting_for(said: Mapping[str, object]) -> str:
     """That a server is waited for (stores/redis/patience.py, ``waiting``), and why."""
     params = said.get("params")
     error = user_error(str(said.get("code")), params if isinstance(params, dict) else {})
-    return f"{error.what} Waiting until it is back…"
+    return tr("{what} Waiting until it is back…", what=error.what)
 
 
 def leftovers_gone(told: Mapping[str, object]) -> str:
     """That something was removed which an earlier export had left (stores/bundles/leftovers.py)."""
     size = told.get("bytes")
-    much = say.size(size) if isinstance(size, int) and 0 <= size < _MOST_BYTES else "some files"
-    return f"Removed what an export that was cut off had left: {much}."
+    known = isinstance(size, int) and 0 <= size < _MOST_BYTES
+    much = say.size(size) if isinstance(size, int) and known else tr("some files")
+    return tr("Removed what an export that was cut off had left: {much}.", much=much)
 
 
 class _Shown(dict[str, str]):
@@ -1488,7 +1520,7 @@ def words_for(catalogue: Mapping[str, Words], code: str, params: Mapping[str, ob
     words = catalogue.get(code)
     if words is None:
         said = ", ".join(f"{k}={v}" for k, v in params.items())
-        return UserError(tr("The engine reported “{}”.").format(code), said, code=code)
+        return UserError(tr("The engine reported “{code}”.", code=code), said, code=code)
     shown = _Shown({k: _shown(k, v) for k, v in params.items()})
     if "problem" in shown:
         shown["problem"] = _within(shown["problem"], shown)
@@ -1505,8 +1537,10 @@ def words_for(catalogue: Mapping[str, Words], code: str, params: Mapping[str, ob
 
 def _shown(name: str, value: object) -> str:
     if name.endswith("_bytes"):
-        return say.size(value) if isinstance(value, int) and 0 <= value < _MOST_BYTES else "less"
-    return "" if value is None else printable(str(value))
+        known = isinstance(value, int) and 0 <= value < _MOST_BYTES
+        return say.size(value) if isinstance(value, int) and known else tr("less")
+    shown = "" if value is None else printable(str(value))
+    return reworded(shown) if name == "why" else shown
 
 
 def _within(problem: str, shown: Mapping[str, str]) -> str:

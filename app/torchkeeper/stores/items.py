@@ -45,6 +45,14 @@ class File(NamedTuple):
         return self.path.rpartition("/")[2]
 
 
+def allocated(files: Iterable[File]) -> int:
+    """Bytes on the disk of some files, hard links once."""
+    seen: dict[object, int] = {}
+    for file in files:
+        seen[file.inode or file.path] = file.allocated
+    return sum(seen.values())
+
+
 @dataclass(slots=True)
 class Item:
     """The files of one entry, unread.

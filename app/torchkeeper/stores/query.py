@@ -168,7 +168,7 @@ def _text_term(token: str, field: str, value: str) -> Test:
     if field == "kind":
         kinds = frozenset(value.split(","))
         if not kinds <= set(KINDS):
-            raise Problem("bad-filter", token=token, why="the kinds are " + ", ".join(KINDS))
+            raise Problem("bad-filter", token=token, why=f"the kinds are {', '.join(KINDS)}")
         return Test(lambda entries: [e.kind in kinds for e in entries])
     if field == "is":
         if value == "orphan":

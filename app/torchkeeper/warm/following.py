@@ -253,8 +253,8 @@ def why_not(state: State, status: int, report: Report, codes: Codes) -> Problem:
         return Problem(codes.killed, signal=_signal_name(-status), why=why, step=state.step)
     if not state.failed and not any(line.startswith(_RAISED) for line in state.tail):
         # What it said last may be no reason: it left by itself, as with os._exit.
-        last = f"; the last that it said: {why}" if why else ""
-        why = f"Its process ended by itself, with exit status {status}{last}"
+        ended = f"Its process ended by itself, with exit status {status}"
+        why = f"{ended}; the last that it said: {why}" if why else ended
     return Problem(codes.failed, why=why, step=state.step)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QFormLayout,
     QFrame,
     QLabel,
@@ -67,20 +68,31 @@ class JobDetail(QWidget):
         texts.addWidget(self.title)
         texts.addWidget(self.words)
         head.addLayout(texts, 1)
-        whole = forms.column(gap=12)
-        whole.setContentsMargins(20, 0, 0, 0)
-        whole.addLayout(head)
-        whole.addWidget(self.bar)
-        whole.addWidget(self.told)
-        whole.addWidget(self.notice)
-        whole.addLayout(self.facts)
+        about = forms.column(gap=12)
+        about.addLayout(head)
+        about.addWidget(self.bar)
+        about.addWidget(self.told)
+        about.addWidget(self.notice)
+        about.addLayout(self.facts)
         ways = forms.column()
         ways.addLayout(self.ways)
         ways.addLayout(self.deeds)
-        whole.addLayout(ways)
-        whole.addWidget(self.tabs, 1)
-        self.setLayout(whole)
+        about.addLayout(ways)
+        about.addStretch(1)
+        self._whole = forms.column(gap=12)
+        self._whole.addLayout(about)
+        self._whole.addWidget(self.tabs, 1)
+        self.setLayout(self._whole)
+        self.stand(below=False)
         theme.follow(self, self._paint, now=False)
+
+    def stand(self, *, below: bool) -> None:
+        """Be beside the list, or below it, where there is less height: the log is beside then."""
+        self._whole.setContentsMargins(0 if below else 20, 12 if below else 0, 0, 0)
+        way = QBoxLayout.Direction
+        self._whole.setDirection(way.LeftToRight if below else way.TopToBottom)
+        self._whole.setStretch(0, 2 if below else 0)
+        self._whole.setStretch(1, 3 if below else 1)
 
     def show_job(self, one: shown.Shown | None) -> None:
         """Show this one from now on."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication, QItemSelectionModel, Qt, QTimer, Signal
-from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QBoxLayout, QListView, QPushButton, QSplitter, QStackedWidget, QWidget
 
 from torchkeeper.gui import forms
@@ -14,24 +14,29 @@ from torchkeeper.gui.activity import shown
 from torchkeeper.gui.activity.delegate import JobDelegate
 from torchkeeper.gui.activity.detail import JobDetail
 from torchkeeper.gui.activity.rows import JobRows
-from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.base import ConfirmDialog, choose_target, confirm
+from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.link import say
 from torchkeeper.link.history import Kept, Past
-from torchkeeper.link.words import UserError
+from torchkeeper.link.running import Running
+from torchkeeper.link.words import UserError, printable
 from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:
     from torchkeeper.gui.window import Window
 
-#: Pixels that the list takes at least.
-_LIST = 280
-#: Milliseconds between two pictures of what runs.
-_TICK_MS = 200
+#: Pixels that the list takes at least, and that the page has where the chosen job stands beside it
+#: and not below.
+_LIST, _BESIDE = 280, 880
+#: Their heights, and their widths, at first.
+_TALL, _WIDE = [180, 380], [360, 640]
+#: Milliseconds between two pictures of what runs, and between two looks at what others run.
+_TICK_MS, _AGAIN_MS = 200, 2000
 
 
 class ActivityPage(Page):
@@ -56,12 +61,17 @@ class ActivityPage(Page):
         self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.none = forms.label(self.tr("No job matches."), "muted", wrap=True)
         self.damaged = forms.label("", "muted", wrap=True)
+        #: What other processes run, which can be had back or watched there only.
+        self.elsewhere = forms.label("", "muted", wrap=True)
+        self.elsewhere.setAccessibleName(self.tr("Jobs of other windows"))
+        self.elsewhere.hide()
         self.detail = JobDetail()
         self.log = self.detail.log.edit
         self.notice = Notice()
-        self.blank = Blank("activity", 420)
-        self.warm = forms.button(self.tr("&Warm…"), primary=True)
+        self.blank = EmptyState("activity")
+        self.blank.offer(self.tr("&Warm…"), "warm")
         self.import_ = forms.button(self.tr("&Import…"))
+        self.blank.beside(self.import_)
         self.clear_button = forms.button(self.tr("Clear &history…"))
         self.clear_button.setToolTip(self.tr("Forget all jobs that have ended; caches stay"))
         self._make_ways()
@@ -110,7 +120,7 @@ class ActivityPage(Page):
         return made
 
     def _lay_out(self) -> None:
-        left = forms.column()
+        self._left = left = forms.column()
         left.setContentsMargins(0, 0, 16, 0)
         left.addWidget(self.filter)
         left.addWidget(self.none)
@@ -126,31 +136,34 @@ class ActivityPage(Page):
         right.addWidget(self.detail)
         self.split.addWidget(forms.frame("pane", right))
         self.split.setStretchFactor(1, 1)
-        self.split.setSizes([360, 640])
-        offer = forms.row(gap=12)
-        offer.addStretch(1)
-        offer.addWidget(self.warm)
-        offer.addWidget(self.import_)
-        offer.addStretch(1)
-        empty = forms.column(gap=0)
-        empty.addStretch(2)
-        empty.addWidget(self.blank)
-        empty.addLayout(offer)
-        empty.addStretch(3)
-        nothing = QWidget()
-        nothing.setLayout(empty)
+        self.split.setSizes(_WIDE)
         self.stack = QStackedWidget()
-        self.stack.addWidget(nothing)
+        self.stack.addWidget(self.blank)
         self.stack.addWidget(self.split)
         self.body.addWidget(self.notice)
+        self.body.addWidget(self.elsewhere)
         self.body.addWidget(self.stack, 1)
         self.tools.addWidget(self.clear_button)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        below = self.width() < _BESIDE
+        wanted = Qt.Orientation.Vertical if below else Qt.Orientation.Horizontal
+        if self.split.orientation() != wanted:
+            self.split.setOrientation(wanted)
+            self.split.setSizes(_TALL if below else _WIDE)
+            self._left.setContentsMargins(0, 0, 0 if below else 16, 8 if below else 0)
+            self.detail.stand(below=below)
 
     def _connect(self) -> None:
         window = self._window
         self._timer = QTimer(self)
         self._timer.setInterval(_TICK_MS)
         self._timer.timeout.connect(self._jobs.tick)
+        self._again = QTimer(self)
+        self._again.setSingleShot(True)
+        self._again.setInterval(_AGAIN_MS)
+        self._again.timeout.connect(self._look_again)
         self.rows.arranged.connect(self._arranged)
         self.list.selectionModel().currentChanged.connect(self._moved)
         self.list.customContextMenuRequested.connect(
@@ -166,8 +179,8 @@ class ActivityPage(Page):
         self.detail.log.save_asked.connect(self._save)
         self.notice.again.connect(self.refresh)
         self.clear_button.clicked.connect(self._clear)
-        for button, action in ((self.warm, "warm"), (self.import_, "import")):
-            button.clicked.connect(window.actions_[action].trigger)
+        self.blank.asked.connect(lambda action: window.actions_[action].trigger())
+        self.import_.clicked.connect(window.actions_["import"].trigger)
         window.engines.unkept.connect(self.notice.tell)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.list, self._forget,
                   context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
@@ -185,12 +198,22 @@ class ActivityPage(Page):
     def _ask(self, forget: list[str] | None) -> None:
         engines = self._window.engines
         engines.forget(self._ticket)
-        self._ticket = engines.past_jobs(
-            Listener(result=lambda said: self._kept(said["kept"]), failed=self._failed), forget
-        )
+        self._ticket = engines.past_jobs(Listener(result=self._told, failed=self._failed), forget)
 
     def _failed(self, error: UserError) -> None:
         self.notice.tell(error, again=True)
+
+    def _told(self, said: dict[str, Any]) -> None:
+        self._kept(said["kept"])
+        elsewhere: list[Running] = said.get("elsewhere", [])
+        self.elsewhere.setText("\n".join(map(_of_another, elsewhere)))
+        self.elsewhere.setVisible(bool(elsewhere))
+        if elsewhere:
+            self._again.start()
+
+    def _look_again(self) -> None:
+        if self.isVisible():
+            self.refresh()
 
     def _kept(self, kept: Kept) -> None:
         self.notice.tell(None)
@@ -389,3 +412,13 @@ class ActivityPage(Page):
     def _clear_surely(self) -> None:
         self._jobs.clear_ended()
         self._ask(None)
+
+
+def _of_another(job: Running) -> str:
+    """A job that another process runs, in a line."""
+    text = (
+        QCoreApplication.translate("ActivityPage", "In another window, process {}: {} · {}")
+        if job.window
+        else QCoreApplication.translate("ActivityPage", "In the background, process {}: {} · {}")
+    )
+    return text.format(job.process, printable(job.title, 80), printable(job.words, 120))

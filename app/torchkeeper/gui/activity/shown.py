@@ -6,6 +6,7 @@ import time
 
 from PySide6.QtCore import QCoreApplication
 
+from torchkeeper.gui import jobs
 from torchkeeper.gui.jobs import Job, State, state_text
 from torchkeeper.gui.pace import coarse
 from torchkeeper.gui.places import Place
@@ -100,6 +101,14 @@ def progress(job: Job) -> str:
     said = state_text(job)
     more = left(job)
     return f"{said} · {more}" if more and more not in said else said
+
+
+def far(job: Job) -> list[str]:
+    """How far a job is that has not ended, and what it is at, without how long it will take."""
+    if job.state is not State.RUNNING:
+        return [state_text(job)]
+    parts = jobs.far(job)
+    return [*parts, job.now] if job.now and job.now not in parts else parts
 
 
 def doing(job: Job) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QProgressBar, QSizePolicy, QToolButton, QWidget
 
 from torchkeeper.gui import forms, icons, theme
@@ -13,11 +15,31 @@ from torchkeeper.gui.jobs import Job, JobsModel, State
 #: Milliseconds that a job that went well is said to be done, and between two pictures.
 DONE_MS = 6000
 _TICK_MS = 200
-#: Pixels that the words take at most, and that the bar takes.
-_WIDE, _BAR = 460, 96
+#: Pixels that the bar takes, and that the name of the job keeps at least.
+_BAR, _NAME = 96, 90
 #: Pixels of the icon and what is around it in a status bar.
 _PICTURE = 32
 _STEPS = 1000
+#: Stands between what is said of a job.
+_DOT = " · "
+
+
+def fitted(metrics: QFontMetrics, name: str, parts: Sequence[str], room: int) -> str:
+    """What is said of a job in so many pixels: its name, cut in its middle, and what is so of it.
+
+    parts: how far it is comes first, how long it takes last. What stands between those goes first,
+    where all of it has no room, and they are cut last.
+    """
+    kept = list(parts)
+    wide = metrics.horizontalAdvance
+    least = min(wide(name), _NAME) + wide(_DOT)
+    while len(kept) > 2 and wide(_DOT.join(kept)) > room - least:
+        del kept[-2]
+    said = metrics.elidedText(_DOT.join(kept), Qt.TextElideMode.ElideRight, max(0, room - least))
+    if not said:
+        return metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, room)
+    left = room - wide(said) - wide(_DOT)
+    return metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, left) + _DOT + said
 
 
 class _Words(QToolButton):
@@ -29,19 +51,27 @@ class _Words(QToolButton):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self._error = False
+        self._name, self._parts = "", [""]
 
-    def say(self, text: str, *, error: bool) -> None:
-        """What to show."""
+    def say(self, name: str, parts: Sequence[str], *, error: bool) -> None:
+        """What to show: the name of a job, and what is so of it."""
+        text = _DOT.join((name, *parts))
         if text != self.text() or error != self._error:
             self._error = error
+            self._name, self._parts = name, list(parts)
             self.setText(text)
             self.setAccessibleName(text)
             self.updateGeometry()
 
+    @property
+    def shown(self) -> str:
+        """What of it there is room for."""
+        return fitted(self.fontMetrics(), self._name, self._parts, self.width() - 16)
+
     def sizeHint(self) -> QSize:
         metrics = self.fontMetrics()
-        wide = metrics.horizontalAdvance(self.text()) + 16
-        return QSize(min(wide, _WIDE), metrics.height() + 6)
+        # A pixel more: what is drawn may be wider than the sum of its parts.
+        return QSize(metrics.horizontalAdvance(self.text()) + 18, metrics.height() + 6)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(80, self.sizeHint().height())
@@ -60,10 +90,8 @@ class _Words(QToolButton):
                 painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1), 4, 4)
             box = self.rect().adjusted(8, 0, -8, 0)
             painter.setPen(QColor(shades.error if self._error else shades.text))
-            text = self.fontMetrics().elidedText(
-                self.text(), Qt.TextElideMode.ElideMiddle, box.width()
-            )
-            painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
+            align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+            painter.drawText(box, align, self.shown)
 
 
 class JobStrip(QWidget):
@@ -123,6 +151,10 @@ class JobStrip(QWidget):
         self._forget()
 
     def _forget(self) -> None:
+        if not self.window().isVisible():
+            # Nobody can have seen it: it is said once the window is back.
+            self._quiet.start()
+            return
         self._over = None
         self.refresh()
 
@@ -141,10 +173,7 @@ class JobStrip(QWidget):
         if job is None:
             self._tick.stop()
             return
-        text = f"{shown.doing(job)} · {shown.progress(job)}"
-        if more := len(self._jobs.active) - 1:
-            text += self.tr(" · {} more").format(f"{more:,}") if more > 0 else ""
-        self.words.say(text, error=job.state is State.FAILED)
+        self.words.say(shown.doing(job), self._parts(job), error=job.state is State.FAILED)
         name, colour = shown.mark(job)
         shade = getattr(theme.shades(), colour)
         self.picture.setPixmap(icons.pixmap(name, 16, shade, self.devicePixelRatioF()))
@@ -161,6 +190,16 @@ class JobStrip(QWidget):
             self._tick.start()
         elif not job.active:
             self._tick.stop()
+
+    def _parts(self, job: Job) -> list[str]:
+        """How far a job is, how many there are besides, and how long it will take, or takes."""
+        if not job.active:
+            return [shown.progress(job)]
+        parts = shown.far(job)
+        if (more := len(self._jobs.active) - 1) > 0:
+            parts.append(self.tr("{} more").format(f"{more:,}"))
+        time = shown.left(job) or (shown.took(job) if job.state is State.RUNNING else "")
+        return [*parts, time] if time else parts
 
     def _open(self) -> None:
         if (job := self.job) is not None:

@@ -114,7 +114,7 @@ class DifferencesTree(QTreeWidget):
         rows = explaining.differences(found)
         self._total = len(rows)
         for group, ones in explaining.grouped(row for row in rows if not row.get("follows")):
-            self._head(explaining.GROUPS[group], ones)
+            self._head(explaining.group(group), ones)
         rest = [row for row in rows if row.get("follows")]
         if rest:
             causes = len(rest) < len(rows)

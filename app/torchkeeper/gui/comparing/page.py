@@ -11,10 +11,11 @@ from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QWidget
 
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.gui import forms
-from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.comparing.cards import Card, Side
 from torchkeeper.gui.comparing.differences import DifferencesTree, DifferenceView
 from torchkeeper.gui.comparing.taking import CompareTaking
+from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.inspector.sources import SearchBox
@@ -87,8 +88,7 @@ class ComparePage(Page):
         self.count = forms.label("", "muted")
         self.tree = DifferencesTree()
         self.view = DifferenceView()
-        self.blank = Blank("compare", 420)
-        self.to_entries = forms.button(self.tr("Go to entries"), primary=True)
+        self.blank = EmptyState("compare")
         self.notice = Notice()
         self.past = QComboBox()
         self.past.setAccessibleName(self.tr("Comparisons of this session"))
@@ -132,20 +132,9 @@ class ComparePage(Page):
         page.addWidget(split, 1)
         self._page = QWidget()
         self._page.setLayout(page)
-        offer = forms.row()
-        offer.addStretch(1)
-        offer.addWidget(self.to_entries)
-        offer.addStretch(1)
-        empty = forms.column(gap=0)
-        empty.addStretch(2)
-        empty.addWidget(self.blank)
-        empty.addLayout(offer)
-        empty.addStretch(3)
-        self._empty = QWidget()
-        self._empty.setLayout(empty)
         self._nothing = QWidget()
         self.stack = QStackedWidget()
-        for widget in (self._empty, self._page, self._nothing):
+        for widget in (self.blank, self._page, self._nothing):
             self.stack.addWidget(widget)
         self.tools.addWidget(self.past)
         self.body.addLayout(cards)
@@ -171,7 +160,7 @@ class ComparePage(Page):
         self.past.activated.connect(self._again)
         self.a.choose.connect(lambda: self.choose("A"))
         self.b.choose.connect(lambda: self.choose("B"))
-        self.to_entries.clicked.connect(lambda: self._window.show_page(ENTRIES))
+        self.blank.asked.connect(lambda _: self._window.show_page(ENTRIES))
 
     # What is compared.
 
@@ -308,8 +297,8 @@ class ComparePage(Page):
                          "that one is not found. Select two entries in the table and press "
                          "Ctrl+D, or one and Ctrl+Shift+D for the nearest."),
         )  # fmt: skip
-        self.to_entries.show()
-        self.stack.setCurrentWidget(self._empty)
+        self.blank.offer(self.tr("Go to entries"))
+        self.stack.setCurrentWidget(self.blank)
 
     # Asking.
 
@@ -320,8 +309,8 @@ class ComparePage(Page):
         self._asked = pair
         self._show_sides()
         self.sentence.show()
-        self.to_entries.hide()
-        self.stack.setCurrentWidget(self._empty)
+        self.blank.offer("")
+        self.stack.setCurrentWidget(self.blank)
         params: dict[str, Any] = {
             "place": pair.a.place, "kind": pair.a.entry.kind, "path": pair.a.entry.path,
         }  # fmt: skip

@@ -69,8 +69,8 @@ class Door(QObject):
             line, _ = self._listening.accept()
         except OSError:
             return  # it has gone again
-        if not self._window.isVisible():
-            # It only waits for its jobs to end, or for its engines.
+        if not self.serving:
+            # The window only waits for its engines to end.
             self.shut()
             line.close()
         elif len(self._callers) >= _MOST or not handover.same_user(line):
@@ -80,12 +80,17 @@ class Door(QObject):
             self._callers.add(caller)
             caller.greet()
 
+    @property
+    def serving(self) -> bool:
+        """Whether the window is there, or can be had back."""
+        return self._window.isVisible() or self._window.closing.in_background
+
     def over(self, caller: _Caller) -> None:
         """A caller has gone."""
         self._callers.discard(caller)
 
     def take(self, handed: Handed) -> None:
-        """Open what was handed over, in front."""
+        """Open what was handed over, in front; with the jobs that have gone on without it."""
         window = self._window
         front.bring(window, handed.token)
         for place, password in handed.passwords.items():
@@ -150,7 +155,8 @@ class _Caller(QObject):
         elif ended:
             handed = handover.parse(line)
             # Who gave up waiting has opened a window of its own by now.
-            if handed is not None and not self._gone() and self._say(handover.answer()):
+            wanted = handed is not None and self._door.serving and not self._gone()
+            if handed is not None and wanted and self._say(handover.answer()):
                 self._door.take(handed)
             self.end()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, qVersion
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QScrollArea, QWidget
 
 import torchkeeper
 from torchkeeper.gui import actions, forms, icons, theme
@@ -46,8 +46,9 @@ class ShortcutsDialog(Dialog):
         whole.setLayout(grid)
         self.area = QScrollArea()
         self.area.setAccessibleName(self.tr("Keyboard shortcuts"))
+        self.area.setAccessibleDescription(self.tr("Arrows and Page keys scroll it"))
         self.area.setWidgetResizable(True)
-        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setObjectName("moved")
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.area.setWidget(whole)
         self.body.addWidget(self.area, 1)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 from torchkeeper.gui import forms, theme
 from torchkeeper.gui.dialogs.laptable import GraphTable, LapTable, VerifiedCells
 from torchkeeper.gui.jobs import Job, State
-from torchkeeper.link import preparing
+from torchkeeper.link import preparing, tongue
 
 
 class Snippet(QWidget):
@@ -53,8 +53,8 @@ class Aftermath(QWidget):
         self.graphs_title = forms.label("", "heading")
         self.graphs = GraphTable()
         self.graphs_title.setBuddy(self.graphs)
-        self.condition = forms.label(preparing.PORTABLE_CONDITION, wrap=True)
-        self.why = forms.label(preparing.WHY, wrap=True)
+        self.condition = forms.label(preparing.portable_condition(), wrap=True)
+        self.why = forms.label(tongue.tr(preparing.WHY), wrap=True)
         self.snippet = Snippet(preparing.SNIPPET)
         self.offer = forms.button(self.tr("&Prepare this environment…"))
         self.offer.setAutoDefault(False)

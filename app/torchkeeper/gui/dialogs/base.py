@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QFileDialog,
+    QLayout,
     QLineEdit,
     QVBoxLayout,
     QWhatsThis,
@@ -36,6 +37,7 @@ class Dialog(QDialog):
         self.setMinimumWidth(width)
         self.body: QVBoxLayout = forms.column(margin=24, gap=forms.GAP)
         self.setLayout(self.body)
+        self._scrolled: QWidget | None = None
         # The window's own does not reach a dialog.
         QShortcut(QKeySequence("Shift+F1"), self, self._explain)
 
@@ -63,6 +65,13 @@ class Dialog(QDialog):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        if self._scrolled is not None:
+            self._grow()
+        if self.focusWidget() is None or not self.focusWidget().isEnabled():
+            from torchkeeper.gui import taborder
+
+            if (first := next(taborder.stops(self), None)) is not None:
+                first.setFocus()
         above = self.parentWidget()
         if not self.acceptDrops() and above is not None:
             from torchkeeper.gui.window import Window
@@ -74,11 +83,24 @@ class Dialog(QDialog):
         done = super().event(event)
         # A text that takes one line more would push the rest out of the dialog.
         if event.type() == QEvent.Type.LayoutRequest and self.grows and self.isVisible():
-            needed = self.body.minimumHeightForWidth(self.width())
-            needed = min(needed, self.screen().availableSize().height() - 80)
-            if needed > self.height():
-                self.resize(self.width(), needed)
+            self._grow()
         return done
+
+    def _grow(self) -> None:
+        """Be as high as all that it says, as far as the screen is."""
+        needed = self.body.minimumHeightForWidth(self.width())
+        if self._scrolled is not None:
+            needed = self.body.totalHeightForWidth(self.width())
+        needed = min(needed, self.screen().availableSize().height() - 80)
+        if needed > self.height():
+            self.resize(self.width(), needed)
+
+    def add_scrolled(self, layout: QLayout) -> None:
+        """Put into the body what is scrolled where the screen has no room for all of it."""
+        from torchkeeper.gui.dialogs.pages import Scrolled, page_of
+
+        self._scrolled = Scrolled(page_of(layout))
+        self.body.addWidget(self._scrolled, 1)
 
     def buttons(self, *widgets: QWidget) -> None:
         """The row of buttons at the bottom; the last is the one that goes on."""
@@ -126,6 +148,8 @@ class ConfirmDialog(Dialog):
         line.addLayout(texts, 1)
         self.body.addLayout(line)
         self.cancel = forms.button(self.tr("Cancel"))
+        self.cancel.setAccessibleDescription(self.tr("Nothing is changed"))
+        self.typed.setAccessibleDescription(detail)
         self.go = forms.button(verb, danger=True)
         self.cancel.clicked.connect(self.reject)
         self.go.clicked.connect(self.accept)

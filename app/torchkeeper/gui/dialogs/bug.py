@@ -28,6 +28,7 @@ class BugDialog(Dialog):
         view = QPlainTextEdit(text)
         view.setReadOnly(True)
         view.setAccessibleName(self.tr("The text of the report"))
+        view.setAccessibleDescription(self.tr("Copy puts all of it on the clipboard"))
         view.setFont(theme.monospace())
         view.setMinimumHeight(220)
         self.body.addWidget(view)

@@ -15,7 +15,7 @@ from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.suggesting import Suggestions
-from torchkeeper.link import dead, say
+from torchkeeper.link import dead, say, tongue
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
 
@@ -145,7 +145,7 @@ class CleanDialog(Dialog):
         self.sick.asked.connect(self._count_without)
         self.envs = forms.label("", "muted", wrap=True)
         self.rests = forms.label("", "muted", wrap=True)
-        self.shared = forms.label(dead.SHARED, "muted", wrap=True)
+        self.shared = forms.label(tongue.tr(dead.SHARED), "muted", wrap=True)
         self.shared.setVisible(is_server(place))
         self.again = forms.button(self.tr("Look again"))
         self.again.setAutoDefault(False)

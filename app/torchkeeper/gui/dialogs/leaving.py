@@ -39,9 +39,9 @@ class LeaveDialog(Dialog):
             names.append(self.tr("and {} more").format(len(active) - _NAMED))
         self.jobs = forms.label("\n".join(names), wrap=True)
         self.detail = forms.label(
-            self.tr("In the background, the window is gone at once and everything else ends with "
-                    "the last job. Stopped now, what is finished stays; nothing is left "
-                    "half-written."), "muted", wrap=True,
+            self.tr("In the background, the window is gone at once. Start Torchkeeper again to "
+                    "have it back; without that, everything ends with the last job. Stopped now, "
+                    "what is finished stays; nothing is left half-written."), "muted", wrap=True,
         )  # fmt: skip
         for label in (self.question, self.jobs, self.detail):
             texts.addWidget(label)
@@ -51,6 +51,7 @@ class LeaveDialog(Dialog):
         line.addLayout(texts, 1)
         self.body.addLayout(line)
         self.cancel = forms.button(self.tr("Cancel"))
+        self.cancel.setAccessibleDescription(self.tr("The window stays open, and jobs go on"))
         self.stop = forms.button(self.tr("&Stop and quit"), danger=True)
         self.background = forms.button(self.tr("Go on in the &background"))
         self.cancel.clicked.connect(self.reject)

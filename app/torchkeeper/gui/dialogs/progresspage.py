@@ -96,8 +96,10 @@ class ProgressPage(QWidget):
             return lap_text(job)
         if job.state is State.RUNNING and job.kind == "prepare":
             return self.tr("Building what is not there yet, which takes some seconds…")
-        if job.state is State.RUNNING and job.cells:
+        if job.state is State.RUNNING and len(job.cells.rows) > 1:
             return cells_text(job)
+        if job.state is State.RUNNING and job.cells and job.unit != "steps":
+            return self.tr("Compiling…")  # of one, nothing is counted
         if job.state is State.RUNNING and job.unit == "steps" and job.total:
             return self.tr("{} of {} {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit)
         if job.state is State.RUNNING and job.total:

@@ -13,13 +13,15 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFormLayout,
     QGridLayout,
+    QLabel,
     QLineEdit,
     QPlainTextEdit,
     QWidget,
 )
 
 from torchkeeper.gui import forms, theme
-from torchkeeper.gui.dialogs.base import Dialog, choose_files
+from torchkeeper.gui.dialogs.base import choose_files
+from torchkeeper.gui.dialogs.unsaved import UnsavedDialog
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.recipes import forming, reforming
 from torchkeeper.gui.recipes.forming import BACKWARD, FORWARD, KINDS, NO_GRAD, Form, Wrong
@@ -31,8 +33,10 @@ _DTYPES = ("float32", "bfloat16", "float16")
 _DYNAMIC = (None, False, True)
 
 
-class RecipeForm(Dialog):
-    """Writes a text, or changes one, which is edited from then on: it is the truth."""
+class RecipeForm(UnsavedDialog):
+    """Writes a text, or changes one, which is edited from then on: it is the truth. What is filled
+    in is not lost without a question.
+    """
 
     def __init__(
         self, parent: QWidget | None, then: Callable[[str, str], object], text: str = "",
@@ -47,7 +51,8 @@ class RecipeForm(Dialog):
         super().__init__(parent, "", 640)
         self.setWindowTitle(self.tr("New recipe") if data is None else self.tr("Edit recipe"))
         explain(self, "recipe")
-        self._then, self._text, self._data, self._folder = then, text, data, folder
+        self._write, self._text, self._data, self._folder = then, text, data, folder
+        self._before = text
         #: Which of several callables is shown, and what of it was shown first.
         self._at = 0
         self._shown: Form | None = None
@@ -115,7 +120,20 @@ class RecipeForm(Dialog):
         self.inputs.textChanged.connect(self._say)
         self.sizes.textChanged.connect(self._say)
         self._say()
+        self._first = self.form
         self.reference.setFocus()
+
+    @property
+    def unsaved(self) -> bool:
+        return self.form != self._first or self._text != self._before
+
+    def unsaved_names(self) -> str:
+        return self.tr("the form")
+
+    def save_unsaved(self, then: Callable[[], object]) -> None:
+        del then  # the text that it makes is open then, and not saved itself
+        if self.go.isEnabled():
+            self._go()
 
     def _fill(self, form: Form) -> None:
         """Show what a recipe says."""
@@ -145,6 +163,7 @@ class RecipeForm(Dialog):
             return
         self._data, self._at = tomllib.loads(self._text), at
         self._fill(reforming.form_of(self._data, at))
+        self._first = self.form
         self._say()
 
     def _about(self) -> str:
@@ -190,6 +209,9 @@ class RecipeForm(Dialog):
             field.setAccessibleName(text.replace("&", ""))
             if field is named:
                 field.setFocusProxy(self.reference)
+                label = lines.labelForField(field)
+                if isinstance(label, QLabel):
+                    label.setBuddy(self.reference)
                 self.reference.setAccessibleName(text.replace("&", ""))
         lines.addRow(self.tr("Dtypes"), dtypes)
         lines.addRow(self.tr("Modes"), modes)
@@ -253,7 +275,7 @@ class RecipeForm(Dialog):
                 self._complain(why_not(str(e)))
                 return
         self.accept()
-        self._then(text, self._beside)
+        self._write(text, self._beside)
 
     def _choose(self) -> None:
         python = self.tr("Python (*.py)")

@@ -164,8 +164,9 @@ class ServerDialog(Dialog):
         return replace(address, username="", ca_certs="", certfile="", keyfile="")
 
     def _lay_out(self) -> None:
+        asked = forms.column()
         forms.field(
-            self.body,
+            asked,
             self.tr("&Address"),
             self.address,
             self.tr(
@@ -175,8 +176,8 @@ class ServerDialog(Dialog):
         )
         self.where = forms.label("", "muted", wrap=True)
         if self.old is not None and not self.old.added:
-            self.body.addWidget(self.where)
-        self.body.addSpacing(forms.GAP)
+            asked.addWidget(self.where)
+        asked.addSpacing(forms.GAP)
         login = QHBoxLayout()
         login.setSpacing(16)
         for text, control in (
@@ -186,25 +187,26 @@ class ServerDialog(Dialog):
             part = forms.column()
             forms.field(part, text, control)
             login.addLayout(part, 1)
-        self.body.addLayout(login)
+        asked.addLayout(login)
         keeping = forms.row()
         keeping.addWidget(self.keep, 1)
         keeping.addWidget(self.forget)
-        self.body.addLayout(keeping)
+        asked.addLayout(keeping)
         files = forms.column()
         files.setContentsMargins(0, forms.GAP, 0, 0)
         forms.field(files, self.tr("&CA certificates"), self.ca)
         forms.field(files, self.tr("Client c&ertificate"), self.certificate)
         forms.field(files, self.tr("Key of the certi&ficate"), self.key)
         self.files = forms.frame("tls", files)
-        self.body.addWidget(self.files)
-        self.body.addSpacing(forms.GAP)
-        forms.field(self.body, self.tr("&Name in the list"), self.name)
-        self.body.addSpacing(forms.GAP)
-        self.body.addWidget(self.read_only)
-        self.body.addWidget(forms.label(self._read_only_hint(), "muted", wrap=True))
-        self.body.addWidget(self.trial)
-        self.body.addStretch(1)
+        asked.addWidget(self.files)
+        asked.addSpacing(forms.GAP)
+        forms.field(asked, self.tr("&Name in the list"), self.name)
+        asked.addSpacing(forms.GAP)
+        asked.addWidget(self.read_only)
+        asked.addWidget(forms.label(self._read_only_hint(), "muted", wrap=True))
+        asked.addWidget(self.trial)
+        asked.addStretch(1)
+        self.add_scrolled(asked)
         self.buttons(self.test, self.cancel, self.go)
 
     def done(self, result: int) -> None:

@@ -10,13 +10,14 @@ from PySide6.QtGui import QAccessible, QAccessibleEvent, QGuiApplication
 from PySide6.QtWidgets import QComboBox, QProgressBar, QStackedWidget
 
 from torchkeeper.gui import forms
-from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.mending import MendDialog
 from torchkeeper.gui.doctor import report
 from torchkeeper.gui.doctor.cards import Cards
 from torchkeeper.gui.doctor.diagnosis import Asked, Diagnosis
 from torchkeeper.gui.doctor.mender import Mended, Mender, Plan
+from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.places import Place
 from torchkeeper.link import checkwords, diagnosing, say
@@ -111,8 +112,8 @@ class DoctorPage(Page):
         self.cards.undo.connect(self.mender.undo)
         self.cards.setting.connect(self._show_setting)
         self.cards.place.connect(lambda path: self._window.open_paths([path]))
-        self.blank = Blank("doctor", 520)
-        self.blank.pressed.connect(self.run)
+        self.blank = EmptyState("doctor")
+        self.blank.asked.connect(lambda _: self.run())
         self.stack = QStackedWidget()
         self.stack.addWidget(self.cards)
         self.stack.addWidget(self.blank)

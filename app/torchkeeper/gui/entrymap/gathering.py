@@ -108,7 +108,8 @@ def gathered_entries(model: EntriesModel, name: Name, skipped: int) -> Work[Show
     all that are smaller.
     """
     shown, kept = Shown(), list[Row]()
-    floor, most = -1, skipped + MOST
+    # What is empty takes no room on a map.
+    floor, most = 0, skipped + MOST
     for piece in _of_group(model, name):
         shown.entries += len(piece)
         shown.bytes += sum(map(_SIZE, piece))
@@ -132,6 +133,8 @@ def gathered_entries(model: EntriesModel, name: Name, skipped: int) -> Work[Show
         size -= sum(map(_SIZE, kept))
         text = _tr("{} smaller").format(f"{left:,}")
         hint = _tr("A double click, or Enter, shows the largest of them")
+        if not size:
+            hint = _tr("They take no room")
         shown.rest = Tile(("", "smaller"), text, size, left, detail=hint)
     return shown
 

@@ -47,9 +47,14 @@ class MapPane(QFrame):
     closed = Signal()
 
     def __init__(
-        self, table: EntryTable, group_by_kind: Callable[[], None], parent: QWidget | None = None
+        self,
+        table: EntryTable,
+        group_by_kind: Callable[[Callable[[], None]], None],
+        parent: QWidget | None = None,
     ) -> None:
-        """group_by_kind: groups the table, where what is selected would lie scattered in it."""
+        """group_by_kind: groups the table, where what is selected would lie scattered in it, and
+        calls what it is given when that is done.
+        """
         super().__init__(parent)
         self.setObjectName("pane")
         self._table, self._model = table, table.entries
@@ -198,6 +203,8 @@ class MapPane(QFrame):
             if key in shown.groups:
                 self._go(Level(True, shown.groups[key]))
         elif shown.rest is not None and key == shown.rest.key:
+            if not shown.rest.bytes:
+                return
             further = Level(True, level.name, level.skipped + MOST)
             self._go(*self._way[1:], further)
         else:
@@ -228,7 +235,11 @@ class MapPane(QFrame):
     def _choose_groups(self, names: list[Name]) -> None:
         if names and self._model.grouping == "none":
             # One by one they would be as many pieces of the selection as there are entries.
-            self._group_by_kind()
+            self._group_by_kind(lambda: self._select_groups(names))
+        else:
+            self._select_groups(names)
+
+    def _select_groups(self, names: list[Name]) -> None:
         groups = [group for group in self._model.groups if group.name in names]
         self._model.collapse(groups, False)
         self._table.select_groups(groups)

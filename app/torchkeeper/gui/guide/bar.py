@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QStandardPaths
@@ -9,7 +11,8 @@ from PySide6.QtGui import QAccessible, QAccessibleEvent
 from PySide6.QtWidgets import QFrame
 
 from torchkeeper.gui import forms
-from torchkeeper.gui.guide.guide import STEP
+from torchkeeper.gui.engines import Listener
+from torchkeeper.gui.guide.guide import SINCE, STEP
 from torchkeeper.gui.guide.steps import OVER, STEPS, tr
 from torchkeeper.gui.jobs import State
 from torchkeeper.gui.pages.table import ENTRIES
@@ -17,6 +20,7 @@ from torchkeeper.gui.pages.table import ENTRIES
 if TYPE_CHECKING:
     from torchkeeper.gui.jobs import Job
     from torchkeeper.gui.window import Window
+    from torchkeeper.link.history import Past
 
 
 def _own_folder() -> str:
@@ -52,7 +56,7 @@ class GuideBar(QFrame):
         texts.addWidget(self.text)
         line = forms.row(gap=12)
         line.setContentsMargins(16, 10, 8, 10)
-        line.addWidget(forms.picture("info", 20, "accent"))
+        line.addWidget(forms.picture("guide", 20, "accent"))
         line.addLayout(texts, 1)
         line.addWidget(self.go)
         line.addWidget(self.skip)
@@ -66,6 +70,7 @@ class GuideBar(QFrame):
         self.number = min(number, len(STEPS))
         over = self.number == len(STEPS)
         self._window.settings.setValue(STEP, -1 if over else self.number)
+        self._window.settings.setValue(SINCE, time.time())
         if over:
             self.title.setText(self.tr("Done"))
             self.text.setText(tr(OVER))
@@ -83,6 +88,23 @@ class GuideBar(QFrame):
         self.setAccessibleName(said)
         self.show()
         QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.Alert))
+
+    def catch_up(self, since: float) -> None:
+        """Go on past the steps that were taken since then, by a window that was closed and went on
+        with its jobs, or by another one.
+        """
+        self._window.engines.past_jobs(
+            Listener(result=lambda said: self._passed(said["kept"].jobs, since))
+        )
+
+    def _passed(self, jobs: Sequence[Past], since: float) -> None:
+        number = self.number
+        for job in sorted(jobs, key=lambda job: job.ended):
+            step = STEPS[number] if number < len(STEPS) else None
+            if step is not None and job.ended > since and job.good and job.kind == step.job:
+                number += 1
+        if number > self.number and not self.isHidden():
+            self.show_step(number)
 
     def end(self) -> None:
         """Nobody wants to be guided any more."""
@@ -111,7 +133,8 @@ class GuideBar(QFrame):
     def _finished(self, job: Job) -> None:
         step = STEPS[self.number] if self.number < len(STEPS) else None
         good = job.state is State.DONE and not job.flawed
-        if self.isVisible() and step is not None and step.job == job.kind and good:
+        # Also while the window is gone: whoever has it back goes on with the next.
+        if not self.isHidden() and step is not None and step.job == job.kind and good:
             self.show_step(self.number + 1)
 
     def _selected(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
@@ -10,8 +11,10 @@ if TYPE_CHECKING:
     from torchkeeper.gui.guide.bar import GuideBar
     from torchkeeper.gui.window import Window
 
-#: The step somebody is at, its number in guide.steps; -1 for who wants no guide.
+#: The step somebody is at, its number in guide.steps; -1 for who wants no guide. And since when,
+#: seconds since the epoch.
 STEP = "guide/step"
+SINCE = "guide/since"
 
 
 class Guide(QObject):
@@ -39,10 +42,13 @@ class Guide(QObject):
         kept = self._window.settings.value(STEP)
         try:
             number = int(str(kept)) if kept is not None else -1 + self._new
+            since = float(str(self._window.settings.value(SINCE) or "nan"))
         except ValueError:
-            number = -1
+            number, since = -1, math.nan
         if number >= 0:
             self.bar.show_step(number)
+            if not math.isnan(since):
+                self.bar.catch_up(since)
 
     def show_first_steps(self) -> None:
         """Begin with the first step."""

@@ -20,6 +20,7 @@ class IdeasDialog(Dialog):
         self.search = QLineEdit()
         self.search.setPlaceholderText(self.tr("Find a word"))
         self.search.setAccessibleName(self.tr("Find an idea"))
+        self.search.setAccessibleDescription(self.tr("Only ideas with these words are shown"))
         forms.clearable(self.search)
         self.search.textChanged.connect(self._show)
         self.view = FactsView(self.tr("Ideas and what they mean"), margin=4)

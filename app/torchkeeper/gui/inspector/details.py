@@ -20,6 +20,8 @@ _NEEDS = (("fx_keys", "fxgraph"), ("code_keys", "code"), ("triton_keys", "triton
 #: Values of one fact that are shown; the rest is counted.
 _SHOWN = 12
 _GRAPHS = ("graph", "backward_graph")
+#: The kinds of which one tells the time of the other as well.
+_OVERLAPPING = ("fxgraph", "aotautograd")
 _TENSOR = re.compile(
     r"TensorMetadata\(dtype=torch\.(\w+), shape=torch\.Size\(\[([^\]]*)\]\)"
     r"(?:.*?device=device\(type='(\w+)'(?:, index=(\d+))?\))?"
@@ -302,14 +304,20 @@ def _input(text: str) -> str:
 
 
 class Counts:
-    """Adds up a large selection a piece at a time."""
+    """Adds up a large selection a piece at a time.
+
+    compile_s: seconds of compiling; what AOTAutograd's entries tell has those of their graphs in
+    it, so that both kinds together are for an engine to add up (``overlapping``).
+    """
 
     def __init__(self) -> None:
         self.entries = self.size = self.files = self.broken = self.orphans = 0
-        self.compile_s = 0.0
         self.kinds: dict[str, tuple[int, int]] = {}
         self.torches: dict[str, int] = {}
         self.verdicts: dict[str, tuple[int, int]] = {}
+        self._others = 0.0
+        self._graphs: dict[str, float] = dict.fromkeys(_OVERLAPPING, 0.0)
+        self._timed: list[Entry] = []
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Count some more."""
@@ -324,20 +332,44 @@ class Counts:
             if entry.verdict is not None:
                 count, size = self.verdicts.get(entry.verdict, (0, 0))
                 self.verdicts[entry.verdict] = (count + 1, size + entry.size)
-            self.compile_s += entry.compile_s or 0.0
+            if entry.compile_s is not None:
+                if entry.kind in self._graphs:
+                    self._graphs[entry.kind] += entry.compile_s
+                    self._timed.append(entry)
+                else:
+                    self._others += entry.compile_s
             if entry.torch is not None:
                 self.torches[entry.torch] = self.torches.get(entry.torch, 0) + 1
 
-    def sections(self) -> list[Section]:
-        """The words for it."""
+    @property
+    def overlapping(self) -> list[Entry]:
+        """The entries of which an engine has to say how long compiling them took; none where that
+        is simply their sum.
+        """
+        return self._timed if all(self._graphs.values()) else []
+
+    def compile_s(self, together: float | None = None) -> float | None:
+        """Seconds of compiling, with what the overlapping ones took ``together``; None while that
+        is not known.
+        """
+        if not self.overlapping:
+            together = sum(self._graphs.values())
+        return None if together is None else self._others + together
+
+    def sections(self, together: float | None = None, *, failed: bool = False) -> list[Section]:
+        """The words for it. together: as of ``compile_s``; failed: nobody will know that."""
         kinds = Section(_tr("By kind"))
         for kind, (count, size) in sorted(self.kinds.items(), key=lambda x: -x[1][1]):
             kinds.add(kind_words(kind), _counted(count, size))
         whole = Section("")
         whole.add(_tr("Size"), say.size(self.size))
         whole.add(_tr("Files"), f"{self.files:,}")
-        if self.compile_s:
-            whole.add(_tr("Compile time"), say.seconds(self.compile_s))
+        seconds = self.compile_s(together)
+        if seconds is None:
+            waiting = _tr("not known") if failed else _tr("being added up…")
+            whole.add(_tr("Compile time"), Value(waiting, muted=True))
+        elif seconds:
+            whole.add(_tr("Compile time"), say.seconds(seconds))
         if self.broken:
             whole.add(_tr("Broken"), f"{self.broken:,}")
         if self.orphans:

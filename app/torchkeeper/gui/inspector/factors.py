@@ -9,7 +9,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHeaderView, QPlainTextEdit, QSplitter, QStackedWidget, QWidget
 
 from torchkeeper.gui import forms, theme
-from torchkeeper.gui.blank import Blank
+from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.inspector.code_edit import cleaned
 from torchkeeper.gui.inspector.rows import RowsModel, RowsView
 from torchkeeper.gui.inspector.sources import SearchBox
@@ -49,7 +49,7 @@ class FactorsPane(QWidget):
         self.full.setAccessibleName(self.tr("The chosen factor in full"))
         self.full.setPlaceholderText(self.tr("The chosen factor appears here in full."))
         self.full.document().setDocumentMargin(8)
-        self.blank = Blank("shield")
+        self.blank = EmptyState("shield", side=True)
         self._lay_out()
         self.search.textChanged.connect(self._filter)
         self.search.leave.connect(self._to_table)

@@ -26,6 +26,8 @@ from torchkeeper.gui.inspector.details import Need, Section, Value
 from torchkeeper.link.words import printable
 
 _LABELS = 108
+#: Pixels around what is in a cell; headings stand as far in.
+_PADDING = 3
 
 
 class FactsView(QTextBrowser):
@@ -97,6 +99,7 @@ class FactsView(QTextBrowser):
         if not title:
             # Qt wants a line over a table; this one has no height to speak of.
             block.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+        block.setLeftMargin(_PADDING)
         cursor.setBlockFormat(block)
         cursor.insertText(title, look)
 
@@ -104,7 +107,7 @@ class FactsView(QTextBrowser):
         form = QTextTableFormat()
         form.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_None)
         form.setBorder(0)
-        form.setCellPadding(3)
+        form.setCellPadding(_PADDING)
         form.setBottomMargin(12 if section.labelled else 0)
         form.setCellSpacing(0)
         form.setWidth(QTextLength(QTextLength.Type.PercentageLength, 100))

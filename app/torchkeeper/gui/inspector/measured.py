@@ -62,6 +62,10 @@ class Measured(QWidget):
             self.more.setText("\n".join(part for part in (found, beside.more) if part))
         self._paint()
 
+    def again(self) -> None:
+        """Some time has passed since."""
+        self.tell(self._beside)
+
     def _paint(self) -> None:
         beside, shades = self._beside, theme.shades()
         name, colour = "verify", shades.muted

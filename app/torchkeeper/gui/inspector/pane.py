@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtGui import QGuiApplication, QShowEvent
+from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QStackedWidget,
@@ -22,7 +22,8 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.artifacts.entry import UNREAD, Entry
 from torchkeeper.gui import forms, theme
-from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.inspector.details import (
     Counts,
@@ -48,6 +49,8 @@ from torchkeeper.stores.names import is_server
 
 #: Milliseconds the selection has to rest before an engine is asked.
 SETTLE_MS = 120
+#: Milliseconds between two looks at what the time that passes changes.
+CLOCK_MS = 20_000
 #: Entries of a large selection that are counted in one turn of the event loop.
 _COUNT = 5000
 
@@ -92,11 +95,15 @@ class Inspector(QFrame):
         self._count_timer = QTimer(self)
         self._count_timer.setInterval(0)
         self._count_timer.timeout.connect(self._count)
+        #: How long ago things were is said while they are shown.
+        self.clock = QTimer(self)
+        self.clock.setInterval(CLOCK_MS)
+        self.clock.timeout.connect(self._tick)
         self._show_none()
 
     def _make(self) -> None:
-        self.blank = Blank("inspector")
-        self.blank.pressed.connect(self.first)
+        self.blank = EmptyState("inspector", side=True)
+        self.blank.asked.connect(lambda _: self.first.emit())
         self.name = Elided("heading")
         self.chip = Chip()
         self.key = Elided("muted")
@@ -180,7 +187,18 @@ class Inspector(QFrame):
         super().showEvent(event)
         # All tabs have room, whatever the size of the font.
         self.setMinimumWidth(max(NARROWEST, self.tabs.tabBar().sizeHint().width() + 24))
+        self.clock.start()
         self._changed()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self.clock.stop()
+
+    def _tick(self) -> None:
+        """Some time has passed. What is being marked, to be copied, stays."""
+        if self.stack.currentWidget() is self._one and not self.facts.textCursor().hasSelection():
+            self._show_facts()
+            self.summary.measured.again()
 
     def _changed(self) -> None:
         one = self._entries[0] if len(self._entries) == 1 else None
@@ -242,6 +260,27 @@ class Inspector(QFrame):
         )
         self.several.show_sections(counts.sections())
         self.stack.setCurrentWidget(self._several)
+        if counts.overlapping:
+            self._ask_sum(counts)
+
+    def _ask_sum(self, counts: Counts) -> None:
+        """What some entries took to compile together: which graphs are whose, an engine knows."""
+        from torchkeeper.gui.operations import Selection
+
+        def told(result: dict[str, Any]) -> None:
+            seconds = result.get("compile_s")
+            good = isinstance(seconds, (int, float)) and seconds >= 0
+            self.several.show_sections(counts.sections(seconds if good else None, failed=not good))
+
+        def failed(_: UserError) -> None:
+            self.several.show_sections(counts.sections(failed=True))
+
+        selection = Selection.of(counts.overlapping)
+        params = {"place": self._place, "select": selection.select}
+        self._tickets["sum"] = self._engines.ask(
+            "sum", params, Listener(result=told, failed=failed), shared=True, aside=True,
+            hold=selection.hold,
+        )  # fmt: skip
 
     # One entry.
 

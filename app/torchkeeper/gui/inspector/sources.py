@@ -12,7 +12,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QComboBox, QFrame, QLineEdit, QStackedWidget, QTextEdit, QWidget
 
 from torchkeeper.gui import forms, theme
-from torchkeeper.gui.blank import Blank
+from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.inspector import syntax
 from torchkeeper.gui.inspector.code_edit import CodeEdit, cleaned
 from torchkeeper.link.words import UserError
@@ -100,7 +100,7 @@ class TextPane(QWidget):
         self.more_text = forms.label("", "muted")
         self.more = forms.button(self.tr("Show more"))
         self.more.clicked.connect(self._more)
-        self.blank = Blank(icon)
+        self.blank = EmptyState(icon, side=True)
         self._lay_out()
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)

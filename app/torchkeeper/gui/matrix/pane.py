@@ -65,7 +65,7 @@ class CellsPane(QWidget):
         self.log.setMinimumHeight(88)
         self.log.setMaximumBlockCount(LINES)
         self.log.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.copy = forms.button(self.tr("Copy l&og"))
+        self.copy = forms.button(self.tr("Copy lo&g"))
         self.copy.setAutoDefault(False)
         self.copy.setToolTip(self.tr("Copy what is said of this cell, and its log"))
         self.copy.clicked.connect(self._copy_log)

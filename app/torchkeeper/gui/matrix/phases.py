@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.link import say
+from torchkeeper.link import say, tongue
 from torchkeeper.link.phases import NAMES
 
 #: As a job names them; what is none of them counts as the last.
@@ -25,7 +25,7 @@ def _tr(text: str) -> str:
 
 def title(name: str) -> str:
     """What a phase is called, as everywhere, with a capital."""
-    text = _tr(NAMES.get(name, NAMES["other"]))
+    text = tongue.tr(NAMES.get(name, NAMES["other"]))
     return text[:1].upper() + text[1:]
 
 

@@ -109,7 +109,7 @@ class OverviewPage(Page):
         self.list.menu_asked.connect(self._list_menu)
         self.reclaiming = Reclaiming(self._title, self._clean, self._empty_trash)
         self.problems = forms.label("", "error", wrap=True)
-        self.empty = EmptyState()
+        self.empty = EmptyState("overview")
         self.empty.asked.connect(lambda action: self._window.actions_[action].trigger())
 
     def _lay_out(self) -> None:
@@ -422,20 +422,22 @@ class OverviewPage(Page):
         if found is not None and found.places:
             return
         if not self._window.discovery.known or self._places():
-            self.empty.say("overview", self.tr("Looking for caches…"), "")
+            self.empty.say(self.tr("Looking for caches…"), "", "overview")
+            self.empty.offer("")
             return
         if any(job.kind in ("warm", "import", "copy") for job in self._window.jobs.active):
             self.empty.say(
-                "warm", self.tr("A cache is being filled"),
+                self.tr("A cache is being filled"),
                 self.tr("What it holds is shown here as soon as that is done."),
-                self.tr("Show activity"), "activity",
-            )  # fmt: skip
+                "warm",
+            )
+            self.empty.offer(self.tr("Show activity"), "activity")
             return
         self.empty.say(
-            "overview",
             self.tr("No caches yet"),
             self.tr("This page shows what the compile caches of this machine hold and cost: by "
                     "place, kind, torch version and age, and what of it could go. To begin with, "
                     "compile the recipe that comes with Torchkeeper, or add a folder."),
-            self.tr("Warm…"), "warm",
+            "overview",
         )  # fmt: skip
+        self.empty.offer(self.tr("Warm…"), "warm")

@@ -115,9 +115,12 @@ class Pages(QStackedWidget):
 
     def _show(self, at: int) -> None:
         before = self.page
+        focus = self._window.focusWidget() if self._window is not None else None
         self._at = at
         shown = self.of(self.current)
         self.setCurrentWidget(shown)
+        if self._window is not None:
+            self._window.keep_focus(focus, self)
         self.updateGeometry()
         if before is not None:
             before.left()

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 from torchkeeper.gui import forms, theme
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.editors import editor_of
+from torchkeeper.link import tongue
 from torchkeeper.link.findingwords import said
 from torchkeeper.settings.finding import SEVERITIES, Finding
 from torchkeeper.settings.setting import Setting
@@ -67,7 +68,7 @@ class Field(QWidget):
         self.mark = Mark()
         self.name = forms.label(setting.name)
         self.name.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.does = forms.label(setting.does, "muted", wrap=True)
+        self.does = forms.label(tongue.tr(setting.does), "muted", wrap=True)
         self.editor = editor_of(setting)
         self.editor.changed.connect(self._edited)
         self.name.setBuddy(self.editor.focusProxy() or self.editor)
@@ -159,7 +160,7 @@ class Field(QWidget):
         self.mark.show_role(role)
         state = self.tr("Set in this profile.") if is_set else self.tr("Left to PyTorch.")
         told = [said(one).what for one in self._found[:_MOST]]
-        self.editor.describe(self.setting.name, " ".join([self.setting.does, state, *told]))
+        self.editor.describe(self.setting.name, " ".join([self.does.text(), state, *told]))
 
 
 def _line(one: Finding) -> QWidget:

@@ -14,7 +14,7 @@ from torchkeeper.gui import forms, icons, theme
 from torchkeeper.gui.later import Later
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.fields import Field
-from torchkeeper.link import say
+from torchkeeper.link import say, tongue
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import SETTINGS
 from torchkeeper.settings.setting import GROUPS, Setting
@@ -295,7 +295,7 @@ class Form(QWidget):
             one.name
             for one in SETTINGS
             if (not self.only.isChecked() or one.name in self.values)
-            and all(word in f"{one.name} {one.does} {words.group(one.group)}".casefold()
+            and all(word in f"{one.name} {tongue.tr(one.does)} {words.group(one.group)}".casefold()
                     for word in words_)
         }  # fmt: skip
 

@@ -20,15 +20,16 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import forms, icons, theme
-from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.pages import page_of
+from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.addressedit import apart
 from torchkeeper.gui.profiles.checked import Checked
 from torchkeeper.gui.profiles.divided import Divided
 from torchkeeper.gui.trees import columns
-from torchkeeper.link import say, settled
+from torchkeeper.link import say, settled, tongue
 from torchkeeper.link.profiles.profile import Profile, impossible
 from torchkeeper.link.settled import Settled
 from torchkeeper.link.words import UserError, printable
@@ -96,7 +97,7 @@ class OriginsTab(QWidget):
         self.about = forms.label("", "muted", wrap=True)
         self.notice = Notice()
         self.tree = QTreeWidget()
-        self.blank = Blank("settings", 440)
+        self.blank = EmptyState("settings")
         self.unseen = forms.label("", "muted", wrap=True)
         self.checked = Checked(mends=False)
         self.make = forms.button(self.tr("&Make a profile of this"))
@@ -306,7 +307,7 @@ class OriginsTab(QWidget):
                 [one.name, settled.value_words(one), settled.by_words(one, found)]
             )
             item.setData(0, _NAME, one.name)
-            item.setToolTip(0, forms.tip(BY_NAME[one.name].does))
+            item.setToolTip(0, forms.tip(tongue.tr(BY_NAME[one.name].does)))
             item.setToolTip(1, forms.tip(item.text(1)))
             item.setToolTip(2, forms.tip(_more(one, item.text(2))))
             if one.by not in ("default", "absent"):

@@ -11,9 +11,10 @@ from PySide6.QtWidgets import QLineEdit, QSplitter, QStackedWidget, QWidget
 
 from torchkeeper.gui import forms
 from torchkeeper.gui.bars import UndoBar
-from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.base import confirm
 from torchkeeper.gui.dialogs.pages import page_of
+from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.profiles.checked import Checked
 from torchkeeper.gui.profiles.divided import Divided
@@ -63,7 +64,7 @@ class ProfilesTab(QWidget):
         self.notice = Notice()
         self.undo = UndoBar()
         self.list = DraftList(self._graded)
-        self.blank = Blank("settings", 440)
+        self.blank = EmptyState("settings")
         self.broken = Notice()
         self.title = forms.label("", "title")
         self.about = QLineEdit()
@@ -152,7 +153,7 @@ class ProfilesTab(QWidget):
 
     def _connect(self) -> None:
         self.new.clicked.connect(self._new)
-        self.blank.pressed.connect(self._new)
+        self.blank.asked.connect(lambda _: self._new())
         self.import_.clicked.connect(self.importing)
         self.duplicate.clicked.connect(self._duplicate)
         self.rename.clicked.connect(self.list.edit_name)

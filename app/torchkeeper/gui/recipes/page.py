@@ -22,9 +22,10 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import forms, icons, theme
-from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
 from torchkeeper.gui.dialogs.pages import page_of
+from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.recipes import words
@@ -66,7 +67,7 @@ class RecipesPage(Page):
         self.error = Notice()
         self.faults = FaultList(self.tr("What is wrong with it"))
         self.text = TomlEdit(self.tr("Text of the recipe"))
-        self.blank = Blank("recipes", 380)
+        self.blank = EmptyState("recipes", side=True)
         self.new = forms.button(self.tr("&New"))
         self.add_file = forms.button(self.tr("&Add files…"))
         self.add_folder = forms.button(self.tr("Add &folder…"))
@@ -163,7 +164,7 @@ class RecipesPage(Page):
     def _connect(self) -> None:
         self.notice.again.connect(self.refresh)
         self.box.textChanged.connect(self._filter)
-        self.blank.pressed.connect(lambda: self._new(words.FORM))
+        self.blank.asked.connect(lambda _: self._new(words.FORM))
         self.tree.itemSelectionChanged.connect(self._chosen)
         self.tree.itemDoubleClicked.connect(lambda *_: self._edit())
         for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):

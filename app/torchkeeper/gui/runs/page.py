@@ -9,7 +9,6 @@ from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QSizePolicy,
     QSplitter,
     QStackedWidget,
     QTreeWidget,
@@ -18,8 +17,9 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import forms, theme, trees
-from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.base import ConfirmDialog, confirm
+from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.matrix.words import outcome_words
 from torchkeeper.gui.pages.page import Page
@@ -72,13 +72,12 @@ class RunsPage(Page):
         self.why = forms.label("", wrap=True)
         for label in (self.head, self.why):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.blank = Blank("runs", 420)
-        self.blank.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self.blank = EmptyState("runs")
         self.command = forms.label(COMMAND)
         self.command.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         theme.follow(self.command, lambda: self.command.setFont(theme.monospace()))
-        self.copy = forms.button(self.tr("Copy command"))
-        self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(COMMAND))
+        self.blank.beside(self.command)
+        self.blank.asked.connect(lambda _: QGuiApplication.clipboard().setText(COMMAND))
         self.forget = forms.button(self.tr("Forget…"), danger=True)
         self.again = forms.button(self.tr("Refresh"))
         self._lay_out()
@@ -118,20 +117,8 @@ class RunsPage(Page):
         page = QWidget()
         page.setLayout(whole)
         whole.setContentsMargins(0, 8, 0, 0)
-        offer = forms.row(gap=12)
-        offer.addStretch(1)
-        offer.addWidget(self.command)
-        offer.addWidget(self.copy)
-        offer.addStretch(1)
-        empty = forms.column(gap=0)
-        empty.addStretch(2)
-        empty.addWidget(self.blank)
-        empty.addLayout(offer)
-        empty.addStretch(3)
-        nothing = QWidget()
-        nothing.setLayout(empty)
         self.stack = QStackedWidget()
-        self.stack.addWidget(nothing)
+        self.stack.addWidget(self.blank)
         self.stack.addWidget(page)
         self.body.addWidget(self.stack, 1)
         self.tools.addWidget(self.forget)
@@ -162,7 +149,7 @@ class RunsPage(Page):
             self._wanted = ""
         self._runs = kept.runs
         self.command.setVisible(known)
-        self.copy.setVisible(known)
+        self.blank.offer(self.tr("Copy command") if known else "")
         if known and not kept.runs:
             self.blank.say(
                 self.tr("No run yet"),

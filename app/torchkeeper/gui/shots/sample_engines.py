@@ -28,6 +28,7 @@ from torchkeeper.gui.shots import (
 from torchkeeper.link import history
 from torchkeeper.link.history import Past
 from torchkeeper.link.profiles.profile import Profile
+from torchkeeper.link.running import Running
 from torchkeeper.link.runs import Kept
 from torchkeeper.link.verified import Verified
 from torchkeeper.link.words import UserError, user_error
@@ -79,6 +80,8 @@ class SampleEngines(Engines):
         self.leaky = False
         self.kept = Kept(sample_runs.runs(), 0)
         self.past = sample_jobs.kept()
+        #: What other processes run.
+        self.elsewhere: list[Running] = []
         self.verifications: dict[str, tuple[Verified, bool]] = {}
         self.cause = "settings"
         self.no_recipes = False
@@ -166,6 +169,9 @@ class SampleEngines(Engines):
     def keep_jobs(self, some: Sequence[Past]) -> None:
         """Nothing is left behind."""
 
+    def tell_running(self, some: Sequence[Running]) -> None:
+        """Nobody else sees them."""
+
     def past_jobs(self, listener: Listener, forget: Sequence[str] | None = ()) -> int:
         """The history of the samples, less what was forgotten."""
         if "past_jobs" in self.silent:
@@ -174,7 +180,8 @@ class SampleEngines(Engines):
         self.past = history.Kept(
             [one for one in jobs if forget is not None and one.id not in forget], self.past.damaged
         )
-        return self._tell_or_fail("past_jobs", {"kept": self.past}, listener)
+        told = {"kept": self.past, "elsewhere": self.elsewhere}
+        return self._tell_or_fail("past_jobs", told, listener)
 
     def recipes(self, listener: Listener, **_: Any) -> int:
         """Those of the samples."""
@@ -329,6 +336,9 @@ class SampleEngines(Engines):
             return [], samples.server()
         if op == "du":
             return [], {"kinds": samples.KINDS_ON_SERVER}
+        if op == "sum":
+            timed = [one.compile_s or 0.0 for one in self.entries if one.kind == "aotautograd"]
+            return [], {"compile_s": sum(timed)}
         if op == "factors":
             return samples.factors(), {}
         if op == "text":

@@ -8,9 +8,17 @@ from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.gui.shots import samples
 from torchkeeper.link.history import Kept, Past
+from torchkeeper.link.running import Running
 
 _DAY = 86_400.0
 _NIGHTLY = "/srv/artifacts/nightly.torchcache"
+
+
+#: What another process runs.
+ELSEWHERE = Running(
+    "20261122-091200-00000005", "warm", "Warm llama-serving", "/srv/caches/llama-serving",
+    "running", 1000.0, 0.4, "12 of 30 cells · about 8 min left", 48_211, True,
+)  # fmt: skip
 
 
 def _tr(text: str) -> str:

@@ -127,6 +127,7 @@ def _over_window(stage: Stage) -> None:
         QApplication.sendEvent(over, QDragEnterEvent(at, *about))
         QApplication.sendEvent(over, QDragMoveEvent(at, *about))
 
+    turn(0.3)
     drag(window, QPoint(700, 400), samples.NIGHTLY)
     stage.take("window-drop", window)
     window.show_page("recipes")

@@ -76,6 +76,8 @@ class EntriesModel(LinesModel):
         self._totals: Totals | None = None
         self._waited_for = False
         self._slices = Slices(self)
+        #: Called when rows are grouped as they are to be.
+        self._grouped: Callable[[], None] | None = None
         self._counting = Slices(self)
         self._leaving = Slices(self)
         self._show_timer = QTimer(self)
@@ -99,7 +101,8 @@ class EntriesModel(LinesModel):
                 shown = set(map(id, self._here.every_row()))
                 rows = [row for row in rows if id(row) in shown]
             new = self._empty()
-            new.name = self._here.name  # ages stay what they were
+            if new.by == self._here.by:
+                new.name = self._here.name  # ages stay what they were
             finished(arrange(new, rows, self._groups[self._by]))
             if self._here.stale:
                 self.become(new)
@@ -127,7 +130,12 @@ class EntriesModel(LinesModel):
 
     @property
     def grouping(self) -> str:
-        """By what rows are grouped: one of GROUPINGS."""
+        """By what rows are grouped, as they are shown: one of GROUPINGS."""
+        return self._here.by
+
+    @property
+    def wanted_grouping(self) -> str:
+        """By what rows are grouped in a moment, where there are very many."""
         return self._by
 
     def shown(self) -> list[Entry]:
@@ -177,12 +185,26 @@ class EntriesModel(LinesModel):
         self._query = query
         self._rearrange(select_rows(among, query))
 
-    def group(self, by: str) -> None:
-        """Group the rows: one of GROUPINGS."""
+    def group(self, by: str, then: Callable[[], None] | None = None) -> None:
+        """Group the rows: one of GROUPINGS; very many of them in steps. ``then`` is called when
+        they are, unless others are wanted before.
+        """
+        self._grouped = then
         if by != self._by:
             self._show_new()
             self._by = by
-            self._rearrange(select_rows(self._all, self._query))
+            if len(self._all) <= SMALL:
+                self._rearrange(select_rows(self._all, self._query))
+            else:
+                self._work()
+        self._tell_grouped()
+
+    def _tell_grouped(self) -> None:
+        """Rows are grouped as they are to be, or not yet."""
+        then = self._grouped
+        if then is not None and self._here.by == self._by:
+            self._grouped = None
+            then()
 
     def collapse(self, groups: list[Group], collapsed: bool = True) -> None:
         """Hide or show what is under some headings."""
@@ -193,7 +215,7 @@ class EntriesModel(LinesModel):
         for group in groups:
             group.collapsed = collapsed
         new = self._empty()
-        new.name, new.ordered = self._here.name, self._here.ordered
+        new.by, new.name, new.ordered = self._here.by, self._here.name, self._here.ordered
         new.rows, new.sizes = dict(self._here.rows), dict(self._here.sizes)
         new.draw_up()
         if len(groups) == 1 and groups[0] in new.rows:
@@ -213,7 +235,7 @@ class EntriesModel(LinesModel):
 
     def clear(self) -> None:
         """Forget everything: another place comes."""
-        self.abandon()
+        self._drop()
         self._leaving.finish()
         if self._all or len(self._by_identity):
             # Freeing many rows takes long.
@@ -238,7 +260,8 @@ class EntriesModel(LinesModel):
         A first listing is shown while it arrives; a later one replaces what is shown at its end,
         so that a refresh does not make the table flicker.
         """
-        self.settle()
+        if self._intake is not None or self._here.by == self._by:
+            self.settle()
         self.abandon()
         self._number += 1
         if not self._all:
@@ -316,7 +339,7 @@ class EntriesModel(LinesModel):
     def judged(self) -> None:
         """All verdicts have come: rows stand where these put them."""
         if self.by_verdict and self._renewed and self._intake is None:
-            self._slices.start(self._resettle(), self._told)
+            self._work()
 
     @property
     def by_verdict(self) -> bool:
@@ -333,6 +356,11 @@ class EntriesModel(LinesModel):
 
     def abandon(self) -> None:
         """The listing did not come to its end: what is shown stays."""
+        self._drop()
+        if self._here.by != self._by:
+            self._work()
+
+    def _drop(self) -> None:
         self._slices.stop()
         self._intake = None
         self._unshown = {}
@@ -347,7 +375,7 @@ class EntriesModel(LinesModel):
         if intake is None:
             return
         if not self._slices.busy:
-            self._slices.start(self._take_in(intake), self._told)
+            self._work()
         if len(self._all) + len(intake.new) + intake.waiting <= SMALL:
             self._slices.finish()
 
@@ -356,6 +384,7 @@ class EntriesModel(LinesModel):
         if intake is not None and not intake.complete:
             return
         self._intake = None
+        self._tell_grouped()
         # Even where the rows are the same: totals and empty states hang on it.
         self.changed.emit()
         if intake is not None:
@@ -367,11 +396,36 @@ class EntriesModel(LinesModel):
     def _again(self) -> None:
         """What is being worked in was meant for what was shown before: begin anew."""
         if self._slices.busy:
-            if self._intake is not None:
-                work = self._take_in(self._intake)
-            else:
-                work = self._resettle() if self._renewed else self._regroup()
-            self._slices.start(work, self._told)
+            self._work()
+
+    def _work(self) -> None:
+        self._slices.start(self._steps(), self._told)
+
+    def _steps(self) -> Iterator[None]:
+        """All that is to be worked in."""
+        if self._here.by != self._by:
+            yield from self._group_anew()
+        if self._intake is not None:
+            yield from self._take_in(self._intake)
+        elif self._renewed:
+            yield from self._resettle()
+        elif self._by == "age" and self._in_order:
+            yield from self._regroup()
+
+    def _group_anew(self) -> Iterator[None]:
+        """Group what is there as it is to be from now on; it stays in its order."""
+        rows: list[Row] = []
+        for piece in pieces(self._all):
+            rows += select_rows(piece, self._query)
+            yield
+        new = self._empty()
+        yield from arrange(new, rows, self._groups[self._by])
+        yield
+        self.merging.emit()
+        self.adopt(new, None)
+        self.merged.emit()
+        self._tell_grouped()
+        self.changed.emit()
 
     def _take_in(self, intake: Intake) -> Iterator[None]:
         while intake.queue:

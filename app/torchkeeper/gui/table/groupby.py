@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QObject, QSettings
 
 from torchkeeper.gui.table.entries import EntriesModel
@@ -22,17 +24,17 @@ class GroupBy(QObject):
         if kept in GROUPINGS:
             model.group(kept)
 
-    def _group(self, by: str) -> None:
-        self._model.group(by)
+    def _group(self, by: str, then: Callable[[], None] | None = None) -> None:
+        self._model.group(by, then)
         self._settings.setValue(KEY, by)
 
     def group_by_none(self) -> None:
         """One list."""
         self._group("none")
 
-    def group_by_kind(self) -> None:
-        """A group for each kind."""
-        self._group("kind")
+    def group_by_kind(self, then: Callable[[], None] | None = None) -> None:
+        """A group for each kind; ``then`` is called when rows are shown so."""
+        self._group("kind", then)
 
     def group_by_verdict(self) -> None:
         """A group for each verdict."""

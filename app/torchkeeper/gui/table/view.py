@@ -84,7 +84,7 @@ WIDTHS = {
 #: Whose texts change with the time that passes.
 _PASSING = (MTIME, EXPIRES, USED)
 #: The name takes what the others leave, and no less than this.
-_NAME_WIDTH = 120
+_NAME_WIDTH = 180
 _SELECT = QItemSelectionModel.SelectionFlag.Select
 _NO_KEY = Qt.KeyboardModifier.NoModifier
 
@@ -152,7 +152,7 @@ class EntryTable(QTableView):
                         model.layoutChanged, model.rowsInserted, model.rowsRemoved,
                         model.dataChanged):  # fmt: skip
             changed.connect(self._forget_chosen)
-        self._kept: tuple[set[Line], Line | None, int] | None = None
+        self._kept: tuple[set[Line], Line | None, int, int] | None = None
         model.modelAboutToBeReset.connect(self._remember)
         model.modelReset.connect(self._recall)
         self.setDragEnabled(True)
@@ -175,7 +175,22 @@ class EntryTable(QTableView):
             header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         else:
             header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Interactive)
-            header.resizeSection(NAME, _NAME_WIDTH)
+            header.resizeSection(NAME, _NAME_WIDTH + self._edge())
+
+    def _edge(self) -> int:
+        """Pixels in which the edge of a column would be seen, beside those that are seen whole: the
+        name, where it is one of these, has them as well.
+        """
+        header, at = self.horizontalHeader(), 0
+        room, named = self.viewport().width(), False
+        for place in range(header.count()):
+            column = header.logicalIndex(place)
+            wide = _NAME_WIDTH if column == NAME else header.sectionSize(column)
+            if at + wide > room:
+                break
+            at += wide
+            named = named or column == NAME
+        return room - at if named else 0
 
     def _resized(self, column: int) -> None:
         if column != NAME and not self._relaid:
@@ -281,16 +296,19 @@ class EntryTable(QTableView):
         self._kept = (
             {line for line in self.selected_lines() if isinstance(line, Row)},
             self._model.lines[current.row()] if current.isValid() else None,
+            current.row(),
             self.verticalScrollBar().value(),
         )
 
     def _recall(self) -> None:
         if self._kept is None:
             return
-        lines, current, scroll = self._kept
+        lines, current, row, scroll = self._kept
         self._kept = None
         selection = self.selectionModel()
-        if current is not None and (at := self._model.where({current}).get(current)) is not None:
+        if current is not None and (last := self._model.rowCount() - 1) >= 0:
+            # Where it is gone, keys go on at what has taken its place.
+            at = self._model.where({current}).get(current, min(row, last))
             selection.setCurrentIndex(self._model.index(at, 0), selection.SelectionFlag.NoUpdate)
         if lines:
             selection.select(self._ranges(sorted(self._model.where(lines).values())), _SELECT)

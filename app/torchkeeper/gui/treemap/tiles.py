@@ -50,27 +50,36 @@ class Folded(NamedTuple):
 
 
 def fold(
-    tiles: Sequence[Tile], area: float, rest: Tile | None = None, name: str = "{}", detail: str = ""
+    tiles: Sequence[Tile],
+    area: float,
+    rest: Tile | None = None,
+    name: str = "{}",
+    detail: str = "",
+    empty: str = "",
 ) -> Folded:
     """Those of some tiles, the largest first, that can be seen on so many square pixels.
 
     rest: stands for what is smaller than all of them, as far as whoever made them knows it.
     name, detail: what the tile of the rest is called, with a place for how many there are, and what
-        else there is to say of it.
+        else there is to say of it; empty: that, where all of them are empty.
+    What is empty has no tile of its own: it takes no room.
     """
+    if not any(tile.bytes for tile in tiles) and not (rest and rest.bytes):
+        return Folded([], [], [])
     drawn = _seen(tiles, area, rest)
     shown, smaller = list(tiles[:drawn]), list(tiles[drawn:])
     whole = sum(tile.bytes for tile in shown)
     sizes = [float(tile.bytes) for tile in shown] if whole else [1.0] * len(shown)
     last = rest
-    if len(smaller) == 1 and rest is None:
+    if len(smaller) == 1 and rest is None and smaller[0].bytes:
         last, smaller = smaller[0], []
     elif smaller:
         count = len(smaller) + (rest.entries if rest else 0)
         entries = sum(tile.entries for tile in smaller) + (rest.entries if rest else 0)
         size = sum(tile.bytes for tile in smaller) + (rest.bytes if rest else 0)
         key = rest.key if rest else (*smaller[0].key[:-1], REST)
-        last = Tile(key, name.format(f"{count:,}"), size, entries, detail=detail)
+        last = Tile(key, name.format(f"{count:,}"), size, entries,
+                    detail=detail if size else empty)  # fmt: skip
     if last is None:
         return Folded(shown, sizes, smaller)
     shown.append(last)

@@ -173,7 +173,8 @@ class Treemap(speaking.Heard):
         current = self._folded.tiles[self._at].key if self.current is not None else None
         tiles, rest = self._given
         hint = self.tr("A double click, or Enter, shows them")
-        self._folded = folded = fold(tiles, room.area, rest, self.tr("{} smaller"), hint)
+        empty = self.tr("They take no room")
+        self._folded = folded = fold(tiles, room.area, rest, self.tr("{} smaller"), hint, empty)
         self._total = sum(tile.bytes for tile in folded.tiles)
         # What stands for the rest may be the largest.
         order = sorted(range(len(folded.sizes)), key=lambda n: -folded.sizes[n])
@@ -281,7 +282,10 @@ class Treemap(speaking.Heard):
 
     def _open(self, tile: Tile) -> None:
         tiles, rest = self._given
-        if self._folded.smaller and tile is self._folded.tiles[-1]:
+        last = tile is self._folded.tiles[-1]
+        if last and self._folded.smaller and not tile.bytes:
+            return  # there is nothing to see of them
+        if last and self._folded.smaller:
             self._above.append((tiles, rest))
             self._at = 0
             self._show(self._folded.smaller, rest)

@@ -6,12 +6,13 @@ neither replaced nor removed.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from torchkeeper.link import whole
@@ -25,6 +26,8 @@ RECEIPT = "torchkeeper/desktop-files.json"
 _TOPS = ("applications/", "mime/packages/", "metainfo/", "icons/hicolor/")
 #: Bytes of a receipt, and of a file that may be ours.
 _MOST = 1 << 20
+#: What nobody else may do with what is there for every user: to write.
+_SHARED = 0o022
 
 
 @dataclass
@@ -47,10 +50,13 @@ class _Receipt:
     folders: list[str]
 
 
-def install(root: str, files: Mapping[str, bytes], dry_run: bool = False) -> Placed:
+def install(
+    root: str, files: Mapping[str, bytes], dry_run: bool = False, *, shared: bool = False
+) -> Placed:
     """Write the files; what an earlier one wrote and this one does not is taken away.
 
-    Raises UserError where one cannot be written; what is there by then can be removed.
+    shared: every user of the machine is to read them, whatever the umask says, which is the whole
+    process's. Raises UserError where one cannot be written; what is there by then can be removed.
     """
     placed = Placed(root)
     before = _read(root)
@@ -73,13 +79,27 @@ def install(root: str, files: Mapping[str, bytes], dry_run: bool = False) -> Pla
         placed.removed = [n for n in stale if _digest(root, n) == before.files[n]]
         return placed
     if wanted or stale:
-        try:
-            _write(root, wanted, kept, before)
-        except OSError as e:
-            raise _unwritable(root, e) from e
-        _unlink(root, {name: before.files[name] for name in stale}, placed)
-        placed.refreshed = refreshing.refresh(root)
+        with _readable(shared):
+            try:
+                _write(root, wanted, kept, before)
+            except OSError as e:
+                raise _unwritable(root, e) from e
+            _unlink(root, {name: before.files[name] for name in stale}, placed)
+            placed.refreshed = refreshing.refresh(root)
     return placed
+
+
+@contextlib.contextmanager
+def _readable(shared: bool) -> Iterator[None]:
+    """What is made meanwhile, by us and by the programs that are run, can be read by others."""
+    if not shared:
+        yield
+        return
+    before = os.umask(_SHARED)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def _why(ours: str | None) -> str:
@@ -110,8 +130,10 @@ def _note(root: str, receipt: _Receipt) -> None:
     whole.write(os.path.join(root, RECEIPT), said)
 
 
-def remove(root: str, dry_run: bool = False) -> Placed:
-    """Take away what was put there; a second time nothing. Raises UserError."""
+def remove(root: str, dry_run: bool = False, *, shared: bool = False) -> Placed:
+    """Take away what was put there; a second time nothing. shared: as of ``install``. Raises
+    UserError.
+    """
     placed = Placed(root)
     receipt = _read(root)
     if dry_run:
@@ -124,7 +146,8 @@ def remove(root: str, dry_run: bool = False) -> Placed:
         return placed
     _unlink(root, receipt.files, placed)
     if placed.removed:
-        placed.refreshed = refreshing.refresh(root)
+        with _readable(shared):
+            placed.refreshed = refreshing.refresh(root)
     try:
         os.unlink(os.path.join(root, RECEIPT))
     except FileNotFoundError:

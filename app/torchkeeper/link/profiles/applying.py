@@ -8,6 +8,7 @@ from typing import Any
 
 from torchkeeper.link.findingwords import said
 from torchkeeper.link.profiles.profile import Profile
+from torchkeeper.link.tongue import tr
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.settings.applied import applied
 from torchkeeper.settings.finding import Finding
@@ -45,10 +46,12 @@ def allowed(profile: Profile, about: About | None = None, insist: bool = False) 
     errors = [said(one) for one in found if one.severity == "error"]
     if not errors or insist:
         return found
-    what = f"The profile “{printable(profile.name)}” is not used: something in it is wrong."
+    what = tr(
+        "The profile “{name}” is not used: something in it is wrong.", name=printable(profile.name)
+    )
     why = "\n".join(part for one in errors for part in (one.what, one.why, one.remedy) if part)
     raise UserError(
-        what, why, "Correct it, or use it all the same with --insist.", code="profile-refused",
+        what, why, tr("Correct it, or use it all the same with --insist."), code="profile-refused",
         params={"profile": profile.name},
     )  # fmt: skip
 
@@ -69,8 +72,14 @@ def moved(profile: Profile, into: str) -> list[str]:
         text = profile.values.get(name)
         inside = text and os.path.abspath(text).startswith(place.rstrip("/") + "/")
         if text and os.path.abspath(text) != place and not (name == _FOLDERS[1] and inside):
-            own = f"{name} of the profile, {printable(text)}"
-            sentences.append(f"The folder is {printable(place)}, as you said, and not {own}.")
+            sentences.append(
+                tr(
+                    "The folder is {place}, as you said, and not {name} of the profile, {folder}.",
+                    place=printable(place),
+                    name=name,
+                    folder=printable(text),
+                )
+            )
     return sentences
 
 
@@ -85,5 +94,11 @@ def overruled(profile: Profile, recipes: Iterable[Any]) -> list[str]:
         names = [name for name in own if name in BY_NAME and own[name] != profile.values.get(name)]
         if names:
             who = printable(str(recipe.get("name")))
-            sentences.append(f"{who} sets {', '.join(names)} itself: that counts there.")
+            sentences.append(
+                tr(
+                    "{recipe} sets {names} itself: that counts there.",
+                    recipe=who,
+                    names=", ".join(names),
+                )
+            )
     return sentences

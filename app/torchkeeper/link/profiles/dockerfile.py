@@ -11,11 +11,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchkeeper.link.profiles.profile import MOST_VALUE, Profile, ordered
-from torchkeeper.link.profiles.taking import Taking, control, made_of, unread, unwritable
+from torchkeeper.link.profiles.taking import (
+    VARIABLE,
+    Taking,
+    at_line,
+    control,
+    made_of,
+    unread,
+    unwritable,
+)
+from torchkeeper.link.tongue import Text, tr
 from torchkeeper.link.words import user_error
 from torchkeeper.settings.known import BY_NAME
 
-_LITERAL = "a $ that is a part of it stands in single quotes"
+_LITERAL: Text = "a $ that is a part of it stands in single quotes"
 _DIRECTIVE = re.compile(r"#\s*([a-zA-Z][a-zA-Z0-9]*)\s*=\s*(.+?)\s*")
 _HEREDOC = re.compile(r"(?<!\S)\d*<<(-?)([\"']?)([A-Za-z_][\w.]*)\2")
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*|[0-9@*#])|\{([A-Za-z_]\w*)([^}]*)\})")
@@ -44,7 +53,7 @@ def write(profile: Profile, notes: Sequence[str]) -> str:
     lines = [f"# {note}" for note in notes]
     for name, text in ordered(profile):
         if made := control(text):
-            why = f"It has a character that no line can have: {made}"
+            why = tr("It has a character that no line can have: {character}", character=made)
             raise unwritable(name, "Dockerfile", why)
         lines.append(f"ENV {name}={quoted(text)}")
     return "\n".join(lines) + "\n"
@@ -73,8 +82,13 @@ def read(text: str, stage: str | None = None) -> Taking:
     for name, value in chosen.values.items():
         if value is None and name in BY_NAME:
             line, reference = chosen.lines[name]
-            said = f"another variable, {reference}, which no ENV of the stage tells"
-            taking.leave(name, f"it is {made_of(name, said, _LITERAL)} (line {line})")
+            why = made_of(name, VARIABLE, _LITERAL)
+            if not BY_NAME[name].secret:
+                why = tr(
+                    "it is made of another variable, {reference}, which no ENV of the stage tells",
+                    reference=reference,
+                )
+            taking.leave(name, at_line(why, line))
         else:
             taking.take(name, value or "")
     return taking
@@ -102,14 +116,14 @@ def _stages(text: str) -> list[_Stage]:
         if word.upper() == "FROM":
             match = _STAGE.fullmatch(rest.strip())
             if match is None:
-                raise unread(number, "FROM names no image")
+                raise unread(number, tr("FROM names no image"))
             base = named.get(match[1].lower())
             new = _Stage(match[2] or "")
             if base is not None:
                 new.values, new.lines = dict(base.values), dict(base.lines)
             stages.append(new)
             if len(stages) > _STAGES:
-                raise unread(number, f"It has more than {_STAGES:,} stages")
+                raise unread(number, tr("It has more than {n} stages", n=_STAGES))
             named[new.name.lower()] = new
         elif word.upper() == "ENV":
             if not stages:
@@ -164,18 +178,18 @@ def _instructions(text: str, escape: str) -> Iterator[tuple[int, str]]:
 def _env(stage: _Stage, rest: str, number: int, escape: str) -> None:
     words = _words(rest, escape)
     if not words:
-        raise unread(number, "ENV sets nothing")
+        raise unread(number, tr("ENV sets nothing"))
     if _open_quote(rest, escape):
-        raise unread(number, "A quote is not closed")
+        raise unread(number, tr("A quote is not closed"))
     if "=" not in words[0]:
         # As it was written once: all that follows the name is the value.
         name, *value = rest.split(None, 1)
         if not value:
-            raise unread(number, "ENV sets nothing")
+            raise unread(number, tr("ENV sets nothing"))
         pairs = [(name, value[0])]
     else:
         if any("=" not in word for word in words):
-            raise unread(number, "A word of ENV has no =")
+            raise unread(number, tr("A word of ENV has no ="))
         pairs = [(name, value) for name, _, value in (word.partition("=") for word in words)]
     before = dict(stage.values) if "$" in rest else {}
     for name, raw in pairs:

@@ -16,12 +16,29 @@ import re
 from collections.abc import Sequence
 
 from torchkeeper.link.profiles.profile import Profile, ordered
-from torchkeeper.link.profiles.taking import Lines, Taking, control, made_of, unread, unwritable
+from torchkeeper.link.profiles.taking import (
+    VARIABLE,
+    Lines,
+    Taking,
+    at_line,
+    control,
+    made_of,
+    unread,
+    unwritable,
+)
+from torchkeeper.link.tongue import Text, tr
 from torchkeeper.settings.known import BY_NAME
 
 _FORMAT = ".env"
-_LITERAL = "a $ that is a part of it stands in single quotes"
-_BARE = f"it has a $, which some take for a variable; {_LITERAL}"
+_LITERAL: Text = "a $ that is a part of it stands in single quotes"
+_BARE: Text = (
+    "it has a $, which some take for a variable; a $ that is a part of it stands in single quotes"
+)
+_QUOTES: Text = (
+    "In quotes: {names}.\n"
+    "sh, Compose, systemd and python-dotenv take them away; docker run\n"
+    "--env-file does not, and would have them in the value."
+)
 _PLAIN = "_./:@%+,=-"
 _LINE = re.compile(r"[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][\w.-]*)[ \t]*(?P<sign>=?)[ \t]*")
 _REFERENCE = re.compile(r"\$(?:[A-Za-z_]|\{\w*|\()")
@@ -35,9 +52,7 @@ def write(profile: Profile, notes: Sequence[str]) -> str:
     """
     lines = [f"# {note}" for note in notes]
     if names := in_quotes(profile):
-        lines.append(f"# In quotes: {', '.join(names)}.")
-        lines.append("# sh, Compose, systemd and python-dotenv take them away; docker run")
-        lines.append("# --env-file does not, and would have them in the value.")
+        lines += [f"# {line}" for line in tr(_QUOTES, names=", ".join(names)).split("\n")]
     for name, text in ordered(profile):
         if why := _fault(text):
             raise unwritable(name, _FORMAT, why)
@@ -58,13 +73,15 @@ def _plain(text: str) -> bool:
 def _fault(text: str) -> str:
     """Why the readers do not agree on a text, in a clause; "" where they do."""
     if made := control(text):
-        return f"It has a character that no line can have: {made}"
+        return tr("It has a character that no line can have: {character}", character=made)
     if "'" in text:
-        return "It has a single quote, which each reader writes in another way"
+        return tr("It has a single quote, which each reader writes in another way")
     if re.search(r"\\\\|\\$", text):
-        return "It has two backslashes, or one at its end, which some readers take for an escape"
+        return tr(
+            "It has two backslashes, or one at its end, which some readers take for an escape"
+        )
     if "${" in text:
-        return "It has ${, which python-dotenv takes for another variable even in quotes"
+        return tr("It has ${, which python-dotenv takes for another variable even in quotes")
     return ""
 
 
@@ -89,10 +106,10 @@ def read(text: str) -> Taking:
         if match is None or not (
             match["sign"] or re.match(r"[ \t\r]*(?:#|$)", line[match.end() - at :])
         ):
-            raise unread(number, "It sets no variable")
+            raise unread(number, tr("It sets no variable"))
         name, start = match["name"], match.end()
         if not match["sign"]:
-            taking.leave(name, "the file has no value of it, only its name")
+            taking.leave(name, tr("the file has no value of it, only its name"))
             at = end + 1
         elif text[start : start + 1] in ("'", '"'):
             value, why, at = _quoted(text, start, number)
@@ -111,8 +128,8 @@ def _end(text: str, at: int) -> int:
 
 def _take(taking: Taking, name: str, value: str, why: str, line: int) -> None:
     if why and name in BY_NAME:
-        told = f"it is {made_of(name, why, _LITERAL)}" if why != _BARE else why
-        taking.leave(name, f"{told} (line {line})")
+        told = tr(_BARE) if why == _BARE else made_of(name, why, _LITERAL)
+        taking.leave(name, at_line(told, line))
     else:
         taking.take(name, value)
 
@@ -124,7 +141,7 @@ def _made_of(value: str) -> str:
         return ""
     # No more of it is told: what follows may be a part of something else.
     if reference[0].startswith("${"):
-        return f"another variable, {reference[0]}…}}"
+        return f"{VARIABLE}, {reference[0]}…}}"
     return _BARE
 
 
@@ -134,7 +151,7 @@ def _quoted(text: str, at: int, line: int) -> tuple[str, str, int]:
     body = re.compile(rf"{quote}((?:[^{quote}\\]|\\.)*){quote}[ \t\r]*(?:#[^\n]*)?(?:\n|$)",
                       re.DOTALL).match(text, at)  # fmt: skip
     if body is None:
-        raise unread(line, "A quote is not closed, or something follows it")
+        raise unread(line, tr("A quote is not closed, or something follows it"))
     said = body[1]
     if quote == "'":
         return re.sub(r"\\([\\'])", r"\1", said), "", body.end()

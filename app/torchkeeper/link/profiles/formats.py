@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from torchkeeper.link.profiles import dockerfile, dotenv, keeping, kubernetes, reading, shell
 from torchkeeper.link.profiles.profile import Profile, checked, left_open, with_password
-from torchkeeper.link.profiles.taking import NO_SETTING
+from torchkeeper.link.profiles.taking import no_setting
+from torchkeeper.link.tongue import Text, tr
 from torchkeeper.link.words import printable, user_error
 from torchkeeper.settings.known import BY_NAME
 
@@ -17,7 +18,7 @@ FILES = {
     "sh": "{name}.sh", "env": "{name}.env", "dockerfile": "{name}.Dockerfile",
     "kubernetes": "{name}.yaml",
 }  # fmt: skip
-_STAYS = {
+_STAYS: dict[str, Text] = {
     "env": "A .env file takes nothing away: what is set already and is not here, stays.",
     "dockerfile": "A Dockerfile takes nothing away: what the base image sets and is not here, "
     "stays.",
@@ -34,7 +35,7 @@ class Read(NamedTuple):
     @property
     def untold(self) -> list[tuple[str, str]]:
         """What is left of the settings, or may have some in it."""
-        return [(name, why) for name, why in self.left if why != NO_SETTING]
+        return [(name, why) for name, why in self.left if why != no_setting()]
 
     def check_told(self, file: str) -> None:
         """Raises UserError("profile-nothing-told") where settings are there and none was taken."""
@@ -51,7 +52,8 @@ def write(profile: Profile, format: str, secret: str | None = None) -> str:
     ``profile.checked``; nothing is written then.
     """
     checked(profile)
-    said = [f"Torchkeeper: the profile “{printable(profile.name)}” for the caches of PyTorch."]
+    name = printable(profile.name)
+    said = [tr("Torchkeeper: the profile “{name}” for the caches of PyTorch.", name=name)]
     said += [f"  {printable(line)}" for line in profile.about.splitlines() if line.strip()]
     said += notes(profile, format, secret)
     if format == "sh":
@@ -67,15 +69,23 @@ def notes(profile: Profile, format: str, secret: str | None = None) -> list[str]
     """Sentences on what whoever uses such a text should know."""
     said = []
     if format in _STAYS and left_open(profile):
-        said.append(_STAYS[format])
+        said.append(tr(_STAYS[format]))
     if names := with_password(profile):
+        some = ", ".join(names)
         if secret is None:
-            said.append(f"{', '.join(names)} has a password in it: keep this text as one.")
+            said.append(tr("{names} has a password in it: keep this text as one.", names=some))
         else:
             name, _, key = secret.partition("/")
-            said.append(f"{', '.join(names)} comes from the Secret {printable(name)}: kubectl "
-                        f"create secret generic {printable(name)} --from-file={printable(key)}="
-                        "FILE, whose content is the value without a newline.")  # fmt: skip
+            said.append(
+                tr(
+                    "{names} comes from the Secret {secret}: {command}, whose content is the value "
+                    "without a newline.",
+                    names=some,
+                    secret=printable(name),
+                    command=f"kubectl create secret generic {printable(name)} "
+                    f"--from-file={printable(key)}=FILE",
+                )
+            )
     return said
 
 

@@ -21,6 +21,7 @@ from torchkeeper.link.profiles.profile import (
 )
 from torchkeeper.link.tomllines import Lines
 from torchkeeper.link.tomltext import text_of
+from torchkeeper.link.tongue import tr
 from torchkeeper.link.words import printable, user_error
 from torchkeeper.settings.known import BY_NAME
 
@@ -80,7 +81,7 @@ def read_file(path: str) -> Profile:
         why = e.strerror or str(e)
         raise user_error("profile-unreadable", {"file": path, "why": why}) from e
     except UnicodeDecodeError:
-        raise _damaged(path, "It is not UTF-8") from None
+        raise _damaged(path, tr("It is not UTF-8")) from None
     return parsed(text, os.path.splitext(os.path.basename(path))[0], path)
 
 
@@ -89,13 +90,13 @@ def parsed(text: str, name: str, path: str) -> Profile:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as e:
-        raise _damaged(path, f"It is not TOML: {printable(str(e))}") from e
+        raise _damaged(path, tr("It is not TOML: {why}", why=printable(str(e)))) from e
     except (RecursionError, ValueError) as e:
-        raise _damaged(path, "It is not TOML that anybody would write") from e
+        raise _damaged(path, tr("It is not TOML that anybody would write")) from e
     if fault := _fault(data):
         where, why = fault
         line, _ = Lines(text).of(where)
-        raise _damaged(path, f"Line {line}: {why}")
+        raise _damaged(path, tr("Line {line}: {why}", line=str(line), why=why))
     profile = Profile(name, dict(data.get("settings", {})), str(data.get("about", "")))
     return checked(profile)
 
@@ -104,15 +105,18 @@ def _fault(data: dict[str, Any]) -> tuple[tuple[str, ...], str] | None:
     """What is wrong with it, and where."""
     for key, value in data.items():
         if key not in ("about", "settings"):
-            return (key,), f"{printable(key, 80)} is nothing that a profile has"
-        if not isinstance(value, str if key == "about" else dict):
-            wanted = "a text in quotes" if key == "about" else "a table, [settings]"
-            return (key,), f"{key} is not {wanted}"
+            return (key,), tr("{key} is nothing that a profile has", key=printable(key, 80))
+        if key == "about" and not isinstance(value, str):
+            return (key,), tr("about is not a text in quotes")
+        if key == "settings" and not isinstance(value, dict):
+            return (key,), tr("settings is not a table, [settings]")
     for name, value in data.get("settings", {}).items():
         if name not in BY_NAME:
-            return ("settings", name), f"{printable(name, 80)} is no setting that is known here"
+            why = tr("{name} is no setting that is known here", name=printable(name, 80))
+            return ("settings", name), why
         if not isinstance(value, str):
-            return ("settings", name), f'{name} is not a text in quotes, such as "1"'
+            why = tr('{name} is not a text in quotes, such as "1"', name=name)
+            return ("settings", name), why
     return None
 
 

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from torchkeeper.link.profiles.profile import Profile, ordered, with_password
-from torchkeeper.link.profiles.taking import Taking, made_of
+from torchkeeper.link.profiles.taking import VARIABLE, Taking, at_line, made_of
 from torchkeeper.link.profiles.yamlnodes import Node, documents
+from torchkeeper.link.tongue import Text, tr
 from torchkeeper.link.words import user_error
 from torchkeeper.settings.known import BY_NAME
 
@@ -21,11 +22,11 @@ _SECRET = re.compile(r"([a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?)/([-._a-zA-Z0-9]{
 _DOLLARS = re.compile(r"\${2,}|\$(?=\()")
 _EXPANDED = re.compile(r"\$(?:\$|\(([^)]*)\))")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
-_LITERAL = "a $( that is a part of it is written $$("
+_LITERAL: Text = "a $( that is a part of it is written $$("
 #: How deep containers are looked for.
 _DEPTH = 24
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
-_TEXT = "Kubernetes takes nothing but a text in quotes there"
+_TEXT: Text = "Kubernetes takes nothing but a text in quotes there"
 
 
 def write(profile: Profile, notes: Sequence[str], secret: str | None = None) -> str:
@@ -87,7 +88,7 @@ def read(text: str, container: str | None = None) -> Taking:
     if container is not None:
         found = [one for one in sources if one.name == container]
         if not found:
-            params = {"container": container, "names": _names(sources) or "none"}
+            params = {"container": container, "names": _names(sources) or tr("none")}
             raise user_error("profile-container-unknown", params)
         return _chosen(found, maps)
     # What a ConfigMap has is the container's where that takes it from there.
@@ -112,7 +113,7 @@ def _chosen(sources: Sequence[_Source], maps: Mapping[str, _Source]) -> Taking:
 
 
 def _names(sources: Sequence[_Source]) -> str:
-    return ", ".join(dict.fromkeys(one.name or "one without a name" for one in sources))
+    return ", ".join(dict.fromkeys(one.name or tr("one without a name") for one in sources))
 
 
 class _Source:
@@ -149,11 +150,11 @@ class _Source:
             return taking
         for kind, name, prefix in self.takes_from:
             if kind == "secretRef":
-                taking.leave(f"envFrom: {name}", "Secrets are not read")
+                taking.leave(f"envFrom: {name}", tr("Secrets are not read"))
             elif name in maps:
                 _pairs(maps[name].data, taking, plain=True, prefix=prefix)
             else:
-                taking.leave(f"envFrom: {name}", "what is in that ConfigMap is not in the file")
+                taking.leave(f"envFrom: {name}", tr("what is in that ConfigMap is not in the file"))
         env = self._node if self.what == "list" else self._node.get("env")
         if env is None:
             return taking
@@ -186,9 +187,9 @@ def _one(node: Node, taking: Taking, maps: Mapping[str, _Source]) -> None:
                 _value(name, value, taking, plain=True)
                 return
         kinds = [kind for kind, _ in origin.pairs()]
-        where = {"secretKeyRef": "a Secret", "configMapKeyRef": "a ConfigMap"}
-        said = where.get(kinds[0], kinds[0]) if kinds else "nothing"
-        taking.leave(name, f"its value comes from {said} (line {node.line})")
+        where = {"secretKeyRef": tr("a Secret"), "configMapKeyRef": tr("a ConfigMap")}
+        said = where.get(kinds[0], kinds[0]) if kinds else tr("nothing")
+        taking.leave(name, at_line(tr("its value comes from {source}", source=said), node.line))
         return
     value = node.get("value")
     if value is None:
@@ -200,15 +201,15 @@ def _one(node: Node, taking: Taking, maps: Mapping[str, _Source]) -> None:
 def _value(name: str, value: Node, taking: Taking, plain: bool) -> None:
     text = value.string
     if text is None:
-        taking.leave(name, f"{_TEXT} (line {value.line})")
+        taking.leave(name, at_line(tr(_TEXT), value.line))
         return
     if plain:
         taking.take(name, text)
         return
     references = [m[1] for m in _EXPANDED.finditer(text) if m[1] is not None]
     if references and name in BY_NAME:
-        said = made_of(name, f"another variable, $({references[0]})", _LITERAL)
-        taking.leave(name, f"it is {said} (line {value.line})")
+        said = made_of(name, f"{VARIABLE}, $({references[0]})", _LITERAL)
+        taking.leave(name, at_line(said, value.line))
         return
     taking.take(name, _EXPANDED.sub("$", text))
 

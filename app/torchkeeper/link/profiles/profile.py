@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from torchkeeper.link.tongue import tr
 from torchkeeper.link.words import user_error
 from torchkeeper.settings.applied import SHARED
 from torchkeeper.settings.checks.texts import meant_by
@@ -59,12 +60,12 @@ def check_setting(name: str) -> None:
 def impossible(text: str) -> str:
     """Why no variable can have this text, in a clause; "" where one can."""
     if "\0" in text:
-        return "It has a zero byte, which no variable can have"
+        return tr("It has a zero byte, which no variable can have")
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
-        return "It is not UTF-8"
-    return "It is too long" if size > MOST_VALUE else ""
+        return tr("It is not UTF-8")
+    return tr("It is too long") if size > MOST_VALUE else ""
 
 
 def check_name(name: str) -> str:
@@ -77,19 +78,19 @@ def check_name(name: str) -> str:
 def name_fault(name: str) -> str:
     """Why this is no name for a profile, in a clause; "" where it is."""
     if not name.strip():
-        return "It is empty"
+        return tr("It is empty")
     if name != name.strip():
-        return "It begins or ends with a blank"
+        return tr("It begins or ends with a blank")
     if len(name) > MOST_NAME:
-        return f"It has more than {MOST_NAME} characters"
+        return tr("It has more than {n} characters", n=MOST_NAME)
     if "/" in name or "\\" in name:
-        return "It has a slash, which is for files"
+        return tr("It has a slash, which is for files")
     if name.startswith((".", "-")):
-        return f"It begins with “{name[0]}”"
+        return tr("It begins with “{character}”", character=name[0])
     if name.lower().endswith(".toml"):
-        return "It ends with .toml, which is for files"
+        return tr("It ends with .toml, which is for files")
     if not name.isprintable():
-        return "It has characters that cannot be shown"
+        return tr("It has characters that cannot be shown")
     return ""
 
 

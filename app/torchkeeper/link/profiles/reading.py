@@ -8,6 +8,7 @@ import stat
 import sys
 
 from torchkeeper.link import whole
+from torchkeeper.link.tongue import tr
 from torchkeeper.link.words import user_error
 
 #: Bytes of a file at most; a manifest of a whole application has some ten thousand.
@@ -87,15 +88,15 @@ def text_in(path: str) -> str:
     except OSError as e:
         why = e.strerror or str(e)
         if os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode):
-            why = "It is a pipe, which may never end; - reads one from standard input"
+            why = tr("It is a pipe, which may never end; - reads one from standard input")
         raise user_error("profile-unreadable", {"file": path, "why": why}) from e
     if len(data) > MOST_BYTES:
-        raise user_error("profile-unreadable", {"file": path, "why": "It is too large"})
+        raise user_error("profile-unreadable", {"file": path, "why": tr("It is too large")})
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as e:
         line = data.count(b"\n", 0, e.start) + 1
-        why = f"Line {line} is not UTF-8"
+        why = tr("Line {line} is not UTF-8", line=str(line))
         raise user_error("profile-unreadable", {"file": path, "why": why}) from e
 
 

@@ -13,13 +13,14 @@ from typing import NamedTuple
 from torchkeeper.artifacts.masking import brief
 from torchkeeper.link.profiles.profile import Profile, left_open, ordered
 from torchkeeper.link.profiles.shellwords import BESIDE, PIPE, Command, Word, commands
-from torchkeeper.link.profiles.taking import NO_SETTING, Taking, made_of
+from torchkeeper.link.profiles.taking import BEFORE, Taking, at_line, made_of, no_setting
+from torchkeeper.link.tongue import Text, tr
 from torchkeeper.settings.known import BY_NAME
 
 _WIDTH = 96
 #: Characters of what is told of the argument of a command.
 _MOST = 200
-_LITERAL = "a $ or ` that is a part of it stands in single quotes"
+_LITERAL: Text = "a $ or ` that is a part of it stands in single quotes"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DECLARES = ("export", "declare", "typeset", "readonly", "local")
 #: What runs what comes after it, with the same variables.
@@ -89,16 +90,17 @@ class _Script:
             taking.leave(name, why)
         for name, one in self._variables.items():
             if name not in BY_NAME:
-                taking.leave(name, NO_SETTING)
+                taking.leave(name, no_setting())
             elif name not in self._exported:
-                taking.leave(name, f"it is not exported (line {one.line})")
+                taking.leave(name, at_line(tr("it is not exported"), one.line))
             elif one.why:
-                taking.leave(name, f"{one.why} (line {one.line})")
+                taking.leave(name, at_line(one.why, one.line))
             else:
                 taking.take(name, one.text)
         for name, line in self._exported.items():
             if name in BY_NAME and name not in self._variables:
-                taking.leave(name, f"the script has no value of it, only its name (line {line})")
+                why = tr("the script has no value of it, only its name")
+                taking.leave(name, at_line(why, line))
         return taking
 
     def take(self, command: Command, words: Sequence[Word]) -> None:
@@ -114,8 +116,8 @@ class _Script:
         own = program in _OWN
         while words and _assigns(words[0]):
             # Whether that stays, shells do not agree.
-            why = f"it is set for “{program}” only, which is no program" if own else ""
-            self._assign(command, words.pop(0), bool(program) and not own, why)
+            why = tr("it is set for “{command}” only, which is no program", command=program)
+            self._assign(command, words.pop(0), bool(program) and not own, why if own else "")
         if words:
             self._run(command, words[0], words[1:], depends)
 
@@ -139,12 +141,14 @@ class _Script:
         elif what in _READS or (what == "printf" and any(a.text == "-v" for a in arguments[:1])):
             for one in arguments:
                 if one.text in BY_NAME:
-                    self._unclear(one.text, word.line, f"{what} sets it when the script is run")
+                    why = tr("{command} sets it when the script is run", command=what)
+                    self._unclear(one.text, word.line, why)
         elif what in _SOURCES and arguments:
             # What is evaluated may have an address in it.
             said = brief(arguments[0].text, _MOST)
             named = f"{what} {said}" if not arguments[0].needs else what
-            self._left.append((f"line {word.line}: {named}", "what that sets is not looked at"))
+            where = tr("line {line}: {command}", line=str(word.line), command=named)
+            self._left.append((where, tr("what that sets is not looked at")))
 
     def _unclear(self, name: str, line: int, why: str) -> None:
         self._variables[name] = _Variable("", line, why)
@@ -154,16 +158,17 @@ class _Script:
     def _default(self, word: Word, name: str) -> None:
         known = self._variables.get(name)
         if known is None or known.why or not known.text:
-            self._unclear(name, word.line, "it is a default, for where nothing else has set it")
+            why = tr("it is a default, for where nothing else has set it")
+            self._unclear(name, word.line, why)
 
     def _assign(self, command: Command, word: Word, exported: bool, doubt: str = "") -> None:
         name, _, value = word.text.partition("=")
         if name.endswith("+"):
-            word = word._replace(needs="what it had before")
+            word = word._replace(needs=BEFORE)
             name = name.removesuffix("+")
         why = doubt or _doubt(command)
         if word.needs and name in BY_NAME:
-            why = f"it is {made_of(name, word.needs, _LITERAL)}"
+            why = made_of(name, word.needs, _LITERAL)
         self._variables[name] = _Variable(value, word.line, why)
         if exported or self._all:
             self._exported[name] = word.line
@@ -230,4 +235,6 @@ def _assigns(word: Word) -> bool:
 
 
 def _doubt(command: Command) -> str:
-    return f"whether it is set depends on {command.depends}" if command.depends else ""
+    if not command.depends:
+        return ""
+    return tr("whether it is set depends on {what}", what=tr(command.depends))

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 import re
 
-from torchkeeper.link.profiles.taking import Lines, unread
+from torchkeeper.link.profiles.taking import (
+    CONTINUED,
+    ESCAPES,
+    PRINTED,
+    TRANSLATED,
+    VARIABLE,
+    Lines,
+    unread,
+)
+from torchkeeper.link.tongue import tr
 
 _PARAMETER = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])")
 _HERE = re.compile(r"<<(-?)[ \t]*(['\"\\]?)([A-Za-z_][A-Za-z0-9_]*)\2?")
@@ -51,7 +60,7 @@ class Quotes:
     def _single(self) -> str:
         end = self._text.find("'", self._at + 1)
         if end < 0:
-            raise unread(self._line(), "A quote is not closed")
+            raise unread(self._line(), tr("A quote is not closed"))
         said = self._text[self._at + 1 : end]
         self._at = end + 1
         return said
@@ -75,7 +84,7 @@ class Quotes:
             else:
                 parts.append(char)
                 self._at += 1
-        raise unread(self._line(began), "A quote is not closed")
+        raise unread(self._line(began), tr("A quote is not closed"))
 
     def _expansion(self, quoted: bool) -> tuple[str, str]:
         """What stands at a dollar or a backquote: a text, and what the shell would put there."""
@@ -83,37 +92,37 @@ class Quotes:
         after = text[began + 1 : began + 2]
         if text.startswith("\\\n", began + 1):
             self._at += 3
-            return "", "a $ whose line goes on in the next"
+            return "", CONTINUED
         if text[began] == "`":
             self._past("`", began + 1)
-            return "", "what a command prints, `…`"
+            return "", f"{PRINTED}, `…`"
         if after == "(":
             self._past(")", began + 1)
-            return "", "what a command prints, $(…)"
+            return "", f"{PRINTED}, $(…)"
         if after == "{":
             self._past("}", began + 1)
             # What stands in its place where it is not set may be a password.
             if default := _DEFAULT.match(text, began):
                 self._sets.append(default[1])
             name = re.match(r"\$\{[#!]?\w*", text[began : began + 60])
-            return "", f"another variable, {name[0] if name else '${'}…}}"
+            return "", f"{VARIABLE}, {name[0] if name else '${'}…}}"
         if after == "'" and not quoted:
             self._at += 1
             self._ansi()
-            return "", "escapes, $'…'"
+            return "", f"{ESCAPES}, $'…'"
         if after == '"' and not quoted:
             self._at += 1
-            return "", 'a translation, $"…"'
+            return "", f'{TRANSLATED}, $"…"'
         if parameter := _PARAMETER.match(text, began):
             self._at = parameter.end()
-            return "", f"another variable, {parameter[0]}"
+            return "", f"{VARIABLE}, {parameter[0]}"
         self._at += 1
         return "$", ""
 
     def _ansi(self) -> None:
         end = re.compile(r"'(?:[^'\\]|\\.)*'", re.DOTALL).match(self._text, self._at)
         if end is None:
-            raise unread(self._line(), "A quote is not closed")
+            raise unread(self._line(), tr("A quote is not closed"))
         self._at = end.end()
 
     def _past(self, close: str, at: int | None = None) -> None:
@@ -149,4 +158,4 @@ class Quotes:
             else:
                 depth += char == open_
                 self._at += 1
-        raise unread(self._line(began), f"“{close}” is missing")
+        raise unread(self._line(began), tr("“{sign}” is missing", sign=close))

@@ -11,12 +11,17 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchkeeper.link.profiles.shellquotes import Quotes
-from torchkeeper.link.profiles.taking import unread
+from torchkeeper.link.profiles.taking import HOME, LIST, unread
+from torchkeeper.link.tongue import Text, tr
 
 #: What a command may depend on.
-CONDITION, LOOP, GROUP = "a condition", "a loop", "a group of commands"
-PIPE, BESIDE, CALL = "a pipe", "another process", "a call of the function"
-_FUNCTION = "a function"
+CONDITION: Text = "a condition"
+LOOP: Text = "a loop"
+GROUP: Text = "a group of commands"
+PIPE: Text = "a pipe"
+BESIDE: Text = "another process"
+CALL: Text = "a call of the function"
+_FUNCTION: Text = "a function"
 
 #: What opens a command that holds others, and what closes that.
 _OPENS = {
@@ -65,7 +70,7 @@ def commands(text: str) -> Iterator[Command]:
     try:
         yield from _Reader(text).commands()
     except RecursionError as e:
-        raise unread(1, "It is nested too deep") from e
+        raise unread(1, tr("It is nested too deep")) from e
 
 
 class _Reader(Quotes):
@@ -99,7 +104,7 @@ class _Reader(Quotes):
             after = self._after(piece, after, first)
         yield from self._command(words, after)
         if self._open:
-            raise unread(self._line(), f"“{self._open[-1][0]}” is missing at the end")
+            raise unread(self._line(), tr("“{sign}” is missing at the end", sign=self._open[-1][0]))
 
     @staticmethod
     def _after(piece: str, after: str, first: str) -> str:
@@ -182,7 +187,7 @@ class _Reader(Quotes):
             if char in " \t\n;&|()<>" or text.startswith("\r\n", self._at):
                 if char == "(" and parts and parts[-1] == "=":
                     self._past(")")
-                    needs = needs or "a list"
+                    needs = needs or LIST
                 break
             if char in "'\"\\$`" and plain is None and not _lone(text, self._at):
                 plain = len("".join(parts))
@@ -195,7 +200,7 @@ class _Reader(Quotes):
             elif char == "\\":
                 after = text[self._at + 1 : self._at + 2]
                 if not after:
-                    raise unread(self._line(), "The script ends with a backslash")
+                    raise unread(self._line(), tr("The script ends with a backslash"))
                 parts.append(after.replace("\n", ""))
                 self._at += 2
             elif char in "$`":
@@ -204,7 +209,7 @@ class _Reader(Quotes):
                 needs = needs or more
             else:
                 if char == "~" and (not parts or parts[-1] in "=:"):
-                    needs = needs or "your home folder, ~"
+                    needs = needs or f"{HOME}, ~"
                 parts.append(char)
                 self._at += 1
         said = "".join(parts)

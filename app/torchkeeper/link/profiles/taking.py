@@ -7,11 +7,19 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 
+from torchkeeper.link.tongue import Text, tr
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.settings.known import BY_NAME
 
-#: Why a variable is left that is no setting.
-NO_SETTING = "it is no setting of the caches"
+#: What the text of a setting may be made of; a part of it comes after a comma.
+VARIABLE: Text = "another variable"
+BEFORE: Text = "what it had before"
+PRINTED: Text = "what a command prints"
+CONTINUED: Text = "a $ whose line goes on in the next"
+ESCAPES: Text = "escapes"
+TRANSLATED: Text = "a translation"
+HOME: Text = "your home folder"
+LIST: Text = "a list"
 
 
 @dataclass
@@ -27,7 +35,7 @@ class Taking:
     @property
     def tells(self) -> bool:
         """Whether something of it is a setting, or may be one."""
-        return bool(self.values) or any(why != NO_SETTING for why in self.left.values())
+        return bool(self.values) or any(why != no_setting() for why in self.left.values())
 
     def take(self, name: str, text: str) -> None:
         """A variable is set; the last time counts."""
@@ -35,7 +43,7 @@ class Taking:
             self.values[name] = text
             self.left.pop(name, None)
         else:
-            self.left.setdefault(name, NO_SETTING)
+            self.left.setdefault(name, no_setting())
 
     def drop(self, name: str) -> None:
         """A variable is unset."""
@@ -45,7 +53,8 @@ class Taking:
     def leave(self, name: str, why: str) -> None:
         """A variable, or something else, is there, and what it comes to is not."""
         self.values.pop(name, None)
-        self.left[name] = why if name in BY_NAME or not name.isidentifier() else NO_SETTING
+        matters = name in BY_NAME or not name.isidentifier()
+        self.left[name] = why if matters else no_setting()
 
 
 class Lines:
@@ -57,6 +66,16 @@ class Lines:
     def of(self, at: int) -> int:
         """The line of a place in the text."""
         return bisect.bisect_left(self._ends, at) + 1
+
+
+def no_setting() -> str:
+    """Why a variable is left that is no setting."""
+    return tr("it is no setting of the caches")
+
+
+def at_line(why: str, line: int) -> str:
+    """Why something is left, and in which line it stands."""
+    return tr("{why} (line {line})", why=why, line=str(line))
 
 
 def unread(line: int, why: str) -> UserError:
@@ -75,9 +94,11 @@ def made_of(name: str, what: str, literal: str) -> str:
 
     literal: how a $ is written that is only that, in a clause.
     """
-    if not BY_NAME[name].secret:
-        return f"made of {what}"
-    return f"made of {what.partition(',')[0]}; {literal}"
+    kind, _, part = what.partition(", ")
+    if BY_NAME[name].secret:
+        return tr("it is made of {what}; {literal}", what=tr(kind), literal=tr(literal))
+    said = f"{tr(kind)}, {part}" if part else tr(kind)
+    return tr("it is made of {what}", what=said)
 
 
 def control(text: str) -> str:

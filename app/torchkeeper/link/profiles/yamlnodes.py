@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchkeeper.link.profiles.taking import unread
+from torchkeeper.link.tongue import tr
 from torchkeeper.link.words import printable
 
 _STRING = "tag:yaml.org,2002:str"
@@ -36,7 +37,7 @@ class Steps:
         """One more. Raises UserError("profile-text-wrong") where those were too many."""
         self._left -= 1
         if self._left < 0:
-            raise unread(line, "Its aliases make more of it than anybody would write")
+            raise unread(line, tr("Its aliases make more of it than anybody would write"))
 
 
 class Node:
@@ -123,14 +124,14 @@ def documents(text: str) -> list[Node]:
         found = list(itertools.islice(composed, _DOCUMENTS + 1))
     except yaml.MarkedYAMLError as e:
         line = e.problem_mark.line + 1 if e.problem_mark else 1
-        said = _QUOTED.sub("something", e.problem or e.context or "")
-        why = f"It is no YAML: {printable(said, 200)}"
+        said = _QUOTED.sub(tr("something"), e.problem or e.context or "")
+        why = tr("It is no YAML: {why}", why=printable(said, 200))
         raise unread(line, why) from e
     except yaml.YAMLError as e:
-        raise unread(1, f"It is no YAML: {printable(str(e), 200)}") from e
+        raise unread(1, tr("It is no YAML: {why}", why=printable(str(e), 200))) from e
     except RecursionError as e:
-        raise unread(1, "It is nested too deep") from e
+        raise unread(1, tr("It is nested too deep")) from e
     if len(found) > _DOCUMENTS:
-        raise unread(1, f"It has more than {_DOCUMENTS:,} documents")
+        raise unread(1, tr("It has more than {n} documents", n=_DOCUMENTS))
     steps = Steps()
     return [Node(one, steps) for one in found if one is not None]

@@ -24,7 +24,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.walking import file_at
-from torchkeeper.stores.items import File, Item, group
+from torchkeeper.stores.items import File, Item, allocated, group
 from torchkeeper.stores.lists import taken_apart
 
 _RECEIPT = "receipt.json"
@@ -38,7 +38,8 @@ _NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}")
 
 @dataclass(frozen=True)
 class Receipt:
-    """One purge in the trash. made: seconds since the epoch; bytes: apparent."""
+    """One purge in the trash. made: seconds since the epoch; bytes: on the disk, as of
+    all that goes and comes back."""
 
     receipt: str
     made: float | None
@@ -216,7 +217,7 @@ def in_trash(place: str) -> list[Receipt]:
                 when,
                 len(items_of(bin_, files)),
                 len(files),
-                sum(file.size for file in files),
+                allocated(files),
             )
         )
     return found

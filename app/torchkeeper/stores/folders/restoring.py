@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from torchkeeper.artifacts.entry import Problem
@@ -13,9 +13,10 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders import withdrawing
 from torchkeeper.stores.folders.receipts import FILES, Folders, discard, items_of, said_by, trashed
 from torchkeeper.stores.folders.withdrawing import is_list
-from torchkeeper.stores.items import File, Item, is_group
+from torchkeeper.stores.items import File, Item, allocated, is_group
 
 Left = Callable[[Item, Problem], None]
+Back = Callable[[list[Item]], None]
 
 
 @dataclass
@@ -28,20 +29,13 @@ class Purged:
     receipt: str | None = None
 
 
-def allocated(files: Iterable[File]) -> int:
-    """Bytes on the disk of some files, hard links once."""
-    seen: dict[object, int] = {}
-    for file in files:
-        seen[file.inode or file.path] = file.allocated
-    return sum(seen.values())
-
-
 def restore(
-    root: str, bin_: str, files: list[File], report: Report, left: Left
+    root: str, bin_: str, files: list[File], report: Report, left: Left, told: Back | None = None
 ) -> tuple[Purged, bool]:
     """Put the entries of a receipt back, as far as nothing has come into their place; what cannot
-    be goes to ``left``. Of a receipt that is empty then nothing stays. Returns what was done, and
-    whether the disk was too full for all: no further entry is tried then.
+    be goes to ``left``, what is back to ``told``. Of a receipt that is empty then nothing stays.
+    Returns what was done, and whether the disk was too full for all: no further entry is tried
+    then.
     """
     folders = Folders.of(said_by(bin_))
     done = Purged(receipt=os.path.basename(bin_))
@@ -60,7 +54,8 @@ def restore(
             left(item, Problem("cannot-restore", path=item.path, why=e.strerror))
         number += len(item.files)
         report.progress(number, len(files), "files")
-    done.entries = sum(all(file.path in paths for file in item.files) for item in items)
+    whole = [item for item in items if all(file.path in paths for file in item.files)]
+    done.entries = len(whole)
     touched = {""}
     for path in paths:
         while (path := os.path.dirname(path)) and path not in touched:
@@ -74,6 +69,8 @@ def restore(
         folders.restore_times(root, touched)
     done.files = len(back)
     done.bytes = allocated(back)
+    if told is not None:
+        told(whole)
     return done, full
 
 

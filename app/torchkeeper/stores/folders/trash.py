@@ -21,9 +21,9 @@ from torchkeeper.stores.folders.journal import Journal, begun
 from torchkeeper.stores.folders.locks import holding
 from torchkeeper.stores.folders.merging import lock_of
 from torchkeeper.stores.folders.receipts import FILES
-from torchkeeper.stores.folders.restoring import Left, Purged, allocated, restore
+from torchkeeper.stores.folders.restoring import Back, Left, Purged, restore
 from torchkeeper.stores.folders.walking import file_at
-from torchkeeper.stores.items import File, Item, is_group
+from torchkeeper.stores.items import File, Item, allocated, is_group
 
 
 @dataclass(frozen=True)
@@ -260,12 +260,15 @@ def _prune(root: str, folder: str) -> bool:
     return True
 
 
-def undo(place: str, report: Report, left: Left, only: str | None = None) -> Purged:
+def undo(
+    place: str, report: Report, left: Left, only: str | None = None, told: Back | None = None
+) -> Purged:
     """Put the latest purge back, times included; where nothing of it can be, the one before. One
     that was cut off is put back by that alone. only: the receipt of the purge that is meant, which
     need not be the latest.
 
-    A file whose path is taken again stays in the trash and goes to ``left``.
+    A file whose path is taken again stays in the trash and goes to ``left``; the entries that are
+    back go to ``told``.
     Raises Problem("nothing-to-undo" | "place-busy" | "place-unwritable"), and ("undo-full") where
     there is no room for all: the other entries stay in the trash.
     """
@@ -279,7 +282,7 @@ def undo(place: str, report: Report, left: Left, only: str | None = None) -> Pur
         if only is not None:
             bins = [bin_ for bin_ in bins if os.path.basename(bin_) == os.path.basename(only)]
         for bin_ in reversed(bins):
-            done = _undo(root, bin_, report, left)
+            done = _undo(root, bin_, report, left, told)
             if done.files or done.entries:
                 return done
         if not any(map(receipts.trashed, bins)):
@@ -287,12 +290,12 @@ def undo(place: str, report: Report, left: Left, only: str | None = None) -> Pur
         return done
 
 
-def _undo(root: str, bin_: str, report: Report, left: Left) -> Purged:
+def _undo(root: str, bin_: str, report: Report, left: Left, told: Back | None) -> Purged:
     files = receipts.trashed(bin_)
     try:
         journal = begun(root, "undo", receipt=os.path.basename(bin_))
         try:
-            done, full = restore(root, bin_, files, report, left)
+            done, full = restore(root, bin_, files, report, left, told)
             sync_folder(root)
         except BaseException:
             if journal:

@@ -1,0 +1,156 @@
+"""Where the keyboard goes on when what it was at is gone: to the table or the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from tests.gui import walking
+from tests.gui.conftest import PATIENCE, OpenWindow, idle, settle
+from tests.gui.test_flows import open_dialog
+from torchkeeper.gui.dialogs.purging import PurgeDialog
+from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.shots.stage import turn
+from torchkeeper.gui.window import Window
+
+
+def at() -> QWidget:
+    found = QApplication.focusWidget()
+    assert found is not None, "nothing has the focus"
+    return found
+
+
+def press(key: Qt.Key, *held: Qt.KeyboardModifier) -> None:
+    """Press a key wherever the keyboard is."""
+    modifiers = Qt.KeyboardModifier.NoModifier
+    for one in held:
+        modifiers |= one
+    QTest.keyClick(at(), key, modifiers)
+
+
+def back(window: Window) -> None:
+    """A dialog is closed: where there is no window manager, nobody else goes back."""
+    window.activateWindow()
+    turn(0.05)
+
+
+def test_after_a_purge_and_its_undo(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    window.activateWindow()
+    total = window.entries.total
+    window.head.box.setFocus()
+    press(Qt.Key.Key_Down)
+    assert at() is window.table
+    for _ in range(3):
+        press(Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+    settle(qtbot)
+    gone = {entry.identity for entry in window.table.selected()}
+    assert len(gone) == 4
+    # From the toolbar, with keys alone: its button is switched off when nothing is selected.
+    button = window.tools.widgetForAction(window.actions_["purge"])
+    button.setFocus()
+    press(Qt.Key.Key_Space)
+    dialog = open_dialog(qtbot, window, PurgeDialog)
+    qtbot.waitUntil(lambda: dialog.plan is not None, timeout=PATIENCE)
+    press(Qt.Key.Key_Escape)
+    back(window)
+    assert len(window.table.selected()) == 4
+    window.table.setFocus()
+    press(Qt.Key.Key_Delete)
+    dialog = open_dialog(qtbot, window, PurgeDialog)
+    qtbot.waitUntil(lambda: dialog.plan is not None, timeout=PATIENCE)
+    button.setFocus()
+    dialog.go.setFocus()
+    press(Qt.Key.Key_Return)
+    back(window)
+    idle(qtbot, window)
+    assert window.entries.total == total - 4
+    settle(qtbot)
+    assert not button.isEnabled()
+    assert at() is window.table
+    assert window.table.currentIndex().isValid(), "keys go on where the entries were"
+    # Undo in the bar, which goes away with it.
+    window.undo_bar.button.setFocus()
+    press(Qt.Key.Key_Return)
+    assert at() is window.table
+    idle(qtbot, window)
+    assert window.entries.total == total
+    qtbot.waitUntil(
+        lambda: {entry.identity for entry in window.table.selected()} == gone, timeout=PATIENCE
+    )
+    rows = window.entries.rows_of(gone)
+    assert window.table.currentIndex().row() == rows[0]
+    assert rows[0] in window.table.seen_lines()
+    # What the filter hides stays hidden.
+    press(Qt.Key.Key_Delete)
+    dialog = open_dialog(qtbot, window, PurgeDialog)
+    qtbot.waitUntil(lambda: dialog.plan is not None, timeout=PATIENCE)
+    dialog.go.setFocus()
+    press(Qt.Key.Key_Return)
+    back(window)
+    idle(qtbot, window)
+    window.head.box.setText("kind:lock")
+    settle(qtbot)
+    window.table.setFocus()
+    press(Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    idle(qtbot, window)
+    settle(qtbot)
+    assert window.head.box.text() == "kind:lock"
+    assert at() is window.table
+
+
+def test_what_is_hidden_or_switched_off_gives_it_to_the_table_or_the_page(
+    qtbot: QtBot, settings: QSettings
+) -> None:
+    window = walking.opened(settings)
+    window.activateWindow()
+    window.table.go_to_row(0)
+    both = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
+    window.table.setFocus()
+    press(Qt.Key.Key_I, *both)
+    turn(0.3)
+    window.inspector.tabs.tabBar().setFocus()
+    press(Qt.Key.Key_I, *both)
+    assert at() is window.table, "the inspector was closed"
+    # The table itself: what says why there is none has it, and gives it back.
+    window.head.box.setText("no such entry")
+    turn(0.3)
+    window.table.setFocus()
+    window.empty.button.setFocus()
+    press(Qt.Key.Key_Space)
+    turn(0.3)
+    assert at() is window.table
+    window.head.box.setText("no such entry")
+    turn(0.3)
+    assert window.empty.isAncestorOf(at())
+    window.head.clear_filter()
+    turn(0.3)
+    assert at() is window.table
+    tool = window.tools.widgetForAction(window.actions_["refresh"])
+    tool.setFocus()
+    tool.setEnabled(False)
+    assert at() is window.table
+    tool.setEnabled(True)
+    # On another page: something near, or its first control.
+    page = window.show_page("doctor")
+    turn(0.3)
+    tool.setFocus()
+    tool.setEnabled(False)
+    assert page.isAncestorOf(at())
+    tool.setEnabled(True)
+    inside = at()
+    inside.hide()
+    assert page.isAncestorOf(at()) or at() is page
+    window.show_page(ENTRIES)
+    window.table.setFocus()
+    window.show_page("doctor")
+    assert page.isAncestorOf(at()) or at() is page
+    window.close_surely()
+    qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
+    window.deleteLater()

@@ -1,0 +1,108 @@
+"""The parts of the window at every size: it never grows by what it shows, nothing is squeezed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QSettings, QSize, Qt
+from pytestqt.qtbot import QtBot
+
+from tests.gui import walking
+from tests.gui.conftest import PATIENCE
+from torchkeeper.gui.pages.table import ENTRIES, PAGES
+from torchkeeper.gui.shots.stage import turn
+from torchkeeper.gui.spread import LEAST
+from torchkeeper.gui.table.cells import NAME
+from torchkeeper.gui.window import Window
+from torchkeeper.gui.wing import NARROWEST
+
+NAMES = 180
+
+
+@pytest.fixture
+def window(qtbot: QtBot, settings: QSettings) -> Iterator[Window]:
+    made = walking.opened(settings)
+    yield made
+    made.close_surely()
+    qtbot.waitUntil(lambda: not made.engines.running, timeout=PATIENCE)
+    made.deleteLater()
+
+
+def turned(qtbot: QtBot, window: Window) -> None:
+    """Show or hide the inspector as a user does."""
+    both = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    qtbot.keyClick(window.table, Qt.Key.Key_I, both)  # type: ignore[no-untyped-call]
+    turn(0.05)
+
+
+@pytest.mark.parametrize(
+    ("wide", "high"), [(1640, 900), (1366, 768), (1100, 700), (1000, 640), (800, 560)]
+)
+def test_the_window_stays_as_it_is(qtbot: QtBot, window: Window, wide: int, high: int) -> None:
+    size = QSize(wide, high)
+    window.resize(size)
+    turn(0.05)
+    assert window.size() == size
+    window.table.go_to_row(0)
+    places = window.across.sizes()[0]
+    assert places == 252
+    for shown in (True, False, True):
+        turned(qtbot, window)
+        assert window.inspector.isVisible() == shown
+        assert window.size() == size
+        assert window.across.sizes()[0] == places
+        assert window.pages.width() >= min(LEAST, wide - places - 2)
+        assert window.table.columnWidth(NAME) >= NAMES
+        if shown:
+            assert window.across.below == (wide - places - LEAST < window.wing.least)
+            assert window.inspector.width() >= NARROWEST
+            inside = window.rect().contains(
+                window.inspector.mapTo(window, window.inspector.rect().bottomRight())
+            )
+            assert inside, "all of it is in the window"
+    for page in (*PAGES, *reversed(PAGES)):
+        window.show_page(page.id)
+        turn(0.02)
+        assert window.size() == size, page.id
+        assert window.across.sizes()[0] == places, page.id
+    window.show_page(ENTRIES)
+    assert window.inspector.isVisible()
+
+
+def test_it_goes_below_and_back(qtbot: QtBot, window: Window, settings: QSettings) -> None:
+    window.activateWindow()
+    window.resize(1640, 900)
+    turned(qtbot, window)
+    window.table.go_to_row(0)
+    turn(0.3)
+    assert window.wing.width() == 420
+    window.inspector.tabs.tabBar().setFocus()
+    for wide, below in ((1366, False), (900, True), (1366, False)):
+        window.resize(wide, 768)
+        turn(0.05)
+        assert window.across.below == below
+        assert window.inspector.tabs.tabBar().hasFocus(), "who is in it stays there"
+        assert window.wing.geometry().isValid()
+    assert window.wing.width() == 420
+    # What somebody has said is kept of each: beside, and below.
+    window.across.setSizes([300, 564, 500])
+    window.across.splitterMoved.emit(0, 1)
+    assert settings.value("places/width") == 300
+    assert settings.value("inspector/width") == window.wing.width() > 480
+    window.resize(900, 768)
+    turn(0.05)
+    assert window.across.sizes()[0] == 300
+    window.resize(1366, 768)
+    turn(0.05)
+    assert window.across.sizes()[0] == 300
+    assert window.wing.width() == settings.value("inspector/width")
+
+
+def test_a_long_name_does_not_hold_the_window(qtbot: QtBot, window: Window) -> None:
+    window.resize(1640, 900)
+    window.head.show_place("a cache " * 40, "/somewhere/very/deep" * 20)
+    turn(0.05)
+    window.resize(1000, 700)
+    turn(0.05)
+    assert window.width() == 1000

@@ -1,0 +1,565 @@
+"""Everything that link says goes through the tongue, as whole sentences that translators are given:
+shown by a language in which each stands in brackets.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import runpy
+import string
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchkeeper.link import (
+    carrying,
+    causes,
+    checkwords,
+    cutoff,
+    dead,
+    diagnosing,
+    doctorwords,
+    environments,
+    explaining,
+    facts,
+    findingwords,
+    leaks,
+    owned,
+    phases,
+    preparing,
+    recipes,
+    recipewords,
+    runnable,
+    say,
+    serverpage,
+    settled,
+    tongue,
+    verdicts,
+    verifying,
+    whys,
+    words,
+)
+from torchkeeper.link.everywhere import Everywhere
+from torchkeeper.link.profiles import keeping, profile
+from torchkeeper.settings.finding import Finding
+from torchkeeper.settings.origins import Origin, Override
+from torchkeeper.settings.processes import Process
+
+ROOT = Path(__file__).parents[2]
+LINK = ROOT / "app" / "torchkeeper" / "link"
+#: What a translator is given.
+COLLECTED: set[tuple[str, str, bool]] = runpy.run_path(str(ROOT / "packaging" / "translations"))[
+    "sources"
+]()
+#: A fact, which is the same in every language.
+FACT = "FACT"
+#: Modules whose texts no window shows: they speak to programs, write recipes and files of a
+#: profile, or are of the command line alone.
+SILENT = {
+    "desktop", "recorded.py", "recording.py", "heard.py", "noted.py", "references.py",
+    "defining.py", "proving.py", "tomltext.py", "tomledits.py", "tomllines.py", "handover.py",
+}  # fmt: skip
+
+
+def bracketed(text: str, number: int) -> str:
+    """The translation of what is collected; what is not has none."""
+    return f"⟦{text}⟧" if (tongue.CONTEXT, text, number >= 0) in COLLECTED else text
+
+
+def bare(text: str) -> str:
+    """What of a text stands in no brackets, and is no code."""
+    text = re.sub(r"`[^`]*`", "", text)
+    while (less := re.sub(r"⟦[^⟦⟧]*⟧", "", text)) != text:
+        text = less
+    return text
+
+
+def params(*templates: str) -> dict[str, Any]:
+    """A fact for each place of some templates."""
+    names = {name for one in templates for _, name, _, _ in string.Formatter().parse(one) if name}
+    told: dict[str, Any] = dict.fromkeys(names, FACT)
+    told |= {name: 7 for name in names if name.endswith("_bytes")}
+    if "problem" in names:
+        told["problem"] = "place-missing"
+    return told | ({"expected": "table"} if "expected" in names else {})
+
+
+def of_catalogues() -> Iterator[str]:
+    for code, one in words.CATALOGUE.items():
+        yield str(words.user_error(code, params(*one)))
+    for code, one in findingwords.WORDS.items():
+        for more in ({}, {"set_by": FACT}):
+            yield str(findingwords.said(Finding(code, "error", (), FACT, params(*one) | more)))
+    for fix in doctorwords.FIXES:
+        yield diagnosing.will(Finding(FACT, "error", fix=fix, place=FACT), {"files": 9,
+            "entries": 1, "bytes": 5, "paths": [FACT] * 3, "modes": ["777", "775"]})  # fmt: skip
+    for code, text in recipewords.EXPECTED.items():
+        for source in ("callable", FACT):
+            yield recipewords.expectation(code, FACT, params(text) | {"source": source})
+            yield recipewords.expectation(code, "", params(text) | {"near": FACT})
+    for check in checkwords.NAMES:
+        yield checkwords.name(check)
+    for name in phases.NAMES:
+        yield phases.line({"phases": [[name, 3.0]]})
+
+
+def of_figures() -> Iterator[str]:
+    for gone in (-90, 1, 90, 9000, 900_000):
+        yield say.ago(0, gone)
+        yield say.until(1, 1 - gone)
+    yield say.until(0)
+    yield say.things({"graphs": 2, "eager": 1, "triton": 4})
+    for one in ({"holds_all": True}, {"why": "environment"}, {"why": "mapped"}, {"entries": 1},
+                {"entries": 2}, {"why": "mapped", "entries": 2}):  # fmt: skip
+        yield words.user_of_place({"name": FACT, "pid": 7, **one})
+    for sure in (True, False):
+        yield words.removed_by_then({"entries": 2, "of": 3, "bytes": 9, "sure": sure})
+    yield words.not_looked_at(3)
+    for one in ({"sees": "none"}, {"sees": "own"}, {"hidden": 1}, {"hidden": 2}):
+        yield words.unseen_users(one)
+    yield words.waiting_for({"code": "place-missing", "params": {"place": FACT}})
+    yield words.leftovers_gone({"bytes": 7})
+    yield words.leftovers_gone({})
+    for code in ("asked", "accelerator", "no-accelerator", "no-triton"):
+        yield words.device_reason(code)
+
+
+def of_verdicts() -> Iterator[str]:
+    seen: list[dict[str, Any]]
+    seen = [{"factor": name, "entry": FACT, "here": None} for name in verdicts._NAMES]
+    seen += [{"factor": "payload", "entry": "payload-empty"}, {"factor": "code", "entry": FACT}]
+    seen += [{"factor": "fxgraph triton", "entry": None, "here": FACT}]
+    conditions: list[dict[str, Any]]
+    conditions = [{"factor": "cpp_runtime_thread_count", "entry": "2", "here": "1"},
+                  {"factor": verdicts._HEADERS, "entry": "True", "here": "False"},
+                  {"factor": "cuda_matmul_settings", "entry": "high"},
+                  {"factor": "inductor_config[X]", "entry": "True"}]  # fmt: skip
+    for one in (*seen, *conditions):
+        yield verdicts.difference(one)
+        yield verdicts.condition(one)
+        yield verdicts.must(one)
+    for verdict in ("conditional", "unknown", "stale", "broken"):
+        yield verdicts.why({"verdict": verdict, "reasons": seen, "conditions": conditions})
+    counts = dict.fromkeys(("usable", "conditional", "unknown", "stale", "broken", "none"), 3)
+    yield verdicts.summary({"verdicts": counts, "made_by": {"2.9": 3}})
+    yield verdicts.summary({"verdicts": {}})
+    yield verdicts.warning({"verdicts": {"stale": 1}}, FACT)
+    yield verdicts.warning({"verdicts": {"stale": 1, "unknown": 1}}, FACT)
+
+
+def of_causes() -> Iterator[str]:
+    for code in (*causes._CAUSES, "bypass", "failed"):
+        yield causes.cause({"cause": {"code": code}})
+    for where in causes._WHERE:
+        yield causes.place({"where": where})
+    yield causes.uncached(2)
+    yield causes.seconds({"seconds": 3, "outcome": "hit"})
+    yield causes.seconds({"seconds": 3})
+    yield causes.named({"name": FACT, "source": FACT})
+    totals = {"hits": 2, "local": 1, "remote": 1, "unknown": 1, "misses": 1, "bypasses": 2,
+              "spent": 3.0, "saved": 4.0, "graphs": 9}  # fmt: skip
+    yield causes.summary(totals)
+    yield causes.summary({**totals, "local": 0, "remote": 0})
+    graph = {"id": 1, "outcome": "hit"}
+    for found, graphs in (({}, []), ({"outcome": "bypass"}, []), ({"there": True}, []),
+                          ({"graphs": [1]}, [graph]), ({"graphs": [1]}, [{"id": 1}])):  # fmt: skip
+        yield causes.autograd(found, graphs)
+    for result, env in (({}, {"TORCH_COMPILE_DISABLE": "1"}),
+                        ({}, {"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}),
+                        ({}, {"TORCHINDUCTOR_FX_GRAPH_CACHE": "0"}),
+                        ({"compiles": 2}, {}), ({"compiles": 0, "files": 1}, {}),
+                        ({"compiles": 0, "files": 0}, {})):  # fmt: skip
+        yield causes.nothing(result, env)
+
+
+def row(group: str, factor: str, a: object, b: object, **more: object) -> dict[str, object]:
+    return {"group": group, "factor": factor, "a": a, "b": b, **more}
+
+
+def of_differences() -> Iterator[str]:
+    field = [{"field": "DIM", "a": "8", "b": "16"}]
+    rows = [
+        row("torch", "torch", FACT, None), row("gpu", "system_info[device]", "None", FACT),
+        row("configuration", "deterministic_algorithms_settings", "(True, 1)", "(False, 1)"),
+        row("configuration", "deterministic_algorithms_settings", "(False, 1)", "(True, 1)"),
+        row("configuration", "cuda_matmul_settings", FACT, None),
+        *(row("graph", f"fx_kwargs[is_{what}]", a, None)
+          for what in ("backward", "inference") for a in ("True", "False")),
+        row("graph", "graphs", "forward and backward", "forward"),
+        row("graph", "graphs", "forward", "forward and backward"),
+        *(row("configuration", "inductor_config[X]", a, b)
+          for a in ("True", "False", "7") for b in ("False", None)),
+    ]  # fmt: skip
+    for one in rows:
+        yield explaining.phrase(one)
+        yield explaining.factor({**one, "half": "forward"})
+        yield explaining.sentence({"differences": [one]})
+    for fields in (field, [{"field": "value", "a": "s7", "b": "8"}], [{"field": "DIM", "a": "8"}],
+                   [{"field": "value", "a": "8", "b": "s7"}], []):  # fmt: skip
+        for many in (1, 2, 5):
+            some = [row("inputs", f"example_inputs[{n}]", None, None, fields=fields)
+                    for n in range(many)]  # fmt: skip
+            for inputs in (None, [5, 5], [4, 5]):
+                yield explaining.sentence({"differences": some, "inputs": inputs})
+            yield from explaining.values(some[0], {})
+    gm = row("graph", "gm", FACT, FACT)
+    for own in ([], ["A"], list("ABCDEF")):
+        for other in ([], ["B"]):
+            told: dict[str, object] = {"only_a": own, "only_b": other, "model_a": own,
+                                       "model_b": other}  # fmt: skip
+            yield explaining.sentence({"differences": [gm], "graph": told})
+            yield explaining.sentence({"differences": [gm], "graph": {**told, "alike": 0.1}})
+            same = {**told, "same_ops": True, "diff": ["+ X"] if own else []}
+            yield explaining.sentence({"differences": [gm], "graph": same})
+    yield from explaining.values(gm, {})
+    yield explaining.sentence({"differences": rows, "same_graph": True})
+    yield explaining.sentence({"differences": some, "same_graph": True})
+    yield explaining.sentence({})
+    yield explaining.sentence({"a": {"key": 1}})
+    for recorded in ([True, False], [False, True], [False, False]):
+        yield explaining.sentence({"recorded": recorded})
+    for group in explaining.GROUPS:
+        yield explaining.group(group)
+
+
+def of_owners() -> Iterator[str]:
+    whos: list[dict[str, object]] = [
+        {"kind": "user", "name": "BOB"}, {"kind": "user", "number": 7}, {"kind": "all"},
+        {"kind": "group", "name": "ML"}, {"kind": "group", "number": 7},
+    ]  # fmt: skip
+    paths = {"place": "/P", "path": "/Q", "root": "/R", "among": "/A"}
+    for what in owned._WORDS:
+        for who in whos:
+            several = {"folders": 2, "files": 1, "users": 3, "owners": [[who, 2]]}
+            for flags in ({}, {"grave": True, "default": True}, {"mine": True, "grave": True},
+                          {"owned": True, "sticky": True}, {"mine": True, "files": 3},
+                          several):  # fmt: skip
+                for one in owned.told([{"what": what, "who": who, **paths, **flags}]):
+                    command = re.escape(one.command)
+                    yield re.sub(command, "", f"{one.what}{one.why}{one.remedy}{one.short}")
+
+
+def of_doctor() -> Iterator[str]:
+    told = [diagnosing.Told(Finding(FACT, each), FACT) for each in ("error", "warning", "advice")]
+    left = {"left": [{"code": "cancelled"}], "checks": [1, 2]}
+    for found in ([], told):
+        for result in ({"checks": [1]}, left):
+            yield diagnosing.summary(found, result)
+    yield diagnosing.rest(Finding(FACT, "error", fix="trash-stale"))
+    yield diagnosing.rest(Finding(FACT, "error"))
+
+
+def of_dead() -> Iterator[str]:
+    for code in dead._REASONS:
+        yield dead.reason(code)
+        yield from dead.totals({"because": {code: {"entries": 3, "bytes": 9}}})
+    for code in dead._RESTS:
+        yield dead.rests(code)
+    envs = [("/P", {"torch": "2.9"})] * 3
+    yield dead.environments(Everywhere(envs, []), 1).replace("torch 2.9", "")
+    for what in cutoff._WHAT:
+        for made in (None, 3.0):
+            yield cutoff.ended({"what": what, "made": made, "place": FACT})
+    for outcome in (
+        "not-believed",
+        "of-another",
+        "taken-back",
+        "put-back",
+        "unfinished",
+        "no-room",
+    ):
+        for many in (0, 1, 2):
+            counts = {"files": many, "entries": many, "left": many}
+            yield cutoff.ended({"what": "purge", "outcome": outcome, "place": FACT, "file": FACT,
+                                "why": FACT, **counts})  # fmt: skip
+
+
+def of_entries() -> Iterator[str]:
+    kinds: dict[str, dict[str, Any]] = {
+        "aoti_eager": {"op": FACT, "inputs": [FACT], "library": FACT},
+        "precompile": {"variants": 2, "graphs": 3, "python": FACT, "gpu": FACT, "backend": FACT,
+                       "format": FACT, "modules": [FACT]},
+        "autotune": {"choices": 2, "versions": {"triton": FACT, "cuda": FACT, "hip": FACT}},
+        "ondisk": {"prefix": FACT}, "code": {"hashes": {"code": FACT, "compiler": FACT}},
+    }  # fmt: skip
+    for kind, about in kinds.items():
+        for fact in facts.told(kind, {**about, "strange": [FACT]}):
+            yield fact.label
+            yield from fact.values
+    for what in ("url-password", "url-token", "private-key", "token", "again", "value"):
+        for name in ("AWS", "hex", ""):
+            for file in ("key", "F"):
+                one = {"what": what, "name": name.upper() if what != "again" else name,
+                       "key": "K", "kind": "K", "file": file, "offset": 3, "times": 2,
+                       "excerpt": "X"}  # fmt: skip
+                yield leaks.line(one)
+                yield leaks.of_entry(one)
+    for what in leaks._FACTS:
+        some = [{"what": what, "value": FACT, "entries": 2}] * 6
+        yield from leaks.private(some)
+        yield from leaks.in_one(some)
+    strange = {"name": FACT, "strange": True, "kinds": ["K"], "entries": 3, "key": "K"}
+    rows = [{"kind": "K", "pickles": 1, "sources": 2, "objects": 3, "unread": 4}]
+    for every in ([], [{"name": FACT}], [strange] * 9):
+        found = {"globals": every, "kinds": rows, "more": True}
+        for name, value in runnable.lines(found):
+            yield from (name, value)
+        yield runnable.warning(found)
+
+
+def of_places() -> Iterator[str]:
+    page = {"version": FACT, "used_memory": 3, "max_memory": 0, "policy": FACT, "evicted": 3,
+            "hits": 2, "misses": 1, "keys": 9, "expiring": 3, "clients": 2,
+            "meanings": list(serverpage._MEANINGS)}  # fmt: skip
+    for name, value in serverpage.figures(page):
+        yield from (name, value)
+    yield from serverpage.meanings(page)
+    for code in (*serverpage._WHY_NOT, None):
+        yield serverpage.changes({"changes": {"copy": code, "expire": code, "purge": None}})
+        yield serverpage.changes({"changes": {"copy": code}})
+    claim = {"compiler": FACT, "libc": FACT, "cpu_flags": []}
+    for built in (0, 1, 2):
+        about = {"objects": 2, "built": built, "portable": 1, "native": claim}
+        for name, value in carrying.lines(about):
+            yield from (name, value.replace(preparing.VARIABLE, ""))
+    yield from carrying.advice([{"headers": 1, "portable": 1}], "/P")[:2]
+    for maker in (None, {"what": "bundle"}, {"torch": FACT}):
+        yield carrying.undescribed({"objects": 3, "described": 1, "maker": maker})
+    yield carrying.threads({"threads": 2}, {"threads": 4})
+    made = {"built": 2, "there": 0, "bytes": 9, "folder": "/P/torchinductor_U/F", "seconds": 3}
+    for one in (made, {**made, "there": 1}, {**made, "built": 0}):
+        yield preparing.said(one)
+    yield preparing.finds(made)
+    yield preparing.warning({**made, "user": "U"})
+    yield preparing.threads(4)
+
+
+def of_runs() -> Iterator[str]:
+    for name in ("cold", "mega", "warm", "prepared"):
+        yield verifying.beginning(name)
+    good = {"hits": 3, "misses": 0, "autograd": {"misses": 0}, "rebuilt": 0, "bypasses": 0,
+            "graphs": 3}  # fmt: skip
+    bad = {**good, "misses": 2, "autograd": {"misses": 1}, "rebuilt": 2, "bypasses": 1}
+    none = {**good, "hits": 0, "misses": 3}
+    ratios = {f"{a}_{b}": 2.0 for a in ("warm", "prepared") for b in ("cold", "mega")}
+    rows = [{"name": FACT, "outcome": "miss", "why": FACT}]
+    for one in (good, bad, none, {**good, "rebuilt": 1}, {**good, "autograd": {"misses": 1}}):
+        for runs in (
+            {"warm": one},
+            {"warm": good, "prepared": one},
+            {"warm": one, "prepared": one},
+        ):
+            for many in (1, 3):
+                for told in ([], rows):
+                    for things in ({}, {"eager": 3}, {"triton": 3}):
+                        for some in (ratios, {"warm_cold": 2.0}, {"warm_mega": 2.0}, {}):
+                            result = {**one, "good": one is good, "runs": runs, "threads": 2,
+                                      "ratios": some, "rows": told, "things": things,
+                                      "whole": {"cells": many, "good": 1}}  # fmt: skip
+                            yield verifying.verdict(result)
+                            yield verifying.outcome(result)
+                            yield from verifying.advice(result, 4)
+    cell = {**good, "problem": None, "good": False, "why": None}
+    for one in (cell, {**cell, **bad}, {**cell, **none}, {**cell, "good": True}):
+        yield verifying.of_cell({**one, "misses": 1 if one["hits"] else 3})
+        yield verifying.of_cell(one)
+
+
+def of_settings() -> Iterator[str]:
+    name = "TORCHINDUCTOR_FX_GRAPH_CACHE"
+    about = settled.Settled([], [], "2.13", None)
+    for by in ("variable", "default", "absent", "code", "unknown"):
+        for sure in (True, False):
+            for where, seen in (("F", ""), ("", "/P"), ("", "")):
+                one = Origin(name, None, by, "OTHER", where, False, sure, seen)
+                yield settled.by_words(one, about).replace("torch", "")
+                yield settled.value_words(one)
+    for how in settled._HOW:
+        for wins in (True, False, None):
+            yield settled.override_words(Override("F", how, None, wins is None, wins))
+    for sees, hidden in (("own", 0), ("all", 2)):
+        yield settled.hidden_words(settled.Running([], hidden, sees))
+    for loaded in (True, False):
+        lost = Process(1, "P", [], None, "", "", loaded, None, None, [], 0, False)
+        for kind, stopped in (("none", ""), ("script", ""), ("script", "time")):
+            made = settled.Settled([], [], process=lost, changed=["F"], lost=True,
+                                   kind=kind, stopped=stopped)  # fmt: skip
+            yield from settled.unseen(made)
+    unread = [("F", why) for why in settled._UNREAD]
+    yield from settled.unseen(settled.Settled([], [], None, None, lost, unread=[*unread, *unread]))
+    for label, value in environments.told({"torch": "2.9", "python": "3.12", "threads": 2}):
+        yield re.sub("torch|python", "", f"{label} {value}")
+    yield environments.without_torch({})
+    yield environments.without_torch({"torch_error": FACT})
+
+
+def of_files() -> Iterator[str]:
+    for text in ("[[", "a = 1\n", "[callable]\n", "name = 1\nsize = 2\n", "a" + ".a" * 70 + "=1"):
+        for fault in recipes.looked_at(text)[1]:
+            yield str(fault).replace(fault.where or " ", "").replace(fault.syntax or " ", "")
+    for name in ("", " a", "a" * 500, "a/b", ".a", "a.toml", "a\n"):
+        yield profile.name_fault(name)
+    for text in ("\0", "a" * 200_000, "\ud800"):
+        yield profile.impossible(text)
+    for text in ("x = 1", "about = 1", "settings = 1", "[settings]\nX = '1'",
+                 "[settings]\nTRITON_INTERPRET = 1"):  # fmt: skip
+        with pytest.raises(words.UserError) as told:
+            keeping.parsed(text, "N", "F")
+        yield re.sub("about|settings|x|X", "", str(told.value))
+
+
+SAID: dict[str, Callable[[], Iterator[str]]] = {
+    name.removeprefix("of_"): one for name, one in list(globals().items()) if name.startswith("of_")
+}
+
+
+@pytest.fixture
+def spoken() -> Iterator[None]:
+    """The language of brackets is spoken."""
+    tongue.use(bracketed)
+    yield
+    tongue.use(None)
+
+
+@pytest.mark.parametrize("what", SAID)
+def test_every_sentence_is_translated_whole(what: str, spoken: None) -> None:
+    said = list(SAID[what]())
+    tongue.use(None)
+    english = list(SAID[what]())
+    for told, plain in zip(said, english, strict=True):
+        assert not re.search(r"[a-z]{3}", bare(told)), told
+        assert told.count(FACT) == plain.count(FACT)
+    assert sum("⟦" in told for told in said) > 5, "or nothing was said"
+
+
+#: Notations: parts of formats, and what is written into the files of profiles.
+_NOTATIONS = {" min ", " min", "  - name: ", "        name: ", "        key: ", "    value: ",
+              keeping._COMMENT}  # fmt: skip
+#: Commands, whose words are no words.
+_COMMAND = re.compile(
+    r"torchkeeper |chmod |chown |rm -r|kubectl |ssh|mkdir |export |torch |import |\(\.\*\) "
+)
+_PROSE = re.compile(r"[A-Za-z]{2,}[,:;]? [a-z]{2,}")
+_PART = re.compile(r"(^|[ (,;])[a-z]{3,} | [a-z]{3,}([ ),.:;]|$)")
+
+
+def second(pair: ast.Tuple) -> str:
+    """The second of two texts."""
+    last = pair.elts[-1] if len(pair.elts) == 2 else None
+    return str(last.value) if isinstance(last, ast.Constant) else ""
+
+
+def prose() -> Iterator[str]:
+    """What reads like words in link, and is given to no translator."""
+    for path in sorted(LINK.rglob("*.py")):
+        if SILENT & set(path.relative_to(LINK).parts):
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        passed = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+                if getattr(node.exc.func, "id", "") in ("ValueError", "OSError", "TypeError"):
+                    passed |= {id(one) for one in ast.walk(node.exc)}  # for other modules
+            elif isinstance(node, ast.Dict):
+                passed |= set(map(id, node.keys))
+            elif isinstance(node, ast.Call) and len(node.args) > 2:
+                # One of a thing, whose translation is a form of many of it.
+                name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                passed |= {id(node.args[1])} if name in ("count", "several") else set()
+            elif isinstance(node, ast.Tuple) and (tongue.CONTEXT, second(node), True) in COLLECTED:
+                passed.add(id(node.elts[0]))
+        for node in ast.walk(tree):
+            if id(node) in passed or getattr(node, "value", None) in _NOTATIONS:
+                continue
+            if isinstance(node, ast.JoinedStr):
+                first = node.values[0]
+                command = isinstance(first, ast.Constant) and _COMMAND.match(str(first.value))
+                for part in node.values:
+                    passed.add(id(part))
+                    text = part.value if isinstance(part, ast.Constant) else ""
+                    if (
+                        isinstance(text, str)
+                        and _PART.search(text)
+                        and not command
+                        and text not in _NOTATIONS
+                    ):
+                        yield f"{path.name}:{node.lineno}: {text}"
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                text = node.value
+                known = any((tongue.CONTEXT, text, x) in COLLECTED for x in (True, False))
+                if _PROSE.search(text) and not known and not _COMMAND.match(text):
+                    yield f"{path.name}:{node.lineno}: {text}"
+
+
+ENGINES = ("artifacts", "stores", "settings", "verdict", "warm", "doctor", "engine")
+#: Whys that are an error's own: its name, and what it says.
+_OF_ERRORS = {"{}: {}", "SyntaxError: {}"}
+
+
+def templates_of_engines() -> Iterator[str]:
+    """What engines say with figures in it of why something is not possible; {} for a figure."""
+    for floor in ENGINES:
+        for path in sorted((LINK.parent / floor).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                told = isinstance(node, ast.keyword) and node.arg == "why"
+                if told or (isinstance(node, ast.Assign) and _is_why(node.targets[0])):
+                    value = node.value if isinstance(node, (ast.keyword, ast.Assign)) else None
+                    if isinstance(value, ast.JoinedStr):
+                        yield "".join(
+                            str(part.value) if isinstance(part, ast.Constant) else "{}"
+                            for part in value.values
+                        )
+
+
+def _is_why(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "why"
+
+
+def test_what_engines_say_with_figures_can_be_translated(spoken: None) -> None:
+    known = {re.sub(r"{\w+}", "{}", one) for one in whys.TEMPLATES}
+    found = set(templates_of_engines()) - _OF_ERRORS
+    assert found <= known
+    assert len(found) > 15, "or nothing was found"
+    for template in whys.TEMPLATES:
+        told = whys.reworded(template.format_map(params(template)))
+        assert not re.search(r"[a-z]{3}", bare(told)), told
+        assert told.startswith("⟦")
+    assert whys.reworded("Permission denied") == "Permission denied"
+
+
+def test_nothing_is_said_past_the_tongue() -> None:
+    assert list(prose()) == []
+
+
+def test_no_text_is_translated_before_the_language_is_known() -> None:
+    """What a module says as it is loaded would stay English."""
+    for path in sorted(LINK.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        inside = {
+            id(one)
+            for node in ast.walk(tree)
+            if isinstance(node, (ast.FunctionDef, ast.Lambda))
+            for one in ast.walk(node)
+        }
+        early = [
+            node.lineno
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and id(node) not in inside
+            if getattr(node.func, "id", "") in ("tr", "several")
+        ]
+        assert early == [], path.name
+
+
+def test_a_number_has_the_form_of_its_language() -> None:
+    forms = {"{n} files": ["{n} soubor", "{n} soubory", "{n} souborů"]}
+    at = {1: 0, 2: 1, 3: 1, 4: 1}
+    tongue.use(lambda text, number: forms.get(text, [text] * 3)[at.get(number, 2)])
+    try:
+        said = [tongue.several(n, "{n} file", "{n} files") for n in (1, 3, 1204)]
+        assert said == ["1 soubor", "3 soubory", "1,204 souborů"]
+        assert tongue.several(1, "{n} mouse", "{n} mice") == "1 mouse", "nobody translated it"
+    finally:
+        tongue.use(None)
