@@ -122,6 +122,7 @@ def test_what_is_hidden_or_switched_off_gives_it_to_the_table_or_the_page(
     window.head.box.setText("no such entry")
     turn(0.3)
     window.table.setFocus()
+    assert window.empty.button is not None
     window.empty.button.setFocus()
     press(Qt.Key.Key_Space)
     turn(0.3)
