@@ -31,7 +31,7 @@ def _settings(stage: Stage) -> None:
     engines = SampleEngines()
     window = stage.window(engines)
     page = _shown(window, "serving")
-    stage.take("settings", window)
+    stage.take("settings", window, 1.0)
     page.profiles.form.box.setText("redis")
     stage.take("settings-filtered", window)
     page.profiles.form.box.clear()
