@@ -53,7 +53,7 @@ class LogView(QWidget):
         self.copy = forms.icon_button("copy", self.tr("Copy log"))
         self.save = forms.button(self.tr("Save &log…"))
         line = forms.row()
-        line.addWidget(self.search, 1)
+        line.addWidget(self.search, 4)
         line.addWidget(self.count)
         line.addWidget(self.previous)
         line.addWidget(self.next)

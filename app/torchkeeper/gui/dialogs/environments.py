@@ -52,6 +52,8 @@ class EnvironmentsDialog(Dialog):
 
     def __init__(self, parent: QWidget | None, environments: Environments) -> None:
         super().__init__(parent, "", 760)
+        # As the action that opens it.
+        self.setObjectName("environments")
         self.setWindowTitle(self.tr("Environments"))
         explain(self, "environment")
         self._environments = environments

@@ -377,7 +377,7 @@ class OverviewPage(Page):
         self.bytes.tell(say.size(totals.bytes), self._free(found))
         timed = self.tr("known of {}").format(say.count(totals.timed, "entry", "entries"))
         self.compiling.tell(
-            words.compile_words(totals), timed if totals.timed < totals.entries else "",
+            words.compile_words(totals), timed if 0 < totals.timed < totals.entries else "",
             self.tr("The seconds of compiling that these entries stand for, as they record them."),
         )  # fmt: skip
         judged = say.count(totals.judged, "entry", "entries")
