@@ -201,7 +201,8 @@ def test_the_strip_says_what_runs_and_falls_silent(qtbot: QtBot, window: Window)
     jobs.begin(second)
     jobs.progress(second, 4, 7, "steps")
     wanted = "Warming cache · 4 of 7 steps · 1 more"
-    qtbot.waitUntil(lambda: strip.words.text() == wanted, timeout=PATIENCE)
+    # What it takes so far may follow.
+    qtbot.waitUntil(lambda: strip.words.text().startswith(wanted), timeout=PATIENCE)
     assert strip.words.accessibleName() == strip.words.text() and strip.cancel.accessibleName()
     asked: list[object] = []
     strip.cancelled.connect(asked.append)
