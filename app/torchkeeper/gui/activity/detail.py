@@ -59,6 +59,7 @@ class JobDetail(QWidget):
         self.ways, self.deeds = Wrapping(), Wrapping()
         self.log = LogView()
         self.tabs = QTabWidget()
+        self.tabs.tabBar().setAccessibleName(self.tr("Parts of the job"))
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self.log, self.tr("Log"))
         #: The cells of a warm-up; made when there are some.
