@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QSettings, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QSettings, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -41,6 +41,11 @@ def fixture_cache(clean_291: Path, tmp_path: Path) -> Path:
 
 def children() -> dict[int, str]:
     """The processes this one has started and that still are, zombies included."""
+    try:
+        # Mostly there are none, and to look through all of the machine takes milliseconds.
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return {}
     found = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -111,6 +116,11 @@ def nothing_survives(
     assert [thread for thread in left if thread.is_alive()] == []
     assert gone(began), native_threads()
     assert {n: c for n, c in children().items() if n not in processes} == {}
+    # One that is closed and left would be dressed anew with each theme of all later tests.
+    for top in qapp.topLevelWidgets():
+        if isinstance(top, Window):
+            top.deleteLater()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
 
 @pytest.fixture
@@ -139,6 +149,7 @@ def open_window(qtbot: QtBot, settings: QSettings) -> Iterator[OpenWindow]:
             listed(qtbot, window, place)
         else:
             qtbot.waitUntil(lambda: window.discovery.known, timeout=PATIENCE)
+        window.later.start()  # it would wait whether anybody does something
         qtbot.waitUntil(lambda: window.later.over, timeout=PATIENCE)
         return window
 
@@ -167,8 +178,28 @@ def idle(qtbot: QtBot, window: Window) -> None:
 def settle(qtbot: QtBot) -> None:
     """Let the timers run that gather changes of the filter and the totals."""
     # One may start the next. In a single wait that a busy machine makes late, it would not run.
+    quiet = 0
     for _ in range(15):
         qtbot.wait(10)
+        quiet = 0 if expects() else quiet + 1
+        if quiet == 2:
+            return
+
+
+def expects() -> bool:
+    """Whether the windows wait for an answer or for a timer that soon runs. What is no window's
+    may wait unseen: where there is none, always.
+    """
+    windows = [one for one in QApplication.topLevelWidgets() if isinstance(one, Window)]
+    return (
+        not windows
+        or any(one.engines._listeners for one in windows)
+        or any(
+            timer.isActive() and timer.remainingTime() < 150
+            for top in QApplication.topLevelWidgets()
+            for timer in top.findChildren(QTimer)
+        )
+    )
 
 
 @pytest.fixture

@@ -404,7 +404,7 @@ class Look(QObject):
         """Put the style sheet on, if it is not yet."""
         if not self._dressed:
             self._dressed = True
-            self._app.setStyleSheet(_style_sheet(self.shades))
+            self._put_on()
 
     def _system_changed(self) -> None:
         if self.theme is Theme.SYSTEM:
@@ -419,10 +419,16 @@ class Look(QObject):
         )
         self._app.setPalette(palette(self.shades))
         if self._dressed:
-            self._app.setStyleSheet(_style_sheet(self.shades))
+            self._put_on()
         for repaint in list(self.followers.values()):
             repaint()
         self.changed.emit()
+
+    def _put_on(self) -> None:
+        sheet = _style_sheet(self.shades)
+        # Qt would polish every widget once more, which takes a second where all pages are made.
+        if sheet != self._app.styleSheet():
+            self._app.setStyleSheet(sheet)
 
 
 def look() -> Look:

@@ -105,7 +105,7 @@ class ComparePage(Page):
             self.tr("Find the entry that is most like A, in all places, and compare with it")
         )
         self.go = forms.button(self.tr("&Show B in its place"))
-        self.copy = forms.button(self.tr("&Copy"))
+        self.copy = forms.button(self.tr("Co&py"))
         self.copy.setToolTip(self.tr("Copy the sentence, both keys and what differs"))
 
     def _lay_out(self) -> None:

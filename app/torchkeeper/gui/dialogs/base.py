@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.gui import forms
+from torchkeeper.gui import forms, taborder
 from torchkeeper.gui.places import Place
 from torchkeeper.link.words import printable
 
@@ -52,6 +52,15 @@ class Dialog(QDialog):
 
         if not asking.explain_focused(self):
             QWhatsThis.showText(self.mapToGlobal(self.rect().center()), asking.nothing(), self)
+
+    def focusNextPrevChild(self, forward: bool, /) -> bool:
+        # What is made late comes last in Qt's own order.
+        target = taborder.following(self, self.focusWidget(), forward=forward)
+        if target is None:
+            return super().focusNextPrevChild(forward)
+        reasons = Qt.FocusReason
+        target.setFocus(reasons.TabFocusReason if forward else reasons.BacktabFocusReason)
+        return True
 
     @property
     def unsaved(self) -> bool:
