@@ -111,7 +111,7 @@ class Looking(Stage):
         self.seen: dict[str, list[str]] = {}
 
     def take(self, name: str, widget: QWidget, rest: float = 0.12) -> None:
-        turn(rest)
+        turn(min(rest, 0.12))
         if isinstance(widget, QDialog):
             widget.activateWindow()
             turn(0.02)

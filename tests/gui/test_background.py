@@ -115,6 +115,7 @@ def test_who_starts_again_has_the_window_back_with_its_jobs(busy: Driven) -> Non
     assert [one["state"] for one in jobs()] == ["cancelled"]
 
 
+@pytest.mark.slow
 def test_what_ends_without_a_window_is_told_and_all_is_over(
     desktop: Desktop, busy: Driven, waits: Path
 ) -> None:
@@ -126,6 +127,7 @@ def test_what_ends_without_a_window_is_told_and_all_is_over(
     assert [one["state"] for one in jobs()] == ["failed"]
 
 
+@pytest.mark.slow
 def test_what_was_cut_off_is_known_to_the_next(busy: Driven) -> None:
     until(lambda: bool(running.found()))
     busy.process.kill()

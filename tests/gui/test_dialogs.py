@@ -7,11 +7,13 @@ import subprocess
 import sys
 
 import pytest
+from PySide6.QtGui import QKeySequence
 
+from torchkeeper.gui.actions import ACTIONS
 from torchkeeper.gui.shots.run import SCENES
 
 #: Those with most to say; the others are looked at in the long run of the tests.
-SOME = ("import", "verify", "warm")
+SOME = ("import", "verify")
 
 
 def _looked(*scenes: str) -> dict[str, list[str]]:
@@ -38,3 +40,11 @@ def test_all_dialogs_fit_and_are_used_by_the_keys() -> None:
     found = _looked(*(name for name in SCENES if name not in SOME))
     assert len(found) > 90
     assert _wrong(found) == {}
+
+
+def test_no_two_actions_of_a_menu_have_one_letter() -> None:
+    for menu in dict.fromkeys(spec.menu for spec in ACTIONS):
+        letters = [QKeySequence.mnemonic(spec.text).toString() for spec in ACTIONS
+                   if spec.menu == menu]  # fmt: skip
+        some = [letter for letter in letters if letter]
+        assert sorted(some) == sorted(set(some)), menu

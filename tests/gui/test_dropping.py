@@ -274,7 +274,7 @@ def _offered(pages: PageList) -> Any:
     return pages.offered
 
 
-def test_entries_of_no_engine_are_none(window: Window) -> None:
+def test_entries_are_told_by_what_is_dragged(qtbot: QtBot, window: Window) -> None:
     assert window.place == samples.PLACE
     for raw in (b"", b"[]", b"{", b'{"place": "/x", "entries": [{"kind": 1}], "count": 1}',
                 b'{"place": "/x", "entries": [], "count": 0}', b"[" * 5000):  # fmt: skip
@@ -282,4 +282,15 @@ def test_entries_of_no_engine_are_none(window: Window) -> None:
         data.setData(rows.FORMAT, raw)
         assert rows.rows_of(data) is None
     found = rows.rows_of(entries(window, 0, 1))
-    assert found is not None and found.number == 2 and found.place == window.place
+    assert found is not None and found.number == 2 and found.place == window.place and found.own
+    # Those of another window are a file, too, which is imported anywhere but on a comparison.
+    data = entries(window, 0)
+    raw = bytes(data.data(rows.FORMAT).data()).replace(b'"pid": ', b'"pid": 1')
+    data.setData(rows.FORMAT, raw)
+    assert over(window, middle(window, window.pages), data)
+    assert "Drop to import graphs.torchcache" in said(window)
+    QApplication.sendEvent(window, QDragLeaveEvent())
+    page = window.show_page("compare")
+    assert isinstance(page, ComparePage)
+    settle(qtbot)
+    assert over(window, middle(window, page.b), data) and "on side B" in said(window)

@@ -1,52 +1,84 @@
-"""Every page, looked over as a stranger would: see tests.gui.walking."""
+"""Every page, dialog, state and menu, looked over as a stranger would: see tests.gui.walking."""
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QSettings, Qt
-from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QDialog, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from tests.gui import walking
+import torchkeeper.gui
+from tests.gui import faults, walking
 from tests.gui.conftest import PATIENCE
+from tests.gui.test_look import STATES
 from torchkeeper.gui.actions import ACTIONS, MENUS
 from torchkeeper.gui.pages.table import PAGES
+from torchkeeper.gui.shots.run import SCENES
+from torchkeeper.gui.theme import Theme
+
+APP = Path(torchkeeper.gui.__file__).parent
 
 
-@pytest.mark.parametrize("scale", ["1", "2"])
-def test_nothing_is_wrong_with_any_page(scale: str) -> None:
-    argv = [sys.executable, "-m", "tests.gui.walking", scale]
+def walked(scale: int, tone: Theme, *scenes: str) -> dict[str, Any]:
+    """What a walk says, in a process of its own: one process has one scale."""
+    argv = [sys.executable, "-m", "tests.gui.walking", str(scale), tone.value, *scenes]
     run = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr[-3000:]
-    found = json.loads(run.stdout.splitlines()[-1])
+    told: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
+    return told
+
+
+@pytest.mark.parametrize(("scale", "tone"), [(1, Theme.LIGHT), (2, Theme.DARK)])
+def test_nothing_is_wrong_with_any_page(scale: int, tone: Theme) -> None:
+    found = walked(scale, tone)
     assert found["faults"] == {}
     assert set(found["stops"]) == {page.id for page in PAGES}
     assert min(found["stops"].values()) > 10, "Tab goes to what is there"
 
 
-def test_faults_are_found(qtbot: QtBot, settings: QSettings) -> None:
-    """What the test above would say, were there anything."""
-    window = walking.opened(settings)
-    page = window.show_page("runs")
-    nameless, short, pale = QPushButton(page), QPushButton("A rather long text", page), QLabel(page)
-    nameless.setAccessibleName("")
-    short.setGeometry(300, 4, 40, 24)
-    pale.setText("Hardly to be seen")
-    pale.setStyleSheet("color: #d8d8d8; background: #ffffff; font-size: 9px")
-    pale.setGeometry(380, 4, 120, 20)
-    for widget in (nameless, short, pale):
-        widget.show()
-    found = walking.walk(window)["runs"]
-    for what in ("no name: QPushButton", "cut: QPushButton “A rather", "pale: QLabel “Hardly",
-                 "small: QLabel “Hardly"):  # fmt: skip
-        assert any(fault.startswith(what) for fault in found), (what, found)
-    window.close_surely()
-    qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
-    window.deleteLater()
+@pytest.mark.parametrize(
+    ("scale", "tone"),
+    [
+        (1, Theme.LIGHT),
+        (2, Theme.DARK),
+        pytest.param(1, Theme.DARK, marks=pytest.mark.slow),
+        pytest.param(2, Theme.LIGHT, marks=pytest.mark.slow),
+    ],
+)
+def test_nothing_is_wrong_with_any_state(scale: int, tone: Theme) -> None:
+    found = walked(scale, tone, *SCENES)
+    assert found["faults"] == {}
+    named = [name for names in STATES.values() for name in names.split()]
+    assert sorted(found["states"]) == sorted(named), "what the pictures are to be of"
+    assert dialogs() - set(found["dialogs"]) == set(), "each dialog is in a scene"
+    assert menus() - set(found["menus"]) == set(), "each menu is looked at"
+
+
+def dialogs() -> set[str]:
+    """The dialogs of the app, without those that others are made of."""
+    for module in pkgutil.walk_packages(torchkeeper.gui.__path__, "torchkeeper.gui."):
+        importlib.import_module(module.name)
+    every = (one for one in _below(QDialog) if one.__module__.startswith("torchkeeper.gui."))
+    return {one.__name__ for one in every if not one.__subclasses__()}
+
+
+def _below(kind: type[QWidget]) -> set[type[QWidget]]:
+    return {x for one in kind.__subclasses__() for x in (one, *_below(one))}
+
+
+def menus() -> set[str]:
+    """The modules that make menus."""
+    paths = (path for path in APP.rglob("*.py") if "QMenu(" in path.read_text(encoding="utf-8"))
+    return {".".join(("torchkeeper.gui", *path.relative_to(APP).with_suffix("").parts))
+            for path in paths}  # fmt: skip
 
 
 def test_every_action_has_a_place() -> None:
@@ -79,7 +111,7 @@ def test_keys_lead_to_pages_and_parts(qtbot: QtBot, settings: QSettings) -> None
     visited = []
     for _ in range(4):
         press(qtbot, window, Qt.Key.Key_F6)
-        visited.append(walking.area_of(window.focusWidget(), window))
+        visited.append(faults.area_of(window.focusWidget(), window))
     assert visited == ["toolbar", "sidebar", "page", "inspector"]
     shown = window.show_page("overview")
     button = shown.findChildren(QPushButton)[0]

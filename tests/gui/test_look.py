@@ -85,8 +85,8 @@ def test_an_icon_is_as_sharp_and_as_wide_as_it_is_shown(qapp: QApplication) -> N
 #: Every state there is a picture of, by scene. Who takes one away has to say so here.
 STATES = {
     "guide": "guide guide-over",
-    "overview": "overview overview-selected overview-place overview-torch overview-by-kind "
-    "overview-by-age overview-by-verdict",
+    "overview": "overview menu-of-shown menu-of-reclaimed overview-selected overview-place "
+    "overview-torch overview-by-kind overview-by-age overview-by-verdict",
     "overview-few": "overview-few overview-empty",
     "overview-trouble": "overview-unreachable overview-failed overview-looking",
     "table": "window window-filtered window-no-match window-wrong-filter window-selected "
@@ -112,6 +112,7 @@ STATES = {
     "entry": "inspector-nothing inspector-summary inspector-graph inspector-source "
     "inspector-factors inspector-files inspector-broken inspector-orphan inspector-gone "
     "inspector-several inspector-shared",
+    "small": "inspector-beside inspector-below inspector-below-a-map",
     "secrets": "inspector-secrets inspector-searching inspector-not-searched",
     "kinds": "inspector-precompile inspector-aoti_eager inspector-autotune inspector-ondisk "
     "inspector-code",

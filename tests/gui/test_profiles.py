@@ -332,7 +332,7 @@ def test_a_manifest_is_imported_as_far_as_it_says(
     data.setUrls([QUrl.fromLocalFile(str(file))])
     drop = QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
                       Qt.KeyboardModifier.NoModifier)  # fmt: skip
-    QApplication.sendEvent(window, drop)
+    window.dropEvent(drop)
     qtbot.waitUntil(lambda: bool(page.findChildren(ProfileImport)), timeout=PATIENCE)
     [asked] = page.findChildren(ProfileImport)
     qtbot.waitUntil(lambda: asked.offered is not None, timeout=PATIENCE)

@@ -803,7 +803,7 @@ def test_the_page_of_a_server_says_what_its_figures_mean(
     assert page is not None
     qtbot.waitUntil(lambda: page.form.rowCount() > 5, timeout=PATIENCE)
     texts = {label.text() for label in page.findChildren(QLabel)}
-    assert {"Version", "13", "13 (100 %)", "noeviction", "What that means"} <= texts
+    assert {"Version", "13", "13 (100%)", "noeviction", "What that means"} <= texts
     assert any(text.startswith("No key expires") for text in texts)
     page.reject()
 

@@ -45,6 +45,11 @@ SAME = {
     "Python", "PyTorch", "CUDA", "ROCm", "JSON", "None", "torchkeeper",
 }  # fmt: skip
 
+#: What reads like words.
+PROSE = re.compile(r"[A-Za-z]{2,}[,:;]? [a-z]{2,}")
+#: Commands that were run, what past jobs said in the language of their time, and what Qt says.
+KEPT = re.compile(r"train\.py|nightly\.torchcache|scrollen")
+
 
 @pytest.fixture(scope="module")
 def collected() -> dict[str, Any]:
@@ -103,12 +108,23 @@ def texts(widget: QWidget) -> Iterator[tuple[str, str]]:
                                  Qt.ItemDataRole.DisplayRole) or "")  # fmt: skip
 
 
+def bare(text: str) -> str:
+    """What of a text stands in no brackets, and is no mark-up."""
+    text = re.sub(r"<[^>]*>", "", text)
+    while (less := re.sub(r"⟦[^⟦⟧]*⟧", "", text)) != text:
+        text = less
+    return text
+
+
 def untranslated(root: QWidget, own: set[str]) -> set[str]:
-    """What is written in our sources, and shown as it is written."""
+    """What is written in our sources, and shown as it is written; and words of a sentence that is
+    put together around what is translated.
+    """
     found = set()
     for widget in [root, *root.findChildren(QWidget)]:
         for how, text in texts(widget):
-            if text in own and "⟦" not in text:
+            glued = PROSE.search(bare(text)) and not KEPT.search(text)
+            if glued or (text in own and "⟦" not in text):
                 found.add(f"{type(widget).__name__} {how}: {text}")
     for action in root.findChildren(QAction):
         if action.text() in own:
@@ -181,6 +197,13 @@ def test_errors_and_figures_are_translated(spoken: None) -> None:
 def test_without_a_translation_it_is_english(qapp: QApplication, tmp_path: Path) -> None:
     assert not language.install(qapp, QLocale("fr_FR"), str(tmp_path))
     assert say.count(2, "entry", "entries") == "2 entries"
+
+
+def test_what_could_not_be_filled_in_is_found(collected: dict[str, Any]) -> None:
+    good = {("Link", "{n} files in {place}", True): ["Eine in {place}", "In {place} {n}"]}
+    assert collected["wrong"](good) == []
+    bad = {("Link", "in {place}", False): ["in {ort}"], ("Link", "in", False): ["in }"]}
+    assert collected["wrong"](bad) == ["'in {place}': {ort}", "'in': }"]
 
 
 def test_the_command_names_a_language(tmp_path: Path) -> None:

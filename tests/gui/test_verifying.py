@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -20,6 +21,7 @@ from tests.engine.test_renaming import FACTS
 from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, listed
 from tests.link.test_verified import result
 from tests.stores.building import NATIVE, rename
+from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.gui import laps
 from torchkeeper.gui.dialogs.aftermath import Aftermath
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
@@ -38,6 +40,7 @@ from torchkeeper.gui.window import Window
 from torchkeeper.link import carrying, preparing, verified, verifying
 from torchkeeper.link.process import Engine
 from torchkeeper.link.verified import Verified
+from torchkeeper.stores import places
 from torchkeeper.warm.options import MOST_THREADS
 
 #: Milliseconds that cold compiles may take on two busy cores.
@@ -530,9 +533,14 @@ def test_what_is_not_good_is_said_as_on_the_command_line() -> None:
 
 
 def test_after_an_import_is_said_what_its_objects_want(
-    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+    qtbot: QtBot,
+    open_window: OpenWindow,
+    fixture_cache: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As on the command line: a header to prepare, or the variable that does without."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "home"))
     [first, _] = NATIVE["commands"]
     rename(fixture_cache, first["extra"])
     window = open_window()
@@ -560,3 +568,13 @@ def test_after_an_import_is_said_what_its_objects_want(
         assert more.snippet.isVisibleTo(more) is (not headers)
         assert (more.snippet.text.text() in said) is (not headers)
         assert len(seen) == (headers and named is not None) + (not headers)
+        if named is None:
+            continue
+        # Where a program has had it built by now, there is nothing to prepare.
+        header = Path(places.default_folder(), HEADERS, "cpython.h.gch")
+        header.parent.mkdir(parents=True)
+        header.write_bytes(b"built")
+        again = window.operations.repeat(job)
+        assert again is not None
+        done(qtbot, window)
+        assert again.asked["offer_prepare"] is False

@@ -1,223 +1,191 @@
-"""Looks over every page of the window as a stranger would: names, order, cut texts, contrast.
+"""Looks over every page of the window, and over every state that there is a picture of, as a
+stranger would: names, order, cut texts, contrast, menus.
 
-As a program (``python -m tests.gui.walking SCALE``) it prints what it finds as JSON: a process has
-one scale.
+As a program (``python -m tests.gui.walking SCALE THEME [SCENE…]``) it prints what it finds as JSON:
+a process has one scale. Without scenes it walks the pages.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterable
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, QRect, QSettings, Qt
-from PySide6.QtGui import QColor, QFontInfo, QImage
-from PySide6.QtTest import QTest
+from PySide6 import QtWidgets
+from PySide6.QtCore import QSettings, QSize, Qt
+from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import (
-    QAbstractButton,
-    QAbstractSpinBox,
     QApplication,
-    QCheckBox,
-    QComboBox,
-    QLabel,
-    QLineEdit,
-    QPlainTextEdit,
+    QDialog,
+    QMenu,
     QPushButton,
-    QRadioButton,
-    QScrollBar,
-    QTextEdit,
     QToolButton,
     QWidget,
 )
 
+from tests.gui import drawn, faults
 from torchkeeper.gui import theme
 from torchkeeper.gui.app import application
 from torchkeeper.gui.pages.table import PAGES
+from torchkeeper.gui.shots import run as shots
 from torchkeeper.gui.shots import sample_overview
 from torchkeeper.gui.shots.sample_engines import SampleEngines
-from torchkeeper.gui.shots.stage import turn
+from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.theme import Theme
-from torchkeeper.gui.treemap.colours import contrast
+from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.window import PAGE, Window
 
-#: Pixels of text that is still read, and how much it stands out (WCAG 2, AA).
-SMALLEST, CONTRAST = 11, 4.5
-#: More controls than any page has.
-_MOST = 400
-_TEXTS = (QLabel, QAbstractButton)
+#: The smallest window that all is to be seen in.
+SMALL = QSize(1100, 700)
+#: Seconds until late layouts are done.
+_SETTLED = 0.03
+#: And those until nothing moves any more.
+_LATE = 0.4
 
 
-def shown(root: QWidget) -> Iterator[QWidget]:
-    """The widgets that somebody sees, in whole or in part."""
-    for widget in root.findChildren(QWidget):
-        if widget.isVisible() and not widget.visibleRegion().isEmpty():
-            yield widget
+class _AnyMenu(type(QMenu)):  # type: ignore[misc]
+    """For the app, any menu is one."""
+
+    def __instancecheck__(cls, one: object) -> bool:
+        return isinstance(one, QMenu)
 
 
-def called(widget: QWidget) -> str:
-    """What a widget is called in a report."""
-    text = widget.text() if isinstance(widget, _TEXTS) else ""
-    return f"{type(widget).__name__} “{widget.accessibleName() or text or widget.objectName()}”"
+class Made(QMenu, metaclass=_AnyMenu):
+    """A menu that knows which module made it."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[call-overload]
+        self.made_in = str(sys._getframe(1).f_globals["__name__"])
 
 
-def focusable(widget: QWidget) -> bool:
-    """Whether Tab goes to it."""
-    return bool(
-        widget.focusPolicy() & Qt.FocusPolicy.TabFocus
-        and widget.isEnabled()
-        and widget.focusProxy() is None
-        and not isinstance(widget.parentWidget(), (QComboBox, QAbstractSpinBox))
-    )
+def note_menus() -> None:
+    """From now on every menu of the app knows who made it."""
+    modules = (m for name, m in list(sys.modules.items()) if name.startswith("torchkeeper.gui."))
+    for module in (QtWidgets, *modules):
+        if hasattr(module, "QMenu"):
+            setattr(module, "QMenu", Made)  # noqa: B010
 
 
-def unnamed(root: QWidget) -> list[str]:
-    """Controls that a screen reader has no name for."""
-    found = []
-    for widget in shown(root):
-        if not focusable(widget) or isinstance(widget, QScrollBar):
-            continue
-        text = widget.text() if isinstance(widget, QAbstractButton) else ""
-        if not (widget.accessibleName().strip() or text.strip()):
-            found.append(f"no name: {called(widget)} in {called(widget.parentWidget() or root)}")
-    return found
+class Walk(Stage):
+    """Looks at each state instead of taking a picture of it.
 
+    faults: what is wrong, by state; nothing where all is well. dialogs: the classes of those that
+    were opened. menus: the modules that made those which were looked at. states: all that was seen.
+    """
 
-def place_of(widget: QWidget, root: QWidget) -> QRect:
-    """Where it is in the window."""
-    return QRect(widget.mapTo(root, QPoint(0, 0)), widget.size())
+    def __init__(self, private: str, tone: Theme) -> None:
+        super().__init__(private, private)
+        self.faults: dict[str, list[str]] = {}
+        self.dialogs: set[str] = set()
+        self.menus: set[str] = set()
+        self.states: list[str] = []
+        self._tone = tone
+        #: What was walked by Tab: a page with other controls is walked again.
+        self._ways: set[tuple[str, ...]] = set()
+        self._said: set[str] = set()
+        self._seen: set[object] = set()
 
+    def take(self, name: str, widget: QWidget, rest: float = 0.12) -> None:
+        turn(rest)
+        self.states.append(name)
+        if theme.look().theme is not self._tone:
+            theme.look().choose(self._tone)
+            turn(0.01)
+        found = self.look(widget)
+        if found:
+            # What is still being laid out is no fault.
+            turn(_LATE)
+            found = [fault for fault in self.look(widget) if fault in found]
+        if isinstance(widget, QDialog):
+            self.dialogs.add(type(widget).__name__)
+        if isinstance(widget, QMenu):
+            found += self._menu(widget)
+        if isinstance(widget, Window) and widget.width() > SMALL.width():
+            found += self._smaller(widget)
+        self._note(name, found)
 
-def area_of(widget: QWidget, window: Window) -> str:
-    """Which part of the window it is in."""
-    parts = (
-        ("toolbar", window.tools), ("sidebar", window.sidebar), ("inspector", window.wing),
-        ("page", window.pages), ("status bar", window.statusBar()),
-    )  # fmt: skip
-    return next((name for name, part in parts if part.isAncestorOf(widget)), "bars")
+    def look(self, root: QWidget) -> list[str]:
+        """What is wrong with what is shown of a window, a dialog or a menu."""
+        texts = drawn.texts_of(root)
+        found = [*faults.unnamed(root), *faults.unexplained(root), *faults.letters(root)]
+        found += [*faults.cut(root), *drawn.small(texts), *drawn.pale(root, texts, self._seen)]
+        if not isinstance(root, QMenu):
+            found += self._by_tab(root)
+        for button in faults.shown(root):
+            if isinstance(button, (QPushButton, QToolButton)) and button.menu() is not None:
+                button.menu().aboutToShow.emit()
+                found += self._menu(button.menu())
+        return found
 
+    def _by_tab(self, root: QWidget) -> list[str]:
+        page = root.pages.current if isinstance(root, Window) else type(root).__name__
+        stops = tuple(faults.called(x) for x in faults.shown(root) if faults.focusable(x))
+        if (page, *stops) in self._ways:
+            return []
+        found = faults.unfocused(root) if isinstance(root, QDialog) else []
+        found += faults.disorder(root)
+        if not found:
+            self._ways.add((page, *stops))
+        return found
 
-def in_order(window: Window) -> list[QWidget]:
-    """What Tab goes to, one after the other."""
-    found: list[QWidget] = []
-    window.activateWindow()
-    turn(0.02)
-    window.tools.setFocus()
-    for _ in range(_MOST):
-        at = window.focusWidget()
-        QTest.keyClick(at if at is not None else window, Qt.Key.Key_Tab)
-        after = window.focusWidget()
-        if after is None or after in found:
-            break
-        found.append(after)
-    return found
+    def _smaller(self, window: Window) -> list[str]:
+        before = window.size()
+        window.resize(SMALL)
+        turn(_SETTLED)
+        if faults.cut(window):
+            turn(_LATE)
+        found = [f"{fault} at {SMALL.width()}×{SMALL.height()}" for fault in faults.cut(window)]
+        if window.width() > SMALL.width() or window.height() > SMALL.height():
+            found.append(f"too large: the window has {window.width()}×{window.height()}")
+        window.resize(before)
+        turn(_SETTLED)
+        return found
 
+    def _menu(self, menu: QMenu) -> list[str]:
+        for one in (menu, *(x.menu() for x in menu.actions())):
+            if one is not None and (made_in := getattr(one, "made_in", "")):
+                self.menus.add(made_in)
+        return faults.of_menu(menu)
 
-def disorder(window: Window) -> list[str]:
-    """Where Tab leaves a part of the window before all of it was visited, or goes back up in it."""
-    found = []
-    widgets = in_order(window)
-    areas = [area_of(widget, window) for widget in widgets]
-    visits = [name for at, name in enumerate(areas) if not at or areas[at - 1] != name]
-    missed = [x for x in shown(window) if focusable(x) and x not in widgets]
-    found += [f"tab order: {called(x)} is never reached" for x in missed if not x.isWindow()]
-    # Where the chain begins is of no matter: it is a ring.
-    ring = visits[:-1] if len(visits) > 1 and visits[-1] == visits[0] else visits
-    found += [
-        f"tab order: {name} is visited {count} times: {visits}"
-        for name, count in Counter(ring).items()
-        if count > 1
-    ]
-    for before, after in pairwise(widgets):
-        if area_of(before, window) != "page" or area_of(after, window) != "page":
-            continue
-        one, other = place_of(before, window), place_of(after, window)
-        beside = other.left() >= one.right() or one.left() >= other.right()
-        if other.bottom() < one.top() and not beside:
-            found.append(f"tab order: from {called(before)} up to {called(after)}")
-    return found
+    def pages(self, window: Window) -> None:
+        """Look at every page, at its menus, and at what is behind the Menu key."""
+        for page in PAGES:
+            window.show_page(page.id)
+            turn(0.4)
+            found = self.look(window) + self._context_menus(window)
+            self._note(f"page {page.id}", found + self._smaller(window))
+        found = []
+        for action in window.menuBar().actions():
+            menu = action.menu()
+            assert isinstance(menu, QMenu)
+            menu.aboutToShow.emit()
+            found += self._menu(menu)
+        self._note("menu bar", found)
 
-
-def cut(root: QWidget) -> list[str]:
-    """Texts that have less room than they need, and that nothing says in full."""
-    found = []
-    for widget in shown(root):
-        if isinstance(widget, QLabel) and widget.text() and widget.pixmap().isNull():
-            room, metrics = widget.contentsRect(), widget.fontMetrics()
-            text = widget.text().replace("&", "") if widget.buddy() else widget.text()
-            if widget.wordWrap():
-                short = widget.heightForWidth(widget.width()) > widget.height() + 1
-            else:
-                wide = max(map(metrics.horizontalAdvance, text.splitlines() or [""]))
-                short = wide > room.width() + 1 or metrics.height() > room.height() + 2
-            if short:
-                found.append(f"cut: {called(widget)} has {room.width()}×{room.height()}")
-        elif isinstance(widget, (QPushButton, QCheckBox, QRadioButton)) and widget.text():
-            if widget.sizeHint().width() > widget.width() + 1:
-                found.append(f"cut: {called(widget)} has {widget.width()}")
-        elif isinstance(widget, QToolButton) and widget.text():
-            if widget.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonIconOnly:
+    def _context_menus(self, window: Window) -> list[str]:
+        found = []
+        custom = Qt.ContextMenuPolicy.CustomContextMenu
+        for widget in list(faults.shown(window)):
+            if widget.contextMenuPolicy() != custom and not isinstance(widget, Treemap):
                 continue
-            if widget.sizeHint().width() > widget.width() + 1:
-                found.append(f"cut: {called(widget)} has {widget.width()}")
-    return found
+            at = widget.rect().center()
+            why = QContextMenuEvent.Reason.Keyboard
+            QApplication.sendEvent(widget, QContextMenuEvent(why, at, widget.mapToGlobal(at)))
+            menu = QApplication.activePopupWidget()
+            if isinstance(menu, QMenu):
+                found += self._menu(menu)
+                menu.close()
+                turn()
+        return found
 
-
-def small(root: QWidget) -> list[str]:
-    """Texts that are too small."""
-    return [
-        f"small: {called(widget)} has {QFontInfo(widget.font()).pixelSize()} px"
-        for widget in shown(root)
-        if isinstance(widget, (*_TEXTS, QLineEdit, QTextEdit, QPlainTextEdit))
-        and QFontInfo(widget.font()).pixelSize() < SMALLEST
-    ]
-
-
-def pale(window: Window) -> list[str]:
-    """Texts that stand out too little from what they stand on, by the pixels that are shown."""
-    image = window.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
-    scale = image.devicePixelRatio()
-    found = []
-    for widget in shown(window):
-        text = widget.text() if isinstance(widget, _TEXTS) else ""
-        if isinstance(widget, QLabel) and not widget.pixmap().isNull():
-            continue
-        if not text.strip() or not widget.isEnabled() or text in ("›", "–"):
-            continue
-        seen = widget.visibleRegion().boundingRect()
-        at = widget.mapTo(window, seen.topLeft())
-        area = QRect(at * scale, seen.size() * scale).intersected(image.rect())
-        colours = Counter(
-            image.pixel(x, y) & 0xFFFFFF
-            for y in range(area.top(), area.bottom())
-            for x in range(area.left(), area.right())
-        )
-        if len(colours) < 2:
-            continue
-        ground = QColor(colours.most_common(1)[0][0]).name()
-        best = max(contrast(ground, QColor(colour).name()) for colour in colours)
-        if best < CONTRAST:
-            found.append(f"pale: {called(widget)} {best:.1f} on {ground}")
-    return found
-
-
-def walk(window: Window) -> dict[str, list[str]]:
-    """What is wrong with each page in both themes, by page; nothing where all is well."""
-    faults: dict[str, list[str]] = {}
-    for page in PAGES:
-        window.show_page(page.id)
-        turn(0.4)
-        found = [*unnamed(window), *disorder(window), *small(window)]
-        for tone in (Theme.DARK, Theme.LIGHT):
-            theme.look().choose(tone)
-            turn(0.05)
-            found += cut(window) + [f"{fault} ({tone.value})" for fault in pale(window)]
-        faults[page.id] = list(dict.fromkeys(found))
-    return {page: found for page, found in faults.items() if found}
+    def _note(self, name: str, found: Iterable[str]) -> None:
+        # What is in many states is said of the first.
+        fresh = [fault for fault in dict.fromkeys(found) if fault not in self._said]
+        self._said.update(fresh)
+        if fresh:
+            self.faults[name] = fresh
 
 
 def opened(settings: QSettings, engines: SampleEngines | None = None) -> Window:
@@ -234,24 +202,35 @@ def opened(settings: QSettings, engines: SampleEngines | None = None) -> Window:
     return window
 
 
+def _pages(walk: Walk, private: Path) -> dict[str, int]:
+    """Walk the pages; how often Tab stops on each."""
+    window = opened(QSettings(str(private / "s.ini"), QSettings.Format.IniFormat))
+    window.table.go_to_row(0)
+    stops = {page.id: 0 for page in PAGES}
+    for page in stops:
+        window.show_page(page)
+        turn(0.3)
+        stops[page] = len(faults.in_order(window))
+    walk.pages(window)
+    walk.close(window)
+    return stops
+
+
 def main() -> None:
     """As a program."""
-    os.environ["QT_SCALE_FACTOR"] = sys.argv[1]
-    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    scale, tone, *scenes = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
+        shots.prepare_screen(folder, int(scale))
+        note_menus()
         application()
-        window = opened(QSettings(str(Path(folder) / "s.ini"), QSettings.Format.IniFormat))
-        window.table.go_to_row(0)
-        stops = {page.id: 0 for page in PAGES}
-        for page in stops:
-            window.show_page(page)
-            turn(0.3)
-            stops[page] = len(in_order(window))
-        print(json.dumps({"faults": walk(window), "stops": stops}))
-        window.close_surely()
-        turn(5.0, lambda: not window.engines.running)
-        window.deleteLater()
-        turn()
+        theme.look().choose(Theme(tone))
+        walk = Walk(folder, Theme(tone))
+        stops = {} if scenes else _pages(walk, Path(folder))
+        for scene in scenes:
+            shots.SCENES[scene](walk)
+        told = {"faults": walk.faults, "stops": stops, "dialogs": sorted(walk.dialogs),
+                "menus": sorted(walk.menus), "states": walk.states}  # fmt: skip
+        print(json.dumps(told))
         assert isinstance(QApplication.instance(), QApplication)
 
 

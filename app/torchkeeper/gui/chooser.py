@@ -95,6 +95,7 @@ class Chooser(QToolButton):
         if self._environments.every:
             menu.addSeparator()
         none = QAction(self.tr("&No verdicts"), group)
+        none.setToolTip(self.tr("Ask no environment what is of use in it"))
         none.setCheckable(True)
         none.setChecked(self._environments.off)
         none.triggered.connect(lambda: self._environments.choose(None))

@@ -20,9 +20,10 @@ from PySide6.QtGui import (
     QPen,
 )
 from PySide6.QtWidgets import QWidget
+from shiboken6 import isValid
 
 from torchkeeper.gui import icons, theme
-from torchkeeper.gui.comparing.rows import FORMAT
+from torchkeeper.gui.comparing.rows import rows_of
 from torchkeeper.gui.sidebar.carried import Carried, carried, pasted
 from torchkeeper.gui.sidebar.lists import Offer
 
@@ -124,7 +125,8 @@ class Drops(QObject):
     @property
     def veil(self) -> Veil | None:
         """The frame that is seen; None while nothing is dragged."""
-        return self._veil if self._veil is not None and not self._veil.isHidden() else None
+        veil = self._alive()
+        return veil if veil is not None and not veil.isHidden() else None
 
     # Over the window.
 
@@ -151,8 +153,8 @@ class Drops(QObject):
 
     def leave(self) -> None:
         """It is dragged out of it again."""
-        if self._veil is not None:
-            self._veil.hide()
+        if (veil := self._alive()) is not None:
+            veil.hide()
         if self._offer is not None:
             self.said.emit("")
         self._carried = self._offer = None
@@ -188,7 +190,7 @@ class Drops(QObject):
         """Something is dragged over a dialog."""
         if isinstance(event, (QDragEnterEvent, QDragMoveEvent)):
             what = carried(event.mimeData()) if event.source() is None else None
-            if what is None or what.rows is not None:
+            if what is None or what.only_rows:
                 event.ignore()
                 return True
             self._show(dialog, dialog, self._of_dialog(dialog, what))
@@ -229,22 +231,22 @@ class Drops(QObject):
             if found is not None:
                 return found
         # Our own rows are here already.
-        return (window.pages, self._taking.on_window(what)) if what.rows is None else None
+        return (window.pages, self._taking.on_window(what)) if not what.only_rows else None
 
     def _show(self, window: QWidget, part: QWidget, offer: Offer) -> None:
-        if self._veil is None or self._veil.parentWidget() is not window:
-            if self._veil is not None:
-                self._veil.deleteLater()
-            self._veil = Veil(window)
-            self._veil.destroyed.connect(self._gone)
-        self._veil.show_over(part, offer.text, takes=offer.do is not None)
+        veil = self._alive()
+        if veil is None or veil.parentWidget() is not window:
+            if veil is not None:
+                veil.deleteLater()
+            self._veil = veil = Veil(window)
+        veil.show_over(part, offer.text, takes=offer.do is not None)
         if self._offer is None or self._offer.text != offer.text:
             self.said.emit(offer.text)
         self._offer = offer
 
-    def _gone(self, veil: QObject) -> None:
-        if self._veil is veil:
-            self._veil = None
+    def _alive(self) -> Veil | None:
+        """The frame, if there is one: it goes with the dialog that it was over."""
+        return self._veil if self._veil is not None and isValid(self._veil) else None
 
     def _answer(self, event: QDropEvent) -> None:
         if self._offer is not None and self._offer.do is not None:
@@ -260,7 +262,8 @@ class Drops(QObject):
             return
         event.setDropAction(Qt.DropAction.CopyAction)
         event.accept()
-        if event.mimeData().hasFormat(FORMAT):
+        rows = rows_of(event.mimeData())
+        if rows is not None and rows.own:
             self._window.dragging.taken_here = True
         # The source of the drag waits until this returns.
         QTimer.singleShot(0, self, offer.do)

@@ -71,6 +71,8 @@ class EmptyState(QWidget):
         self.text.setText(text)
         self.title.setVisible(bool(title))
         self.text.setVisible(bool(text))
+        # A picture alone says nothing.
+        self.picture.setVisible(bool(title or text))
         self._paint()
 
     def offer(self, text: str, action: str = "") -> None:

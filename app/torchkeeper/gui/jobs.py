@@ -155,7 +155,9 @@ class Job:
         """How much is done, from 0 to 1; None where nobody knows."""
         if self.state is State.DONE:
             return 1.0
-        part = max(0.0, min(1.0, self.done / self.total)) if self.total else None
+        # Of one thing nothing is done until all is.
+        counted = self.total and (self.total > 1 or self.unit == "bytes")
+        part = max(0.0, min(1.0, self.done / (self.total or 1))) if counted else None
         if self.laps:
             # What an engine says of its progress is of one run, and of bytes only that they are
             # copied before it begins.

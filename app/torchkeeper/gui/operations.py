@@ -279,25 +279,28 @@ class Operations(QObject):
             params["manifests"] = seen
         asked: dict[str, Any] = {"portable": any(about.get("portable") for about in abouts)}
         asked["files"] = list(files)
-        headers = False
+        first = None
         if named is not None:
             params["env"] = named.python
-            headers = any(about.get("headers") for about in abouts)
             asked["python"] = named.python
+            if any(about.get("headers") for about in abouts):
+                first = self._look_for_header
         before = () if named is None else named.before
-        start = _Start("import", params, note=notes.of_import, before=before)
+        start = _Start("import", params, note=notes.of_import, before=before, first=first)
         if len(files) == 1:
             title = self.tr("Import {}").format(printable(os.path.basename(files[0]), 60))
         else:
             title = self.tr("Import {} files").format(f"{len(files):,}")
-        job = self._begin(title, "import", into, start, asked)
-        if headers:
-            # It is offered only where the next program would have to wait for it.
-            def looked(found: dict[str, Any]) -> None:
-                job.asked["offer_prepare"] = not found["prepared"]
+        return self._begin(title, "import", into, start, asked)
 
-            self._engines.prepared(Listener(result=looked))
-        return job
+    def _look_for_header(self, job: Job, then: Callable[[dict[str, Any]], None]) -> None:
+        """To prepare an environment is offered only where the next program would have to wait."""
+
+        def looked(found: dict[str, Any]) -> None:
+            job.asked["offer_prepare"] = not found["prepared"]
+            then({})
+
+        self._engines.prepared(Listener(result=looked))
 
     def copy(
         self,

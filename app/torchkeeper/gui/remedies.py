@@ -142,6 +142,8 @@ class RemedyButtons(QWidget):
             found = [one for one in found if one.objectName() != actions.situation.page]
         if isinstance(self.window(), QDialog):
             found = [one for one in found if one.objectName() in _STAYING + _LEAVING]
+            # It offers no way to itself.
+            found = [one for one in found if one.objectName() != self.window().objectName()]
         for action in found:
             code = error.code if error is not None else ""
             if action.objectName() == but and code not in _OUTDATED:

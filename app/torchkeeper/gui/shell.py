@@ -243,6 +243,7 @@ class Shell(QMainWindow):
         }
         for which, text in texts.items():
             action = QAction(text, group)
+            action.setStatusTip(self.tr("Have the window look so from now on"))
             action.setCheckable(True)
             action.setChecked(theme.look().theme is which)
             action.triggered.connect(lambda _checked=False, which=which: self._choose_theme(which))

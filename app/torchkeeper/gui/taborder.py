@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 _WHOLE = (QComboBox, QAbstractSpinBox)
 
 
-def following(window: QMainWindow, at: QWidget | None, *, forward: bool) -> QWidget | None:
+def following(window: QWidget, at: QWidget | None, *, forward: bool) -> QWidget | None:
     """What Tab goes to from a widget, around the whole window; None where there is nothing."""
     order = list(stops(window))
     if not order:

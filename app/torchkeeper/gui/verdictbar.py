@@ -19,7 +19,7 @@ _ORDER = (*(verdict for verdict in VERDICTS if verdict != "stale"), "stale")
 #: Versions of torch that are named.
 _NAMED = 2
 #: The share of what is said that there has to be room for.
-_ENOUGH = 0.6
+_ENOUGH = 0.85
 
 
 class VerdictBar(QWidget):
@@ -33,6 +33,8 @@ class VerdictBar(QWidget):
     insisted = Signal()
 
     _GAP = 2
+    #: Pixels left and right of what is said.
+    _EDGES = 16
 
     def __init__(self) -> None:
         super().__init__()
@@ -112,7 +114,7 @@ class VerdictBar(QWidget):
             if taken <= self.width():
                 break
         # A few letters of it say nothing.
-        room = self.width() - taken
+        room = self.width() - taken - self._EDGES
         needed = self.said.fontMetrics().horizontalAdvance(self.said.text())
         self.said.setVisible(bool(self.said.text()) and room >= needed * _ENOUGH)
 

@@ -492,7 +492,10 @@ class Window(Shell):
         """Go from one part of the window to the next."""
         from torchkeeper.gui import taborder
 
-        parts = [self.sidebar, self.pages, self.wing, self.tools]
+        # The guide and other bars, and the page under them; last the strip of the jobs.
+        items = map(self.top.itemAt, range(self.top.count()))
+        bars = [widget for item in items if item is not None and (widget := item.widget())]
+        parts = [self.sidebar, *bars, self.wing, self.tools, self.statusBar()]
         if (first := taborder.next_part(parts, self.focusWidget())) is not None:
             first.setFocus(Qt.FocusReason.TabFocusReason)
 

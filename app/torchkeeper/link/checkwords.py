@@ -15,7 +15,7 @@ NAMES: dict[str, Text] = {
     "owner": "owner and rights",
     "names": "names and paths",
     "clock": "clock",
-    "leftovers": "what dead writers left",
+    "leftovers": "what programs left that were ended while they wrote",
     "broken": "broken entries",
     "orphaned": "orphaned entries",
     "stale": "stale entries",

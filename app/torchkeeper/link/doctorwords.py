@@ -120,8 +120,9 @@ WORDS: dict[str, Words] = {
     ),
     # What lies in it
     "left-over": Words(
-        "Left over in {place} by writers that are dead: {files} temporary, {locks} locks.",
-        "A compile was ended while it wrote. Nobody needs them: {size_bytes}. The first is {path}.",
+        "Programs that were ended while they wrote have left files in {place}. Temporary: {files}; "
+        "locks of what is gone: {locks}.",
+        "Nobody needs them, and together they take {size_bytes}. The first is {path}.",
         "“torchkeeper doctor --fix” moves them to the trash.",
     ),
     "journal-of-others": Words(
@@ -356,7 +357,7 @@ FIXES: dict[str, Text] = {
     "trash-orphans": "Move what nothing needs to the trash of {place}: {entries}, {size}.",
     "trash-stale": "Move what no known environment can use to the trash of {place}: {entries}, "
     "{size}.",
-    "trash-leftovers": "Move what dead writers left to the trash of {place}: {entries}, {size}.",
+    "trash-leftovers": "Move what ended programs left to the trash of {place}: {entries}, {size}.",
     "chmod": "Take the right to write away from others, of {files} in {place}: {paths}. What has "
     "mode {modes} now loses the w of group and others; no undo brings it back.",
     "chmod-above": "Take the right to write to {above}, which {place} lies in, away from others. "

@@ -36,14 +36,14 @@ def figures(page: dict[str, Any]) -> list[tuple[str, str]]:
         text = tr("{hits} hits, {misses} misses", hits=hits, misses=misses)
         if hits + misses:
             share = round(100 * hits / (hits + misses))
-            text = tr("{reads} ({share} % hits)", reads=text, share=share)
+            text = tr("{reads} ({share}% hits)", reads=text, share=share)
         add(tr("Reads"), text)
     keys, expiring = number(page, "keys"), number(page, "expiring")
     if keys is not None:
         add(tr("Keys in this database"), f"{keys:,}")
     if keys and expiring is not None:
         never = keys - expiring
-        add(tr("Keys that never expire"), f"{never:,} ({round(100 * never / keys)} %)")
+        add(tr("Keys that never expire"), f"{never:,} ({round(100 * never / keys)}%)")
     if (clients := number(page, "clients")) is not None:
         add(tr("Clients"), f"{clients:,}")
     add(tr("Changes"), changes(page))

@@ -13,7 +13,8 @@ from functools import cache
 
 from torchkeeper.link.tongue import Text, is_english, tr
 
-#: What engines say with figures in it; what they say without is found where they do.
+#: What engines say with figures in it, the longer of two that fit first; what they say without is
+#: found where they do.
 TEMPLATES: tuple[Text, ...] = (
     # Filters
     "the fields are {fields}; quotes make it a text to look for",
@@ -34,6 +35,15 @@ TEMPLATES: tuple[Text, ...] = (
     "{name} would lie outside of it",
     "Its manifest has a strange entry of kind {kind}",
     "it has more than {n} artifacts",
+    # Who signed a bundle
+    "by nobody",
+    "by a key that is not among your signers ({key})",
+    "by {key}, which could not be checked: there is no ssh-keygen here",
+    "by {signer} ({key})",
+    # What differs between two CPUs
+    "{flags} is missing here and {more} is only here",
+    "{flags} is missing here",
+    "{flags} is only here",
     # Compiling
     "PyTorch compiled it, but cannot use it: {why}",
     "this Triton has no backend {backend}",

@@ -16,6 +16,8 @@ from torchkeeper.link.whys import reworded
 
 #: No disk has more.
 _MOST_BYTES = 1 << 63
+#: Parameters in which an engine says something in its own words.
+_REASONS = ("why", "how", "differs")
 
 
 class UserError(Exception):
@@ -1540,7 +1542,7 @@ def _shown(name: str, value: object) -> str:
         known = isinstance(value, int) and 0 <= value < _MOST_BYTES
         return say.size(value) if isinstance(value, int) and known else tr("less")
     shown = "" if value is None else printable(str(value))
-    return reworded(shown) if name == "why" else shown
+    return reworded(shown) if name in _REASONS else shown
 
 
 def _within(problem: str, shown: Mapping[str, str]) -> str:

@@ -24,6 +24,7 @@ from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.matrix.pane import CellsPane
 from torchkeeper.gui.recipes.ofjob import file_of
+from torchkeeper.gui.wrapping import Wrapping
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError
 
@@ -55,7 +56,7 @@ class JobDetail(QWidget):
         self.facts.setVerticalSpacing(4)
         self.facts.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
         #: What can be seen of it, and below what can be done then.
-        self.ways, self.deeds = forms.row(), forms.row()
+        self.ways, self.deeds = Wrapping(), Wrapping()
         self.log = LogView()
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
@@ -68,7 +69,7 @@ class JobDetail(QWidget):
         texts.addWidget(self.title)
         texts.addWidget(self.words)
         head.addLayout(texts, 1)
-        about = forms.column(gap=12)
+        self._about = about = forms.column(gap=12)
         about.addLayout(head)
         about.addWidget(self.bar)
         about.addWidget(self.told)
@@ -88,6 +89,7 @@ class JobDetail(QWidget):
 
     def stand(self, *, below: bool) -> None:
         """Be beside the list, or below it, where there is less height: the log is beside then."""
+        self._about.setSpacing(8 if below else 12)
         self._whole.setContentsMargins(0 if below else 20, 12 if below else 0, 0, 0)
         way = QBoxLayout.Direction
         self._whole.setDirection(way.LeftToRight if below else way.TopToBottom)
@@ -115,9 +117,10 @@ class JobDetail(QWidget):
             return
         running = shown.active(one)
         self.title.setText(shown.doing(one) if isinstance(one, Job) else one.title)
-        words = shown.progress(one) if isinstance(one, Job) else one.words
-        if isinstance(one, Job) and running and one.now and one.now not in words:
-            words = f"{words} · {one.now}"
+        words = one.words if not isinstance(one, Job) else shown.progress(one)
+        if isinstance(one, Job) and running and (parts := shown.far(one)):
+            left = shown.left(one)
+            words = " · ".join([*parts, left] if left else parts)
         lines = told(one) if isinstance(one, Job) else list(one.told)
         self.told.setText("\n".join(lines))
         self.told.setVisible(bool(lines))

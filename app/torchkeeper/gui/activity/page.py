@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication, QItemSelectionModel, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QBoxLayout, QListView, QPushButton, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QLayout, QListView, QPushButton, QSplitter, QStackedWidget, QWidget
 
 from torchkeeper.gui import forms
 from torchkeeper.gui.activity import shown
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 #: and not below.
 _LIST, _BESIDE = 280, 880
 #: Their heights, and their widths, at first.
-_TALL, _WIDE = [180, 380], [360, 640]
+_TALL, _WIDE = [230, 330], [360, 640]
 #: Milliseconds between two pictures of what runs, and between two looks at what others run.
 _TICK_MS, _AGAIN_MS = 200, 2000
 
@@ -72,7 +72,7 @@ class ActivityPage(Page):
         self.blank.offer(self.tr("&Warm…"), "warm")
         self.import_ = forms.button(self.tr("&Import…"))
         self.blank.beside(self.import_)
-        self.clear_button = forms.button(self.tr("Clear &history…"))
+        self.clear_button = forms.button(self.tr("Clear histor&y…"))
         self.clear_button.setToolTip(self.tr("Forget all jobs that have ended; caches stay"))
         self._make_ways()
         self._lay_out()
@@ -81,37 +81,35 @@ class ActivityPage(Page):
 
     def _make_ways(self) -> None:
         see, do = self.detail.ways, self.detail.deeds
-        self.cancel_button = self._way(see, self.tr("&Cancel job"), self._cancel)
+        self.cancel_button = self._way(see, self.tr("Cancel &job"), self._cancel)
         self.open = self._way(see, self.tr("&Open result"), self._open)
-        self.folder = self._way(see, self.tr("Show in f&older"), self._reveal)
+        self.folder = self._way(see, self.tr("Show in fol&der"), self._reveal)
         self.result = self._way(
-            see, self.tr("&Details…"), self._details,
+            see, self.tr("Detail&s…"), self._details,
             self.tr("Its progress and result in a window of its own, with what was left out"),
         )  # fmt: skip
-        see.addStretch(1)
         self.forget = self._way(
-            see, self.tr("&Forget"), self._forget,
+            see, self.tr("Forge&t"), self._forget,
             self.tr("Take this job off the list and out of the history; caches stay"),
         )  # fmt: skip
         self.verify = self._way(
-            do, self.tr("&Verify…"), self._verify,
+            do, self.tr("Ve&rify…"), self._verify,
             self.tr("See in fresh processes that what was warmed is found, and how fast"),
         )  # fmt: skip
         self.undo = self._way(
             do, self.tr("&Undo"), self._undo, self.tr("Put back what it moved to the trash")
         )
         self.bad = self._way(
-            do, self.tr("Warm fail&ed again"), self._rest,
+            do, self.tr("Warm f&ailed again"), self._rest,
             self.tr("Compile only the cells that failed or were not reached"),
         )  # fmt: skip
         self.again = self._way(
-            do, self.tr("&Run again"), self._repeat,
+            do, self.tr("Run agai&n"), self._repeat,
             self.tr("Do the same once more, as it was asked"),
         )  # fmt: skip
-        do.addStretch(1)
 
     def _way(
-        self, where: QBoxLayout, text: str, slot: Callable[..., object], hint: str = ""
+        self, where: QLayout, text: str, slot: Callable[..., object], hint: str = ""
     ) -> QPushButton:
         made = forms.button(text)
         made.setToolTip(hint)

@@ -108,7 +108,9 @@ def far(job: Job) -> list[str]:
     if job.state is not State.RUNNING:
         return [state_text(job)]
     parts = jobs.far(job)
-    return [*parts, job.now] if job.now and job.now not in parts else parts
+    # The name of the only cell says nothing beside that of its step.
+    said = job.now in parts or (bool(parts) and len(job.cells.rows) == 1)
+    return parts if said or not job.now else [*parts, job.now]
 
 
 def doing(job: Job) -> str:

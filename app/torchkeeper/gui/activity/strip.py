@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
@@ -11,10 +12,13 @@ from PySide6.QtWidgets import QProgressBar, QSizePolicy, QToolButton, QWidget
 from torchkeeper.gui import forms, icons, theme
 from torchkeeper.gui.activity import shown
 from torchkeeper.gui.jobs import Job, JobsModel, State
+from torchkeeper.gui.pace import coarse
 
 #: Milliseconds that a job that went well is said to be done, and between two pictures.
 DONE_MS = 6000
 _TICK_MS = 200
+#: Seconds after which it is said how long a job has taken, of which nobody knows what is left.
+_WONDER = 5.0
 #: Pixels that the bar takes, and that the name of the job keeps at least.
 _BAR, _NAME = 96, 90
 #: Pixels of the icon and what is around it in a status bar.
@@ -198,8 +202,12 @@ class JobStrip(QWidget):
         parts = shown.far(job)
         if (more := len(self._jobs.active) - 1) > 0:
             parts.append(self.tr("{} more").format(f"{more:,}"))
-        time = shown.left(job) or (shown.took(job) if job.state is State.RUNNING else "")
-        return [*parts, time] if time else parts
+        if left := shown.left(job):
+            return [*parts, left]
+        seconds = job.elapsed(time.time()) if job.state is State.RUNNING else None
+        # At first nobody wonders.
+        long = seconds is not None and seconds >= _WONDER
+        return [*parts, self.tr("for {}").format(coarse(seconds or 0))] if long else parts
 
     def _open(self) -> None:
         if (job := self.job) is not None:

@@ -105,7 +105,7 @@ class ComparePage(Page):
             self.tr("Find the entry that is most like A, in all places, and compare with it")
         )
         self.go = forms.button(self.tr("&Show B in its place"))
-        self.copy = forms.button(self.tr("&Copy"))
+        self.copy = forms.button(self.tr("Co&py"))
         self.copy.setToolTip(self.tr("Copy the sentence, both keys and what differs"))
 
     def _lay_out(self) -> None:
@@ -295,7 +295,8 @@ class ComparePage(Page):
             if one
             else self.tr("This says what makes two entries different, and which of it is the cause "
                          "that one is not found. Select two entries in the table and press "
-                         "Ctrl+D, or one and Ctrl+Shift+D for the nearest."),
+                         "Ctrl+D, or one and Ctrl+Shift+D for the nearest; or copy one and "
+                         "paste it here."),
         )  # fmt: skip
         self.blank.offer(self.tr("Go to entries"))
         self.stack.setCurrentWidget(self.blank)

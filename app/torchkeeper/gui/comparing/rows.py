@@ -5,6 +5,7 @@ other programs.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,17 +21,21 @@ _MOST, _LONG = 2, 1 << 20
 
 
 class Rows(NamedTuple):
-    """Entries of a place: the first of them, and how many there are."""
+    """Entries of a place: the first of them, and how many there are. own: whether they are from
+    this window, and no other program's.
+    """
 
     place: str
     entries: tuple[Entry, ...]
     number: int
+    own: bool = True
 
 
 def told(place: str, entries: Sequence[Entry]) -> bytes:
     """Entries as data of FORMAT."""
     first = [entry.to_json() for entry in entries[:_MOST]]
-    return json.dumps({"place": place, "entries": first, "count": len(entries)}).encode()
+    told = {"place": place, "entries": first, "count": len(entries), "pid": os.getpid()}
+    return json.dumps(told).encode()
 
 
 def rows_of(data: QMimeData) -> Rows | None:
@@ -49,4 +54,5 @@ def rows_of(data: QMimeData) -> Rows | None:
         return None
     if not entries or not isinstance(count, int):
         return None
-    return Rows(found["place"], entries[:_MOST], max(count, len(entries)))
+    own = found.get("pid") == os.getpid()
+    return Rows(found["place"], entries[:_MOST], max(count, len(entries)), own)

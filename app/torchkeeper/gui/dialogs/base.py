@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.gui import forms
+from torchkeeper.gui import forms, taborder
 from torchkeeper.gui.places import Place
 from torchkeeper.link.words import printable
 
@@ -52,6 +52,15 @@ class Dialog(QDialog):
 
         if not asking.explain_focused(self):
             QWhatsThis.showText(self.mapToGlobal(self.rect().center()), asking.nothing(), self)
+
+    def focusNextPrevChild(self, forward: bool, /) -> bool:
+        # What is made late comes last in Qt's own order.
+        target = taborder.following(self, self.focusWidget(), forward=forward)
+        if target is None:
+            return super().focusNextPrevChild(forward)
+        reasons = Qt.FocusReason
+        target.setFocus(reasons.TabFocusReason if forward else reasons.BacktabFocusReason)
+        return True
 
     @property
     def unsaved(self) -> bool:
@@ -90,7 +99,9 @@ class Dialog(QDialog):
         """Be as high as all that it says, as far as the screen is."""
         needed = self.body.minimumHeightForWidth(self.width())
         if self._scrolled is not None:
-            needed = self.body.totalHeightForWidth(self.width())
+            # What is scrolled says itself how high it is at its width.
+            self.body.invalidate()
+            needed = self.body.totalSizeHint().height()
         needed = min(needed, self.screen().availableSize().height() - 80)
         if needed > self.height():
             self.resize(self.width(), needed)

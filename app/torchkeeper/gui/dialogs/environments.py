@@ -52,6 +52,8 @@ class EnvironmentsDialog(Dialog):
 
     def __init__(self, parent: QWidget | None, environments: Environments) -> None:
         super().__init__(parent, "", 760)
+        # As the action that opens it.
+        self.setObjectName("environments")
         self.setWindowTitle(self.tr("Environments"))
         explain(self, "environment")
         self._environments = environments
@@ -126,8 +128,11 @@ class EnvironmentsDialog(Dialog):
         self.copy = forms.button(self.tr("&Copy"))
         menu = QMenu(self.copy)
         self.copy_text = menu.addAction(self.tr("As &text"))
+        self.copy_text.setStatusTip(self.tr("As it is shown here, a line for each fact"))
         self.copy_text.triggered.connect(self._copy_text)
         self.copy_json = menu.addAction(self.tr("As &JSON"))
+        self.copy_json.setStatusTip(self.tr("As env --json prints it"))
+        theme.follow(menu, self._dress_copies)
         self.copy_json.triggered.connect(self._copy_json)
         self.copy.setMenu(menu)
         self.prepare = forms.button(self.tr("&Prepare…"))
@@ -276,6 +281,10 @@ class EnvironmentsDialog(Dialog):
         if self.current is not None and self.current.facts is not None:
             lines = words.lines(self.current.python, self.current.facts)
             QGuiApplication.clipboard().setText("\n".join(map(printable, lines)))
+
+    def _dress_copies(self) -> None:
+        for action in (self.copy_text, self.copy_json):
+            action.setIcon(icons.icon("copy"))
 
     def _copy_json(self) -> None:
         """As ``torchkeeper env --json`` prints it."""

@@ -141,7 +141,11 @@ class KeyChoice(QWidget):
         self.combo.setCurrentIndex(row if self._error is None else 0 if not self._needed else -1)
         able = self._error is None
         self.combo.setPlaceholderText(self.tr("No key") if self._ticket is None else "")
+        waited = not self.combo.isEnabled()
         self.combo.setEnabled(able and self.combo.count() > 0)
+        if waited and self._needed and self.window().focusWidget() is self.file:
+            # It had the keyboard for want of keys to choose from.
+            self.combo.setFocus()
         self.file.setEnabled(able)
         self._say()
 

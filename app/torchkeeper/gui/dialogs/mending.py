@@ -52,6 +52,8 @@ class MendDialog(Dialog):
         self.hint = forms.label(self._hint(doing), "muted", wrap=True)
         self.hint.setVisible(bool(self.hint.text()))
         self.body.addWidget(self.hint)
+        # Without a list the rest stays at the top.
+        self.body.addStretch(0)
         self.cancel = forms.button(self.tr("Cancel") if doing else self.tr("Close"))
         self.cancel.clicked.connect(self.reject)
         all_go = all(plan.trashes for plan in doing)

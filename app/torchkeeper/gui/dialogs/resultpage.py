@@ -48,10 +48,10 @@ class ResultPage(QWidget):
         theme.follow(self.left, lambda: self.left.setFont(theme.monospace()))
         self.left_title.setBuddy(self.left)
         self.more = Aftermath()
-        self.copy = forms.button(self.tr("Copy l&ist"))
+        self.copy = forms.button(self.tr("Cop&y list"))
         self.copy.setToolTip(self.tr("Copy what was left out, and why, to the clipboard"))
         self.copy.clicked.connect(self._copy)
-        self.details = forms.button(self.tr("Sho&w list"))
+        self.details = forms.button(self.tr("S&how list"))
         self.details.setToolTip(self.tr("Show each that was left out, and why"))
         self.details.clicked.connect(self._show_list)
         #: The cells of a warm-up; made when there are some.

@@ -132,6 +132,7 @@ class ExpiryDialog(Dialog):
         self._say()
         self.cancel = forms.button(self.tr("Cancel"))
         self.cancel.clicked.connect(self.reject)
+        self.body.addStretch(1)
         self.go = forms.button(self.tr("Set expiry"), primary=True)
         self.go.clicked.connect(self.accept)
         self.go.setDefault(True)

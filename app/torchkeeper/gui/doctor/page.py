@@ -68,9 +68,9 @@ class DoctorPage(Page):
         window.operations.changed.connect(self._place_changed)
 
     def _lay_out(self) -> None:
-        self.copy = forms.button(self.tr("&Copy report"))
+        self.copy = forms.button(self.tr("Co&py report"))
         self.copy.clicked.connect(self._copy)
-        self.all = forms.button(self.tr("&Fix all that can be fixed…"))
+        self.all = forms.button(self.tr("Fix &all that can be fixed…"))
         self.all.clicked.connect(lambda: self.mender.plan(self.fixable))
         self.again = forms.button(self.tr("&Run again"))
         self.again.setToolTip(self.tr("Look at all of it once more (F5)"))
@@ -81,7 +81,7 @@ class DoctorPage(Page):
         for button in (self.copy, self.all, self.again, self.cancel):
             self.tools.addWidget(button)
         for text, control in (
-            (self.tr("En&vironment"), self.choice_of), (self.tr("&Look at"), self.scope)
+            (self.tr("E&nvironment"), self.choice_of), (self.tr("&Look at"), self.scope)
         ):  # fmt: skip
             line = forms.row(gap=12)
             name = forms.label(text, "heading")

@@ -12,8 +12,9 @@ from PySide6.QtWidgets import QFrame
 
 from torchkeeper.gui import forms
 from torchkeeper.gui.engines import Listener
+from torchkeeper.gui.following import ACTIVITY
 from torchkeeper.gui.guide.guide import SINCE, STEP
-from torchkeeper.gui.guide.steps import OVER, STEPS, tr
+from torchkeeper.gui.guide.steps import OVER, SHOW_JOB, STEPS, UNDER_WAY, tr
 from torchkeeper.gui.jobs import State
 from torchkeeper.gui.pages.table import ENTRIES
 
@@ -63,6 +64,8 @@ class GuideBar(QFrame):
         line.addWidget(self.close_button)
         self.setLayout(line)
         window.jobs.finished.connect(self._finished)
+        window.jobs.finished.connect(self._tell)
+        window.jobs.rowsInserted.connect(self._tell)
         window.table.selection_changed.connect(self._selected)
 
     def show_step(self, number: int) -> None:
@@ -76,11 +79,7 @@ class GuideBar(QFrame):
             self.text.setText(tr(OVER))
             self.count.setText("")
         else:
-            step = STEPS[self.number]
-            self.title.setText(tr(step.title))
-            self.text.setText(tr(step.text))
-            self.go.setText(tr(step.verb))
-            self.go.setAccessibleName(tr(step.verb).rstrip("…"))
+            self._tell()
             self.count.setText(self.tr("Step {} of {}").format(self.number + 1, len(STEPS)))
         self.go.setVisible(not over)
         self.skip.setVisible(not over)
@@ -88,6 +87,23 @@ class GuideBar(QFrame):
         self.setAccessibleName(said)
         self.show()
         QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.Alert))
+
+    def _tell(self, *_: object) -> None:
+        """Say what the step is; while it is being taken, that it is, and where to see how far."""
+        if self.number >= len(STEPS):
+            return
+        step = STEPS[self.number]
+        self.title.setText(tr(step.title))
+        self.text.setText(tr(UNDER_WAY if self._under_way else step.text))
+        verb = tr(SHOW_JOB if self._under_way else step.verb)
+        self.go.setText(verb)
+        self.go.setAccessibleName(verb.rstrip("…"))
+
+    @property
+    def _under_way(self) -> bool:
+        """Whether a job runs that is the step's."""
+        kind = STEPS[self.number].job
+        return bool(kind) and any(job.kind == kind for job in self._window.jobs.active)
 
     def catch_up(self, since: float) -> None:
         """Go on past the steps that were taken since then, by a window that was closed and went on
@@ -113,6 +129,9 @@ class GuideBar(QFrame):
 
     def _go(self) -> None:
         step, window = STEPS[self.number], self._window
+        if self._under_way:
+            window.show_page(ACTIVITY)
+            return
         action = window.actions_[step.action]
         if step.action not in ("warm", ENTRIES):
             # All that is about entries is done where they are seen.

@@ -47,6 +47,9 @@ class Guide(QObject):
             number, since = -1, math.nan
         if number >= 0:
             self.bar.show_step(number)
+            if self._new and kept is None:
+                # Enter is all it takes to begin.
+                self.bar.go.setFocus()
             if not math.isnan(since):
                 self.bar.catch_up(since)
 

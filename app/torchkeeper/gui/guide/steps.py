@@ -57,6 +57,11 @@ STEPS = (
          "undo", _n("Undo purge"), "undo"),
 )  # fmt: skip
 
+#: Said while a step is being taken, with its button.
+UNDER_WAY = _n("This is under way; the status bar says how far it is. The guide goes on when it "
+               "has ended, also where you close the window and let it go on.")  # fmt: skip
+SHOW_JOB = _n("Show activity")
+
 #: Said when all steps were taken.
 OVER = _n("That was a whole round. The keys of everything are under F1, and Shift+F1 explains "
           "whatever you click.")  # fmt: skip

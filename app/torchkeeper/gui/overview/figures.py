@@ -16,11 +16,13 @@ class Figure(QFrame):
         self.name = name
         self.value = forms.label("", "figure")
         self.about = forms.label(name, "muted")
-        self.more = forms.label("", "muted")
+        self.more = forms.label("", "muted", wrap=True)
         inner = forms.column(gap=2)
         inner.setContentsMargins(14, 10, 14, 10)
         for label in (self.value, self.about, self.more):
             inner.addWidget(label)
+        # What is longer in one of them does not pull the others apart.
+        inner.addStretch(1)
         self.setLayout(inner)
         self.tell("", "")
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QPoint, Qt, QTimer
-from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QComboBox, QMenu, QProgressBar, QSplitter, QStackedWidget, QWidget
 
-from torchkeeper.gui import forms
+from torchkeeper.gui import forms, icons
 from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.help.ideas import explain
@@ -265,7 +264,9 @@ class OverviewPage(Page):
         menu.aboutToHide.connect(menu.deleteLater)
         for place, totals in sorted(places, key=lambda one: -one.totals.bytes)[:20]:
             text = self.tr("{}: {}").format(self._title(place), say.size(totals.bytes))
-            menu.addAction(QIcon(), text.replace("&", "&&")).triggered.connect(
+            action = menu.addAction(icons.icon("entries"), text.replace("&", "&&"))
+            action.setStatusTip(self.tr("Show what of it is there in the table of entries"))
+            action.triggered.connect(
                 lambda _=False, place=place: self._show_in_table(place, within)
             )
         menu.popup(self.show_button.mapToGlobal(QPoint(0, self.show_button.height())))
@@ -294,10 +295,17 @@ class OverviewPage(Page):
         menu = QMenu(self)
         menu.setObjectName("of-part")
         menu.aboutToHide.connect(menu.deleteLater)
-        menu.addAction(self.tr("&Go into"), lambda: self._open(value))
-        menu.addAction(self.tr("&Show entries"), self.show_entries)
-        up = menu.addAction(self.tr("Go &up"), self.go_up)
-        up.setEnabled(bool(self.within))
+        for icon, text, hint, slot in (
+            ("next", self.tr("&Go into"), self.tr("Show what it is made of"),
+             lambda: self._open(value)),
+            ("entries", self.tr("&Show entries"),
+             self.tr("Show its entries in the table of the place"), self.show_entries),
+            ("up", self.tr("Go &up"), self.tr("Out of what was gone into last"), self.go_up),
+        ):  # fmt: skip
+            action = menu.addAction(icons.icon(icon), text)
+            action.setStatusTip(hint)
+            action.triggered.connect(lambda _=False, slot=slot: slot())
+        action.setEnabled(bool(self.within))  # the last, which goes up
         menu.popup(at)
 
     # What is done about it.
@@ -369,7 +377,7 @@ class OverviewPage(Page):
         self.bytes.tell(say.size(totals.bytes), self._free(found))
         timed = self.tr("known of {}").format(say.count(totals.timed, "entry", "entries"))
         self.compiling.tell(
-            words.compile_words(totals), timed if totals.timed < totals.entries else "",
+            words.compile_words(totals), timed if 0 < totals.timed < totals.entries else "",
             self.tr("The seconds of compiling that these entries stand for, as they record them."),
         )  # fmt: skip
         judged = say.count(totals.judged, "entry", "entries")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QFrame, QMenu, QWidget
 
-from torchkeeper.gui import forms
+from torchkeeper.gui import forms, icons
 from torchkeeper.link import dead, say
 from torchkeeper.link.overviewing import Overview, Reclaim
 from torchkeeper.link.words import printable
@@ -131,11 +131,12 @@ class Reclaiming(QWidget):
             self._begin(card.reason, *places[0])
             return
         menu = QMenu(card)
+        menu.setToolTipsVisible(True)
         menu.aboutToHide.connect(menu.deleteLater)
         for name, found in places[:20]:
             size = say.size(found.bytes)
             text = self.tr("{}: {}").format(self._titles(name), size).replace("&", "&&")
-            action = menu.addAction(text)
+            action = menu.addAction(icons.icon("clean"), text)
             action.setToolTip(printable(name, 400))
             action.triggered.connect(
                 lambda _=False, name=name, found=found: self._begin(card.reason, name, found)

@@ -92,7 +92,7 @@ class OriginsTab(QWidget):
         self._going = ""
         self.processes: list[Process] = []
         self.of = QComboBox()
-        self.again = forms.button(self.tr("Re&fresh"))
+        self.again = forms.button(self.tr("&Refresh"))
         self.all = QCheckBox(self.tr("Show &all, also what is as PyTorch has it"))
         self.about = forms.label("", "muted", wrap=True)
         self.notice = Notice()

@@ -72,7 +72,7 @@ class SettingsPage(Page):
         self.tabs.setDocumentMode(True)
         self.tabs.setElideMode(Qt.TextElideMode.ElideNone)
         self.tabs.tabBar().setAccessibleName(self.tr("Profiles, or where values come from"))
-        self._name = forms.label(self.tr("En&vironment"), "heading")
+        self._name = forms.label(self.tr("Environmen&t"), "heading")
         self._name.setContentsMargins(0, 7, 0, 0)
         self._above = forms.row(gap=12)
         self._above.addWidget(self._name, 0, Qt.AlignmentFlag.AlignTop)

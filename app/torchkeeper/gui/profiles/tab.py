@@ -58,7 +58,7 @@ class ProfilesTab(QWidget):
         self.duplicate = forms.button(self.tr("&Duplicate"))
         self.rename = forms.button(self.tr("&Rename"))
         self.remove = forms.button(self.tr("Re&move"))
-        self.export = forms.button(self.tr("&Export…"))
+        self.export = forms.button(self.tr("E&xport…"))
         self.revert = forms.button(self.tr("&Undo changes"))
         self.save = forms.button(self.tr("&Save"), primary=True)
         self.notice = Notice()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QPoint, Qt
@@ -70,11 +71,13 @@ class RecipesPage(Page):
         self.blank = EmptyState("recipes", side=True)
         self.new = forms.button(self.tr("&New"))
         self.add_file = forms.button(self.tr("&Add files…"))
-        self.add_folder = forms.button(self.tr("Add &folder…"))
+        self.add_folder = forms.button(self.tr("Add fol&der…"))
         self.go = forms.button(self.tr("&Warm…"), primary=True)
-        self.verify = forms.button(self.tr("&Verify…"))
-        self.edit = forms.button(self.tr("&Edit…"))
+        self.verify = forms.button(self.tr("Verif&y…"))
+        self.edit = forms.button(self.tr("Ed&it…"))
         self.fill_in = QAction(self.tr("Edit in a f&orm…"), self)
+        self.fill_in.setStatusTip(self.tr("Change what it compiles, in fields"))
+        theme.follow(self, lambda: self.fill_in.setIcon(icons.icon("recipes")))
         self.remove = forms.button(self.tr("Re&move"))
         self._dress()
         self._lay_out()
@@ -117,6 +120,12 @@ class RecipesPage(Page):
         ways |= {source: example.format(words.source_title(source)) for source in words.SOURCES}
         for source, text in ways.items():
             action = QAction(text, menu)
+            form = source == words.FORM
+            action.setStatusTip(
+                self.tr("Say in fields what is to be compiled") if form
+                else self.tr("Begin with a text that can be warmed as it is")
+            )  # fmt: skip
+            theme.follow(action, partial(_dress, action, "recipes" if form else "log"))
             action.triggered.connect(lambda _=False, source=source: self._new(source))
             menu.addAction(action)
             if source == words.FORM:
@@ -413,8 +422,12 @@ class RecipesPage(Page):
 
     def _menu(self, at: QPoint) -> None:
         menu = QMenu(self)
-        for button in (self.go, self.verify, self.edit, self.remove):
-            action = menu.addAction(button.text())
+        for button, icon in (
+            (self.go, "warm"), (self.verify, "verify"), (self.edit, "rename"),
+            (self.remove, "folder-remove"),
+        ):  # fmt: skip
+            action = menu.addAction(icons.icon(icon), button.text())
+            action.setStatusTip(button.toolTip())
             action.setEnabled(button.isEnabled())
             action.triggered.connect(button.click)
             if button is self.edit:
@@ -456,3 +469,7 @@ class RecipesPage(Page):
 
     def _choose_folder(self) -> None:
         choose_folder(self, self.tr("Add a folder of recipes"), "", lambda path: self.add([path]))
+
+
+def _dress(action: QAction, icon: str) -> None:
+    action.setIcon(icons.icon(icon))

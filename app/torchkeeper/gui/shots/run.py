@@ -99,7 +99,7 @@ def run(
         os.makedirs(folder, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="torchkeeper-shots-") as private:
             if QApplication.instance() is None:
-                _prepare_screen(private, scale)
+                prepare_screen(private, scale)
             application()
             chosen = theme.look().theme
             suffix = "" if scale == 1 else f"@{scale}x"
@@ -118,7 +118,7 @@ def run(
     return int(stage.failed)
 
 
-def _prepare_screen(private: str, scale: int) -> None:
+def prepare_screen(private: str, scale: int) -> None:
     """A screen as people have, for the application that is made next."""
     size = {"width": 1920 * scale, "height": 1200 * scale}
     screen = {"name": "shots", "x": 0, "y": 0, "logicalDpi": 96, "dpr": 1, **size}

@@ -16,7 +16,7 @@ _AGES = (("day", 0.14), ("week", 0.3), ("month", 0.26), ("quarter", 0.2), ("olde
 #: Of each place its share of all.
 PLACES = ((samples.PLACE, 0.44), ("/scratch/ada/cache-llama", 0.31),
           (samples.NIGHTLY, 0.09), (samples.SERVER, 0.16))  # fmt: skip
-_DEAD = (("stale", 0.34), ("broken", 0.003), ("orphan", 0.04), ("unused", 0.19))
+_DEAD = (("stale", 0.19), ("broken", 0.003), ("orphan", 0.04), ("unused", 0.19))
 
 
 def _uneven(*about: object) -> float:

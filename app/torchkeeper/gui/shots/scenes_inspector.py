@@ -130,4 +130,21 @@ def _kinds(stage: Stage) -> None:
     stage.close(window)
 
 
-SCENES = {"entry": _entry, "secrets": _secrets, "nothing": _nothing, "kinds": _kinds}
+def _small(stage: Stage) -> None:
+    window = _open(stage)
+    _select(window, "fxgraph")
+    for name, size in (("beside", (1100, 700)), ("below", (900, 640))):
+        window.resize(*size)
+        stage.take(f"inspector-{name}", window)
+    window.toggle_map()
+    stage.take("inspector-below-a-map", window, 0.5)
+    stage.close(window)
+
+
+SCENES = {
+    "entry": _entry,
+    "small": _small,
+    "secrets": _secrets,
+    "nothing": _nothing,
+    "kinds": _kinds,
+}

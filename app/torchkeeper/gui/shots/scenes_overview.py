@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from PySide6.QtWidgets import QApplication, QMenu
+
 from torchkeeper.gui.overview.page import OverviewPage
 from torchkeeper.gui.shots import sample_overview, samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
@@ -24,6 +26,10 @@ def _overview(stage: Stage) -> None:
     engines.overviewed = sample_overview.rows(500_000, 214_000_000_000)
     window, page = _opened(stage, engines)
     stage.take("overview", window)
+    page.show_button.click()
+    _popup(stage, "menu-of-shown")
+    page.reclaiming.cards["broken"].go.click()
+    _popup(stage, "menu-of-reclaimed")
     page.map.chosen.emit([(samples.PLACE,)])
     page.map.select([(samples.PLACE,)])
     stage.take("overview-selected", window)
@@ -36,6 +42,13 @@ def _overview(stage: Stage) -> None:
         page.by.activated.emit(page.by.currentIndex())
         stage.take(f"overview-by-{name}", window)
     stage.close(window)
+
+
+def _popup(stage: Stage, name: str) -> None:
+    """Take the menu of places that has opened."""
+    menu = QApplication.activePopupWidget()
+    assert isinstance(menu, QMenu)
+    stage.menu(name, menu)
 
 
 def _few(stage: Stage) -> None:

@@ -31,7 +31,7 @@ def _settings(stage: Stage) -> None:
     engines = SampleEngines()
     window = stage.window(engines)
     page = _shown(window, "serving")
-    stage.take("settings", window)
+    stage.take("settings", window, 1.0)
     page.profiles.form.box.setText("redis")
     stage.take("settings-filtered", window)
     page.profiles.form.box.clear()
@@ -56,8 +56,8 @@ def _errors(stage: Stage) -> None:
     engines.silent.add("diagnose")
     page.profiles.form.apply({"TORCHINDUCTOR_CACHE_DIR": "/mnt/scratch/other"})
     stage.take("settings-checking", window)
-    page.profiles.undo.offer("", "laptop was removed", then=lambda: None)
-    error = {"file": "/home/ada/.config/torchkeeper/profiles/serving.toml",
+    page.profiles.undo.offer("", "staging was removed", then=lambda: None)
+    error = {"file": "/home/ada/.config/torchkeeper/profiles/training-cluster.toml",
              "why": "No space left on device"}  # fmt: skip
     page.profiles.notice.tell(user_error("profile-unwritable", error))
     stage.take("settings-unwritable", window)

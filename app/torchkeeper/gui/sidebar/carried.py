@@ -23,7 +23,9 @@ BUNDLES = (".torchcache", ".bin")
 
 
 class Carried(NamedTuple):
-    """Paths of files and folders, and addresses of servers; or entries of a place."""
+    """Paths of files and folders, and addresses of servers; or entries of a place, which are a file
+    as well where another window has them.
+    """
 
     paths: tuple[str, ...]
     servers: tuple[str, ...] = ()
@@ -32,13 +34,18 @@ class Carried(NamedTuple):
     @property
     def words(self) -> str:
         """What it is, in a few words: the name of the one, or how many."""
-        if self.rows is not None:
+        if self.rows is not None and self.only_rows:
             return say.count(self.rows.number, "entry", "entries")
         every = (*self.servers, *self.paths)
         if len(every) == 1:
             # Of a server its address, which has no password in it.
             return printable(Place(every[0]).title, 60)
         return say.count(len(every), "file", "files")
+
+    @property
+    def only_rows(self) -> bool:
+        """Whether it is entries and nothing else."""
+        return self.rows is not None and not self.paths and not self.servers
 
     @property
     def bundles(self) -> bool:
@@ -55,12 +62,13 @@ def carried(data: QMimeData | None) -> Carried | None:
     """What is dragged or was copied; None where nothing of it is on this machine."""
     if data is None:
         return None
-    if (rows := rows_of(data)) is not None:
+    rows = rows_of(data)
+    if rows is not None and (rows.own or not data.hasUrls()):
         return Carried((), (), rows)
     if data.hasUrls():
         paths = [url.toLocalFile() for url in data.urls() if url.isLocalFile()]
         servers = [url.toString() for url in data.urls() if is_server(url.toString())]
-        return Carried(tuple(paths), tuple(servers)) if paths or servers else None
+        return Carried(tuple(paths), tuple(servers), rows) if paths or servers else None
     if not data.hasText():
         return None
     lines = [line.strip().strip("'\"") for line in data.text()[:_LONG].splitlines()[:_MOST]]

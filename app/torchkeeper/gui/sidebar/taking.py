@@ -41,14 +41,14 @@ class Taking(QObject):
 
     def on_window(self, carried: Carried) -> Offer:
         """Anywhere but on the sidebar: as what it is, and bundles into the place that is shown."""
-        if carried.rows is not None:
+        if carried.only_rows:
             return Offer(self.tr("Entries go to a place, or to a side of the Compare page"), None)
         page, shown = self._window.pages.current, self._window.places_pane.place
         if page == "settings" and carried.paths:
             text = self.tr("Drop to import {} as settings: you are asked first")
             return Offer(text.format(carried.words), lambda: self._import_settings(carried.paths))
-        if page == "recipes" and carried.paths:
-            return self._on_recipes(carried)
+        if page == "recipes" and carried.paths and self._are(carried, "file"):
+            return self._on_recipes(carried)  # which says why not
         if carried.servers or self._are(carried, "folder"):
             text = self.tr("Drop to open {} as a place")
         elif self._are(carried, "recipes"):
@@ -91,7 +91,7 @@ class Taking(QObject):
         place = index.data(PlacesModel.PlaceRole)
         if not isinstance(place, Place):
             return self.on_places(carried)
-        if carried.rows is not None:
+        if carried.only_rows:
             return self._open(carried)
         if carried.servers or not self._are(carried, "file"):
             return self._open(carried)
@@ -119,7 +119,7 @@ class Taking(QObject):
 
     def on_environments(self, carried: Carried, _: object = None) -> Offer:
         """On the environments: interpreters, and the folders of virtual environments."""
-        if carried.rows is not None:
+        if carried.only_rows:
             return self._open(carried)
         if not carried.paths:
             return Offer(self.tr("A server is no environment"), None)
@@ -146,7 +146,7 @@ class Taking(QObject):
         return Offer(offer.text, do)
 
     def _open(self, carried: Carried) -> Offer:
-        if carried.rows is not None:
+        if carried.only_rows:
             text = self.tr("Entries are copied to a place with Copy to…, and compared on Compare")
             return Offer(text, None)
         everything = (*carried.servers, *carried.paths)

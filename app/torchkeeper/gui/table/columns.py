@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, QPoint, QSettings, Qt, QTimer
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
+from torchkeeper.gui import icons, theme
 from torchkeeper.gui.table.cells import COLUMNS, NAME, NOT_SERVERS, SERVERS, SIZE, header_text
 from torchkeeper.gui.table.view import WIDTHS, EntryTable
 
@@ -63,6 +64,7 @@ class Columns(QObject):
     def _action(self, column: int) -> QAction:
         action = QAction(header_text(column), self)
         action.setCheckable(True)
+        action.setStatusTip(self.tr("Show or hide this column"))
         action.triggered.connect(lambda shown: self._choose(column, shown))
         return action
 
@@ -71,6 +73,7 @@ class Columns(QObject):
         menu.addActions(self.actions)
         menu.addSeparator()
         reset = menu.addAction(self.tr("&Reset columns"))
+        theme.follow(reset, lambda: reset.setIcon(icons.icon("refresh")))
         reset.setStatusTip(self.tr("Show all columns in their first order, width and sorting"))
         reset.triggered.connect(self.reset)
 

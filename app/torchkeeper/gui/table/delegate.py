@@ -125,8 +125,11 @@ class EntryDelegate(QStyledItemDelegate):
     def paint_heading(self, painter: QPainter, box: QRect, group: Group, focus: bool) -> None:
         """Paint the heading of a group over the whole width of the table."""
         shades, scale = theme.shades(), self._view.devicePixelRatioF()
-        painter.fillRect(box, QColor(shades.window))
-        painter.fillRect(box.left(), box.bottom(), box.width(), 1, QColor(shades.line))
+        # Not fillRect, as in the table: the first costs 50 ms.
+        painter.setBackground(QColor(shades.window))
+        painter.eraseRect(box)
+        painter.setBackground(QColor(shades.line))
+        painter.eraseRect(box.left(), box.bottom(), box.width(), 1)
         arrow = icons.pixmap(
             "closed-group" if group.collapsed else "open-group", 16, shades.muted, scale
         )

@@ -80,6 +80,7 @@ class EntriesModel(LinesModel):
         self._grouped: Callable[[], None] | None = None
         self._counting = Slices(self)
         self._leaving = Slices(self)
+        self._freeing = Slices(self)
         self._show_timer = QTimer(self)
         self._show_timer.setSingleShot(True)
         self._show_timer.setInterval(_SHOW_MS)
@@ -421,9 +422,13 @@ class EntriesModel(LinesModel):
         new = self._empty()
         yield from arrange(new, rows, self._groups[self._by])
         yield
+        old = self._here
         self.merging.emit()
         self.adopt(new, None)
         self.merged.emit()
+        # To free the lists of many rows takes long, too.
+        self._freeing.start(chain(let_go(old.lines), *map(let_go, old.rows.values())))
+        yield
         self._tell_grouped()
         self.changed.emit()
 

@@ -1,0 +1,243 @@
+"""The texts that a window draws, whoever draws them, and how much they stand out, by its pixels.
+
+The widgets are drawn once more, onto a page that keeps nothing but what is written: so the texts
+of delegates, headings, tabs and menus are known as well as those of labels, and where each stands.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
+from PySide6.QtGui import (
+    QFontInfo,
+    QFontMetricsF,
+    QImage,
+    QPaintDevice,
+    QPaintEngine,
+    QPaintEngineState,
+    QPainterPath,
+    QRegion,
+    QTextItem,
+)
+from PySide6.QtWidgets import QAbstractItemView, QMenu, QWidget
+
+from torchkeeper.gui.table.view import EntryTable
+from torchkeeper.gui.treemap import painting, speaking
+from torchkeeper.gui.treemap.colours import contrast
+from torchkeeper.gui.treemap.view import Treemap
+
+#: Pixels of text that is still read, and how much it stands out (WCAG 2, AA).
+SMALLEST, CONTRAST = 11, 4.5
+_ENABLED = Qt.ItemFlag.ItemIsEnabled
+#: Signs between texts, and what stands for something in a text.
+_SIGNS = frozenset("›–·…•|/:-")
+
+
+class Text(NamedTuple):
+    """A text as it is drawn: where in the window, as far as it is seen, and in pixels how high."""
+
+    text: str
+    box: QRectF
+    pixels: int
+
+
+class _Ear(QPaintEngine):
+    """Hears what is written, and draws nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(QPaintEngine.PaintEngineFeature.AllFeatures)
+        self.texts: list[Text] = []
+
+    def begin(self, _device: QPaintDevice) -> bool:
+        return True
+
+    def end(self) -> bool:
+        return True
+
+    def type(self) -> QPaintEngine.Type:
+        return QPaintEngine.Type.User
+
+    def updateState(self, _state: QPaintEngineState) -> None:
+        pass
+
+    def drawPixmap(self, *_: object) -> None:
+        pass
+
+    def drawPolygon(self, *_: object) -> None:
+        pass
+
+    def drawLines(self, *_: object) -> None:
+        pass
+
+    def drawRects(self, *_: object) -> None:
+        pass
+
+    def drawPoints(self, *_: object) -> None:
+        pass
+
+    def drawEllipse(self, *_: object) -> None:
+        pass
+
+    def drawImage(self, *_: object) -> None:
+        pass
+
+    def drawTiledPixmap(self, *_: object) -> None:
+        pass
+
+    def drawPath(self, _path: QPainterPath) -> None:
+        pass
+
+    def drawTextItem(self, at: QPointF | QPoint | QPainterPath.Element, item: QTextItem) -> None:
+        text = item.text()
+        if not text.strip() or isinstance(at, QPainterPath.Element):
+            return
+        up, down = item.ascent(), item.descent()
+        box = QRectF(at.x(), at.y() - up, item.width(), up + down)
+        box = self.painter().deviceTransform().mapRect(box)
+        seen = self.systemClip()
+        if not seen.isEmpty():
+            box = box.intersected(QRectF(seen.boundingRect()))
+        if box.width() > 2 and box.height() > 4:
+            self.texts.append(Text(text, box, QFontInfo(item.font()).pixelSize()))
+
+
+class _Page(QPaintDevice):
+    """As large as the widget that is drawn."""
+
+    def __init__(self, widget: QWidget) -> None:
+        super().__init__()
+        self.ear = _Ear()
+        metrics = QPaintDevice.PaintDeviceMetric
+        self._told = {
+            metrics.PdmWidth: widget.width(),
+            metrics.PdmHeight: widget.height(),
+            metrics.PdmDepth: 32,
+            metrics.PdmNumColors: 1 << 24,
+            metrics.PdmDpiX: widget.logicalDpiX(),
+            metrics.PdmDpiY: widget.logicalDpiY(),
+            metrics.PdmPhysicalDpiX: widget.logicalDpiX(),
+            metrics.PdmPhysicalDpiY: widget.logicalDpiY(),
+            metrics.PdmDevicePixelRatio: 1,
+        }
+
+    def paintEngine(self) -> QPaintEngine:
+        return self.ear
+
+    def metric(self, which: QPaintDevice.PaintDeviceMetric) -> int:
+        told = self._told.get(which)
+        return super().metric(which) if told is None else told
+
+
+def texts_of(root: QWidget) -> list[Text]:
+    """Every text that is drawn in a window, a dialog or a menu."""
+    page = _Page(root)
+    region = QRegion(root.rect())
+    for table in root.findChildren(EntryTable):
+        # It draws anew, and not what it has kept, where not all of it is asked for.
+        view = table.viewport()
+        end = view.mapTo(root, QPoint(0, view.height() - 1))
+        region -= QRegion(end.x(), end.y(), view.width(), 1)
+    root.render(page, QPoint(0, 0), region)
+    found = page.ear.texts
+    for tiles in [root, *root.findChildren(Treemap)]:
+        if isinstance(tiles, Treemap) and tiles.isVisible():
+            found += _on_tiles(tiles, root)
+    return found
+
+
+def _on_tiles(view: Treemap, root: QWidget) -> Iterator[Text]:
+    """What a map writes into its tiles, of which it keeps a picture."""
+    writer, tiles = painting.Writer(view.font()), view.tiles
+    total = sum(tile.bytes for tile in tiles)
+    for tile in tiles:
+        for line in writer.lines(tile, view.box_of(tile.key), speaking.share(tile, total)):
+            metrics = QFontMetricsF(line.font)
+            box = metrics.boundingRect(line.text).translated(line.at)
+            at = view.mapTo(root, QPoint(0, 0))
+            yield Text(line.text, box.translated(at), QFontInfo(line.font).pixelSize())
+
+
+class Pixels:
+    """What a window looks like."""
+
+    def __init__(self, root: QWidget) -> None:
+        grabbed = root.grab().toImage()
+        self._image = grabbed.convertToFormat(QImage.Format.Format_RGB32)
+        self._scale = self._image.devicePixelRatio()
+        self._words = memoryview(self._image.constBits()).cast("B").cast("I")
+        self._line = self._image.bytesPerLine() // 4
+
+    def lines(self, box: QRectF) -> list[bytes]:
+        """The lines of a part of the window, four bytes for a pixel."""
+        scale = self._scale
+        area = QRectF(box.topLeft() * scale, box.size() * scale).toRect()
+        area = area.intersected(self._image.rect())
+        begins = (y * self._line + area.left() for y in range(area.top(), area.bottom() + 1))
+        return [bytes(self._words[begin : begin + area.width()]) for begin in begins]
+
+
+def standing_out(colours: Counter[int]) -> tuple[float, str]:
+    """The contrast of what stands out most from the ground, and that ground."""
+    ground = _name(colours.most_common(1)[0][0])
+    ends = min(colours, key=_light), max(colours, key=_light)
+    return max(contrast(ground, _name(colour)) for colour in ends), ground
+
+
+def _name(colour: int) -> str:
+    return f"#{colour & 0xFFFFFF:06x}"
+
+
+@functools.cache
+def _light(colour: int) -> float:
+    """How bright a colour is; whatever is brighter has more contrast to black."""
+    return contrast("#000000", _name(colour))
+
+
+def pale(root: QWidget, texts: list[Text], known: set[object] | None = None) -> list[str]:
+    """Texts that stand out too little from what they stand on, by the pixels that are shown.
+
+    known: what was seen before, which is not looked at again.
+    """
+    pixels, found = Pixels(root), []
+    known = set() if known is None else known
+    for text in texts:
+        if set(text.text) <= _SIGNS or not _usable(root, text.box.center().toPoint()):
+            continue
+        lines = pixels.lines(text.box)
+        looks = (text.text, *lines)
+        if looks in known:
+            continue
+        colours: Counter[int] = Counter()
+        for line in lines:
+            colours.update(memoryview(line).cast("I"))
+        best, ground = standing_out(colours) if len(colours) > 1 else (CONTRAST, "")
+        if best >= CONTRAST:
+            known.add(looks)
+        else:
+            found.append(f"pale: “{text.text}” {best:.1f} on {ground}")
+    return found
+
+
+def small(texts: list[Text]) -> list[str]:
+    """Texts that are too small."""
+    return [f"small: “{x.text}” has {x.pixels} px" for x in texts if x.pixels < SMALLEST]
+
+
+def _usable(root: QWidget, at: QPoint) -> bool:
+    """Whether what is at a point can be used; what cannot may be pale."""
+    if isinstance(root, QMenu):
+        action = root.actionAt(at)
+        return action is None or action.isEnabled()
+    widget = root.childAt(at)
+    if widget is None:
+        return True
+    view = widget.parentWidget()
+    if isinstance(view, QAbstractItemView) and view.viewport() is widget:
+        index = view.indexAt(widget.mapFrom(root, at))
+        # What is not valid is a heading, or between two items.
+        return widget.isEnabled() and (not index.isValid() or bool(index.flags() & _ENABLED))
+    return widget.isEnabled()
