@@ -11,6 +11,7 @@ from PySide6.QtGui import QAccessible, QAccessibleEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame
 
 from torchkeeper.gui import forms
+from torchkeeper.gui.emptystate import GUIDED, EmptyState
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.following import ACTIVITY
 from torchkeeper.gui.guide.guide import SINCE, STEP
@@ -74,6 +75,13 @@ class GuideBar(QFrame):
         window.jobs.finished.connect(self._tell)
         window.jobs.rowsInserted.connect(self._tell)
         window.table.selection_changed.connect(self._selected)
+
+    def setVisible(self, visible: bool, /) -> None:
+        super().setVisible(visible)
+        # It says what to do next as long as there is a step: what is empty does so quietly then.
+        self._window.setProperty(GUIDED, visible and self.number < len(STEPS))
+        for empty in self._window.findChildren(EmptyState):
+            empty.suit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
