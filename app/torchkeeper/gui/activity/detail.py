@@ -12,6 +12,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QProgressBar,
     QScrollArea,
+    QSizePolicy,
     QTabWidget,
     QWidget,
 )
@@ -21,6 +22,7 @@ from torchkeeper.gui.activity import shown
 from torchkeeper.gui.activity.logview import LogView
 from torchkeeper.gui.activity.past import asked, told
 from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.dialogs.pages import Scrolled
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.matrix.pane import CellsPane
 from torchkeeper.gui.recipes.ofjob import file_of
@@ -85,11 +87,9 @@ class JobDetail(QWidget):
         self._about.setLayout(about)
         about.setContentsMargins(0, 0, 0, 0)
         #: What it is scrolled in where there is little height.
-        self._room = _scrolled()
-        self._room.hide()
+        self._room = Scrolled(self._about)
         self._whole = forms.column(gap=12)
         self._whole.addWidget(self._room)
-        self._whole.addWidget(self._about)
         self._whole.addWidget(self.tabs, 1)
         self.setLayout(self._whole)
         self.stand(below=False)
@@ -101,15 +101,9 @@ class JobDetail(QWidget):
         self._whole.setContentsMargins(0 if below else 20, 12 if below else 0, 0, 0)
         way = QBoxLayout.Direction
         self._whole.setDirection(way.LeftToRight if below else way.TopToBottom)
-        if below:
-            self._whole.removeWidget(self._about)
-            self._room.setWidget(self._about)
-            self._about.setAutoFillBackground(False)
-        elif self._room.widget() is not None:
-            self._whole.insertWidget(1, self._room.takeWidget())
-        self._room.setVisible(below)
-        self._about.show()
-        self._whole.setStretchFactor(self._room, 1)
+        policy = QSizePolicy.Policy
+        self._room.setSizePolicy(policy.Preferred, policy.Expanding if below else policy.Maximum)
+        self._whole.setStretchFactor(self._room, int(below))
         self._whole.setStretchFactor(self.tabs, 1)
 
     def show_job(self, one: shown.Shown | None) -> None:
