@@ -208,7 +208,7 @@ ACTIONS = (
     Spec("copy-command", _n("Copy as co&mmand"), "copy", "",
          _n("Copy the command that shows each selected key in a terminal"),
          lambda s: s.selected > 0, "copy_command", "edit", 1, ("entries",)),
-    Spec("compare-two", _n("Compare &both"), "compare", "Ctrl+D",
+    Spec("compare-two", _n("C&ompare both"), "compare", "Ctrl+D",
          _n("Show what differs between the two selected entries, and which of it is the cause"),
          lambda s: s.comparable == 2, "compare_selected", "edit", 2, ("entries",)),
     Spec("compare-nearest", _n("Compare with &nearest"), "compare", "Ctrl+Shift+D",
