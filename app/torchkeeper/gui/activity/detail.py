@@ -60,6 +60,7 @@ class JobDetail(QWidget):
         self.log = LogView()
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setAccessibleName(self.tr("Log, or cells"))
         self.tabs.addTab(self.log, self.tr("Log"))
         #: The cells of a warm-up; made when there are some.
         self.cells: CellsPane | None = None
