@@ -33,7 +33,8 @@ def test_a_look_is_taken_once(place: Path) -> None:
         again = {"place": str(place), "older": 86_400 * 9, "look": first["look"]}
         second = engine.call("suggest", again)
         assert second["look"] == first["look"]
-        assert second["reasons"]["unused"]["entries"] == first["entries"] == 70
+        # Empty locks, of which every cache has some, are not worth a purge.
+        assert second["reasons"]["unused"]["entries"] == 44 < first["entries"] == 70
         assert "budget" not in second["reasons"]
         rows: list[dict[str, Any]] = []
 
