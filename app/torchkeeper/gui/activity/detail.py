@@ -72,7 +72,7 @@ class JobDetail(QWidget):
         texts.addWidget(self.title)
         texts.addWidget(self.words)
         head.addLayout(texts, 1)
-        self._said = about = forms.column(gap=12)
+        self._lines = about = forms.column(gap=12)
         about.addLayout(head)
         about.addWidget(self.bar)
         about.addWidget(self.told)
@@ -96,7 +96,7 @@ class JobDetail(QWidget):
 
     def stand(self, *, below: bool) -> None:
         """Be beside the list, or below it, where there is less height: the log is beside then."""
-        self._said.setSpacing(8 if below else 12)
+        self._lines.setSpacing(8 if below else 12)
         self._whole.setContentsMargins(0 if below else 20, 12 if below else 0, 0, 0)
         way = QBoxLayout.Direction
         self._whole.setDirection(way.LeftToRight if below else way.TopToBottom)
