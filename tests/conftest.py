@@ -54,12 +54,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = ordered + rest
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection() -> None:
     """What thousands of tests and their modules are made of lives to the end: no collection of
-    garbage goes through it from here on.
+    garbage goes through it while they are collected, or after that.
     """
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """From here on there is garbage."""
     gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(200_000, 10, 10)  # as the program does, for its rows (cli.main)
 
 

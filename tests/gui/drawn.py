@@ -32,6 +32,8 @@ from torchkeeper.gui.treemap.view import Treemap
 
 #: Pixels of text that is still read, and how much it stands out (WCAG 2, AA).
 SMALLEST, CONTRAST = 11, 4.5
+#: The part of the height of a text that is in sight where it is read.
+_READ = 0.7
 _ENABLED = Qt.ItemFlag.ItemIsEnabled
 #: Signs between texts, and what stands for something in a text.
 _SIGNS = frozenset("›–·…•|/:-")
@@ -98,10 +100,11 @@ class _Ear(QPaintEngine):
         up, down = item.ascent(), item.descent()
         box = QRectF(at.x(), at.y() - up, item.width(), up + down)
         box = self.painter().deviceTransform().mapRect(box)
-        seen = self.systemClip()
+        high, seen = box.height(), self.systemClip()
         if not seen.isEmpty():
             box = box.intersected(QRectF(seen.boundingRect()))
-        if box.width() > 2 and box.height() > 4:
+        # Of a line that is scrolled half away nobody reads anything.
+        if box.width() > 2 and box.height() > high * _READ:
             self.texts.append(Text(text, box, QFontInfo(item.font()).pixelSize()))
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import pkgutil
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -24,42 +27,66 @@ from torchkeeper.gui.pages.table import PAGES
 from torchkeeper.gui.shots.run import SCENES
 from torchkeeper.gui.theme import Theme
 
+#: So many walks go on at once.
+SIDE = 3
 APP = Path(torchkeeper.gui.__file__).parent
 
 
-def walked(scale: int, tone: Theme, *scenes: str) -> dict[str, Any]:
-    """What a walk says, in a process of its own: one process has one scale."""
+#: Those that take long to come about: of very many entries, jobs and places.
+LONG = ("many", "many-lists", "many-places", "sidebar-many")
+DAILY = [name for name in SCENES if name not in LONG]
+
+
+def begun(scale: int, tone: Theme, scenes: Iterable[str] = ()) -> subprocess.Popen[str]:
+    """A walk, in a process of its own: one process has one scale."""
     argv = [sys.executable, "-m", "tests.gui.walking", str(scale), tone.value, *scenes]
-    run = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr[-3000:]
-    told: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
-    return told
+    return subprocess.Popen(argv, stdout=PIPE, stderr=PIPE, text=True)
+
+
+def told(walk: subprocess.Popen[str]) -> dict[str, Any]:
+    """What it says."""
+    out, errors = walk.communicate()
+    assert walk.returncode == 0, errors[-3000:]
+    said: dict[str, Any] = json.loads(out.splitlines()[-1])
+    return said
+
+
+@functools.cache
+def pages(scale: int, tone: Theme) -> dict[str, Any]:
+    """What a walk over the pages says."""
+    return told(begun(scale, tone))
 
 
 @pytest.mark.parametrize(("scale", "tone"), [(1, Theme.LIGHT), (2, Theme.DARK)])
 def test_nothing_is_wrong_with_any_page(scale: int, tone: Theme) -> None:
-    found = walked(scale, tone)
+    found = pages(scale, tone)
     assert found["faults"] == {}
     assert set(found["stops"]) == {page.id for page in PAGES}
     assert min(found["stops"].values()) > 10, "Tab goes to what is there"
 
 
 @pytest.mark.parametrize(
-    ("scale", "tone"),
+    ("scale", "tone", "scenes"),
     [
-        (1, Theme.LIGHT),
-        (2, Theme.DARK),
-        pytest.param(1, Theme.DARK, marks=pytest.mark.slow),
-        pytest.param(2, Theme.LIGHT, marks=pytest.mark.slow),
+        (1, Theme.LIGHT, DAILY),
+        pytest.param(1, Theme.LIGHT, LONG, marks=pytest.mark.slow),
+        pytest.param(1, Theme.DARK, tuple(SCENES), marks=pytest.mark.slow),
+        pytest.param(2, Theme.LIGHT, tuple(SCENES), marks=pytest.mark.slow),
+        pytest.param(2, Theme.DARK, tuple(SCENES), marks=pytest.mark.slow),
     ],
 )
-def test_nothing_is_wrong_with_any_state(scale: int, tone: Theme) -> None:
-    found = walked(scale, tone, *SCENES)
-    assert found["faults"] == {}
-    named = [name for names in STATES.values() for name in names.split()]
-    assert sorted(found["states"]) == sorted(named), "what the pictures are to be of"
-    assert dialogs() - set(found["dialogs"]) == set(), "each dialog is in a scene"
-    assert menus() - set(found["menus"]) == set(), "each menu is looked at"
+def test_nothing_is_wrong_with_any_state(scale: int, tone: Theme, scenes: Sequence[str]) -> None:
+    # They wait more than they work, so that several go on at once.
+    found = [told(walk) for walk in [begun(scale, tone, scenes[n::SIDE]) for n in range(SIDE)]]
+    assert {name: wrong for one in found for name, wrong in one["faults"].items()} == {}
+    states = [name for one in found for name in one["states"]]
+    named = [name for scene in scenes for name in STATES[scene].split()]
+    assert sorted(states) == sorted(named), "what the pictures are to be of"
+    if scenes is not LONG:
+        opened = {name for one in found for name in one["dialogs"]}
+        assert dialogs() - opened == set(), "each dialog is in a scene"
+        looked = {name for one in [*found, pages(scale, tone)] for name in one["menus"]}
+        assert menus() - looked == set(), "each menu is looked at"
 
 
 def dialogs() -> set[str]:

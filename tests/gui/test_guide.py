@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QSettings
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, listed
@@ -12,7 +13,8 @@ from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.guide.guide import STEP
 from torchkeeper.gui.guide.steps import STEPS
-from torchkeeper.gui.window import PAGE
+from torchkeeper.gui.jobs import State
+from torchkeeper.gui.window import PAGE, Window
 
 
 def test_every_step_has_an_action(open_window: OpenWindow) -> None:
@@ -31,6 +33,9 @@ def test_who_is_new_is_guided(
     bar = window.guide.bar
     assert bar.isVisible()
     assert bar.count.text() == f"Step 1 of {len(STEPS)}"
+    # Enter is all it takes, and nothing else asks for it.
+    assert window.focusWidget() is bar.go
+    assert primary(window) == [bar.go]
     click(qtbot, bar.go)
     (dialog,) = window.findChildren(WarmDialog)
     dialog.reject()
@@ -57,9 +62,31 @@ def test_who_is_new_is_guided(
     qtbot.waitUntil(lambda: bar.title.text() == "Done", timeout=PATIENCE)
     assert not bar.go.isVisible()
     click(qtbot, bar.close_button)
-    assert not bar.isVisible()
+    assert not bar.isVisible() and bar.go not in primary(window)
     window.actions_["first-steps"].trigger()
     assert bar.isVisible() and bar.number == 0
+
+
+def primary(window: Window) -> list[QPushButton]:
+    """The buttons that stand out."""
+    buttons = [one for one in window.findChildren(QPushButton) if one.isVisible()]
+    return [one for one in buttons if one.property("primary")]
+
+
+def test_while_a_step_is_taken_the_guide_says_so(qtbot: QtBot, open_window: OpenWindow) -> None:
+    window = open_window()
+    window.actions_["first-steps"].trigger()
+    bar = window.guide.bar
+    job = window.jobs.add("Warm", "warm", "/x")
+    assert "under way" in bar.text.text() and bar.go.text() == "Show activity"
+    click(qtbot, bar.go)
+    assert window.pages.current == "activity"
+    window.jobs.end(job, State.CANCELLED)
+    assert bar.number == 0 and bar.go.text() == "Warm…"
+    # In a small window its buttons stand below its words, which are whole.
+    bar.resize(440, bar.sizeHint().height())
+    assert bar.go.y() > bar.text.y()
+    bar.end()
 
 
 def test_a_step_that_cannot_be_taken_says_so(qtbot: QtBot, open_window: OpenWindow) -> None:

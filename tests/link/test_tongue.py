@@ -9,6 +9,7 @@ import re
 import runpy
 import string
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +51,7 @@ from torchkeeper.settings.processes import Process
 
 ROOT = Path(__file__).parents[2]
 LINK = ROOT / "app" / "torchkeeper" / "link"
-#: What a translator is given.
-COLLECTED: set[tuple[str, str, bool]] = runpy.run_path(str(ROOT / "packaging" / "translations"))[
-    "sources"
-]()
+COMMAND = ROOT / "packaging" / "translations"
 #: A fact, which is the same in every language.
 FACT = "FACT"
 #: Modules whose texts no window shows: they speak to programs, write recipes and files of a
@@ -64,9 +62,16 @@ SILENT = {
 }  # fmt: skip
 
 
+@cache
+def collected() -> set[tuple[str, str, bool]]:
+    """What a translator is given."""
+    found: set[tuple[str, str, bool]] = runpy.run_path(str(COMMAND))["sources"]()
+    return found
+
+
 def bracketed(text: str, number: int) -> str:
     """The translation of what is collected; what is not has none."""
-    return f"⟦{text}⟧" if (tongue.CONTEXT, text, number >= 0) in COLLECTED else text
+    return f"⟦{text}⟧" if (tongue.CONTEXT, text, number >= 0) in collected() else text
 
 
 def bare(text: str) -> str:
@@ -469,7 +474,9 @@ def prose() -> Iterator[str]:
                 # One of a thing, whose translation is a form of many of it.
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))
                 passed |= {id(node.args[1])} if name in ("count", "several") else set()
-            elif isinstance(node, ast.Tuple) and (tongue.CONTEXT, second(node), True) in COLLECTED:
+            elif (
+                isinstance(node, ast.Tuple) and (tongue.CONTEXT, second(node), True) in collected()
+            ):
                 passed.add(id(node.elts[0]))
         for node in ast.walk(tree):
             if id(node) in passed or getattr(node, "value", None) in _NOTATIONS:
@@ -489,7 +496,7 @@ def prose() -> Iterator[str]:
                         yield f"{path.name}:{node.lineno}: {text}"
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 text = node.value
-                known = any((tongue.CONTEXT, text, x) in COLLECTED for x in (True, False))
+                known = any((tongue.CONTEXT, text, x) in collected() for x in (True, False))
                 if _PROSE.search(text) and not known and not _COMMAND.match(text):
                     yield f"{path.name}:{node.lineno}: {text}"
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from torchkeeper.gui.remedies import RemedyButtons
     from torchkeeper.link.words import UserError
 
+#: What a window has set while something else in it says what to do next.
+GUIDED = "guided"
 #: Pixels of a line at most and of the picture: of a page, and of a pane at its side.
 _WIDE, _NARROW = 460, 280
 _PICTURE, _SMALL = 56, 40
@@ -87,6 +89,16 @@ class EmptyState(QWidget):
         self.button.setText(text)
         self.button.setAccessibleName(text.replace("&", "").rstrip("…"))
         self.button.setVisible(bool(text))
+        self.suit()
+
+    def suit(self) -> None:
+        """Have the button stand out where nothing else in the window says what to do next."""
+        if self.button is not None and not self._side:
+            primary = not self.window().property(GUIDED)
+            if self.button.property("primary") != primary:
+                self.button.setProperty("primary", primary)
+                self.button.style().unpolish(self.button)
+                self.button.style().polish(self.button)
 
     def beside(self, *widgets: QWidget) -> None:
         """Have these after the button: what can be done as well."""
@@ -109,6 +121,7 @@ class EmptyState(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        self.suit()
         self._paint()
 
     def _paint(self) -> None:

@@ -59,6 +59,7 @@ class JobDetail(QWidget):
         self.ways, self.deeds = Wrapping(), Wrapping()
         self.log = LogView()
         self.tabs = QTabWidget()
+        self.tabs.tabBar().setAccessibleName(self.tr("Parts of the job"))
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self.log, self.tr("Log"))
         #: The cells of a warm-up; made when there are some.
@@ -69,7 +70,7 @@ class JobDetail(QWidget):
         texts.addWidget(self.title)
         texts.addWidget(self.words)
         head.addLayout(texts, 1)
-        self._about = about = forms.column(gap=12)
+        self._said = about = forms.column(gap=12)
         about.addLayout(head)
         about.addWidget(self.bar)
         about.addWidget(self.told)
@@ -80,8 +81,15 @@ class JobDetail(QWidget):
         ways.addLayout(self.deeds)
         about.addLayout(ways)
         about.addStretch(1)
+        self._about = QWidget()
+        self._about.setLayout(about)
+        about.setContentsMargins(0, 0, 0, 0)
+        #: What it is scrolled in where there is little height.
+        self._room = _scrolled()
+        self._room.hide()
         self._whole = forms.column(gap=12)
-        self._whole.addLayout(about)
+        self._whole.addWidget(self._room)
+        self._whole.addWidget(self._about)
         self._whole.addWidget(self.tabs, 1)
         self.setLayout(self._whole)
         self.stand(below=False)
@@ -89,12 +97,20 @@ class JobDetail(QWidget):
 
     def stand(self, *, below: bool) -> None:
         """Be beside the list, or below it, where there is less height: the log is beside then."""
-        self._about.setSpacing(8 if below else 12)
+        self._said.setSpacing(8 if below else 12)
         self._whole.setContentsMargins(0 if below else 20, 12 if below else 0, 0, 0)
         way = QBoxLayout.Direction
         self._whole.setDirection(way.LeftToRight if below else way.TopToBottom)
-        self._whole.setStretch(0, 2 if below else 0)
-        self._whole.setStretch(1, 3 if below else 1)
+        if below:
+            self._whole.removeWidget(self._about)
+            self._room.setWidget(self._about)
+            self._about.setAutoFillBackground(False)
+        elif self._room.widget() is not None:
+            self._whole.insertWidget(1, self._room.takeWidget())
+        self._room.setVisible(below)
+        self._about.show()
+        self._whole.setStretchFactor(self._room, 1)
+        self._whole.setStretchFactor(self.tabs, 1)
 
     def show_job(self, one: shown.Shown | None) -> None:
         """Show this one from now on."""
@@ -174,12 +190,8 @@ class JobDetail(QWidget):
                 self.cells = CellsPane(narrow=True)
                 self.cells.setContentsMargins(0, 8, 0, 0)
                 # A narrow window stays one: what has no room is scrolled to.
-                room = QScrollArea()
-                room.setWidgetResizable(True)
-                room.setFrameShape(QFrame.Shape.NoFrame)
-                room.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+                room = _scrolled()
                 room.setWidget(self.cells)
-                room.viewport().setAutoFillBackground(False)
                 self.cells.setAutoFillBackground(False)
                 self.tabs.addTab(room, "")
             self.cells.file_of = lambda recipe: file_of(one, recipe)
@@ -194,6 +206,16 @@ class JobDetail(QWidget):
             name, colour = shown.mark(self._one)
             shade = getattr(theme.shades(), colour)
             self.picture.setPixmap(icons.pixmap(name, 24, shade, self.devicePixelRatioF()))
+
+
+def _scrolled() -> QScrollArea:
+    """Room for what may be larger than it."""
+    room = QScrollArea()
+    room.setWidgetResizable(True)
+    room.setFrameShape(QFrame.Shape.NoFrame)
+    room.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    room.viewport().setAutoFillBackground(False)
+    return room
 
 
 def _selectable(label: QLabel) -> QLabel:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QStandardPaths
-from PySide6.QtGui import QAccessible, QAccessibleEvent
-from PySide6.QtWidgets import QFrame
+from PySide6.QtGui import QAccessible, QAccessibleEvent, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QFrame
 
 from torchkeeper.gui import forms
+from torchkeeper.gui.emptystate import GUIDED, EmptyState
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.following import ACTIVITY
 from torchkeeper.gui.guide.guide import SINCE, STEP
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from torchkeeper.gui.jobs import Job
     from torchkeeper.gui.window import Window
     from torchkeeper.link.history import Past
+
+
+#: Pixels of the strip below which its buttons have no room beside the words.
+_NARROW = 640
 
 
 def _own_folder() -> str:
@@ -55,18 +60,35 @@ class GuideBar(QFrame):
         texts = forms.column(gap=2)
         texts.addLayout(head)
         texts.addWidget(self.text)
-        line = forms.row(gap=12)
+        said, ways = forms.row(gap=12), forms.row(gap=12)
+        said.addWidget(forms.picture("guide", 20, "accent"))
+        said.addLayout(texts, 1)
+        ways.addStretch(1)
+        for button in (self.go, self.skip, self.close_button):
+            ways.addWidget(button)
+        self._line = line = forms.row(gap=12)
         line.setContentsMargins(16, 10, 8, 10)
-        line.addWidget(forms.picture("guide", 20, "accent"))
-        line.addLayout(texts, 1)
-        line.addWidget(self.go)
-        line.addWidget(self.skip)
-        line.addWidget(self.close_button)
+        line.addLayout(said, 1)
+        line.addLayout(ways)
         self.setLayout(line)
         window.jobs.finished.connect(self._finished)
         window.jobs.finished.connect(self._tell)
         window.jobs.rowsInserted.connect(self._tell)
         window.table.selection_changed.connect(self._selected)
+
+    def setVisible(self, visible: bool, /) -> None:
+        super().setVisible(visible)
+        # It says what to do next as long as there is a step: what is empty does so quietly then.
+        self._window.setProperty(GUIDED, visible and self.number < len(STEPS))
+        for empty in self._window.findChildren(EmptyState):
+            empty.suit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        # Beside the inspector of a small window, the buttons stand below.
+        way, narrow = QBoxLayout.Direction, self.width() < _NARROW
+        self._line.setDirection(way.TopToBottom if narrow else way.LeftToRight)
+        self._line.setStretch(0, 0 if narrow else 1)
 
     def show_step(self, number: int) -> None:
         """Show a step; the one after the last says that it was all."""

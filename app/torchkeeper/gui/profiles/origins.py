@@ -5,7 +5,7 @@ each setting with its value and what has made it so, and what is wrong with them
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, Signal
@@ -96,12 +96,19 @@ class OriginsTab(QWidget):
         self.all = QCheckBox(self.tr("Show &all, also what is as PyTorch has it"))
         self.about = forms.label("", "muted", wrap=True)
         self.notice = Notice()
-        self.tree = QTreeWidget()
-        self.blank = EmptyState("settings")
-        self.unseen = forms.label("", "muted", wrap=True)
-        self.checked = Checked(mends=False)
         self.make = forms.button(self.tr("&Make a profile of this"))
+
+    def slices(self) -> Iterator[None]:
+        """Make what takes long, some of it in each slice."""
+        self.tree = QTreeWidget()
+        self.unseen = forms.label("", "muted", wrap=True)
+        yield
+        self.blank = EmptyState("settings")
+        yield
+        self.checked = Checked(mends=False)
+        yield
         self._lay_out()
+        yield
         self._connect()
         self._fill_choice(())
 

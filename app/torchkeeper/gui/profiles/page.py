@@ -80,6 +80,8 @@ class SettingsPage(Page):
         self.body.addWidget(self.tabs, 1)
         for module in _MODULES:
             self._later.add(partial(importlib.import_module, f"torchkeeper.{module}"))
+        # Asked for it the first time, PySide makes all that QStyle names.
+        self._later.add(self.style)
         self._later.add_slices(self._make())
         self._later.start()
 
@@ -112,7 +114,10 @@ class SettingsPage(Page):
         yield
         from torchkeeper.gui.profiles.origins import OriginsTab
 
-        self._origins = origins = OriginsTab(self._engines)
+        origins = OriginsTab(self._engines)
+        yield
+        yield from origins.slices()
+        self._origins = origins
         origins.making.connect(self._made)
         yield
         for button in origins.tools:
