@@ -16,6 +16,9 @@ from torchkeeper.gui.profiles import words
 from torchkeeper.link.words import UserError
 from torchkeeper.settings.finding import Finding, worst
 
+#: Pixels that are seen of the list at least.
+_LEAST = 44
+
 
 class Checked(QWidget):
     """A line that sums up, and the list, which is not seen where there is nothing."""
@@ -35,6 +38,7 @@ class Checked(QWidget):
             lambda one: mends and bool(one.change),
             lambda one: goes and bool(one.settings),
         )
+        self.list.setMinimumHeight(_LEAST)
         self.list.fix.connect(self.fix)
         self.list.wanted.connect(self.wanted)
         line = forms.row(gap=16)

@@ -19,6 +19,8 @@ from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import SETTINGS
 from torchkeeper.settings.setting import GROUPS, Setting
 
+#: Pixels that are seen of it at least.
+_LEAST = 44
 #: What most people set, which is first, and alone open at first.
 EVERYDAY = "everyday"
 _EVERYDAY = (
@@ -208,6 +210,8 @@ class Form(QWidget):
         page = QWidget()
         page.setLayout(rows)
         self.area = QScrollArea()
+        # It is scrolled: a low window stays one, whatever is said above.
+        self.area.setMinimumHeight(_LEAST)
         self.area.setWidget(page)
         self.area.setWidgetResizable(True)
         # It lies on whatever it is put on.

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from torchkeeper.settings.origins import Origin
     from torchkeeper.settings.processes import Process
 
+#: Pixels that are seen of the list at least.
+_LEAST = 60
 _NAME = Qt.ItemDataRole.UserRole
 #: Characters of a command in the choice.
 _COMMAND = 100
@@ -101,6 +103,7 @@ class OriginsTab(QWidget):
     def slices(self) -> Iterator[None]:
         """Make what takes long, some of it in each slice."""
         self.tree = QTreeWidget()
+        self.tree.setMinimumHeight(_LEAST)
         self.unseen = forms.label("", "muted", wrap=True)
         yield
         self.blank = EmptyState("settings")
