@@ -21,6 +21,7 @@ def _clean(stage: Stage) -> None:
     engines.all_answer = True
     window = stage.window(engines)
     dialog = _opened(window)
+    turn(5.0, dialog.rows["stale"].go.isEnabled)
     stage.take("clean", dialog)
     dialog.rows["stale"].go.click()
     turn(0.1)
