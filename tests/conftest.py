@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from filelock import FileLock
 
@@ -27,6 +28,9 @@ from torchkeeper.stores.folders import owners
 DATA = Path(__file__).parent / "data"
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+# How long an example takes says more of what else the machine does.
+hypothesis.settings.register_profile("here", deadline=None)
+hypothesis.settings.load_profile("here")
 
 
 @pytest.hookimpl(trylast=True)

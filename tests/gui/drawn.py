@@ -25,6 +25,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractItemView, QMenu, QWidget
 
+from torchkeeper.gui.dropping import Veil
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.treemap import painting, speaking
 from torchkeeper.gui.treemap.colours import contrast
@@ -206,9 +207,14 @@ def pale(root: QWidget, texts: list[Text], known: set[object] | None = None) -> 
     known: what was seen before, which is not looked at again.
     """
     pixels, found = Pixels(root), []
+    # What is under a veil is not for reading until it is gone.
+    under = [QRectF(veil.geometry()) for veil in root.findChildren(Veil) if veil.isVisible()]
     known = set() if known is None else known
     for text in texts:
-        if set(text.text) <= _SIGNS or not _usable(root, text.box.center().toPoint()):
+        at = text.box.center()
+        if set(text.text) <= _SIGNS or not _usable(root, at.toPoint()):
+            continue
+        if any(box.contains(at) for box in under):
             continue
         lines = pixels.lines(text.box)
         looks = (text.text, *lines)

@@ -122,9 +122,9 @@ def test_the_nearest_entry_is_found_in_any_place(
     type_in(qtbot, page.search_box, "torch")
     qtbot.waitUntil(lambda: page.tree.settled, timeout=PATIENCE)
     shown = page.count.text()
-    assert shown.endswith(f" of {total}") and rest.isExpanded()
+    assert shown.endswith(f" of {total} differences") and rest.isExpanded()
     qtbot.keyClick(page.search_box, Qt.Key.Key_Escape)  # type: ignore[no-untyped-call]
-    qtbot.waitUntil(lambda: page.count.text() == f"{total}", timeout=PATIENCE)
+    qtbot.waitUntil(lambda: page.count.text() == f"{total} differences", timeout=PATIENCE)
     click(qtbot, page.go)
     listed(qtbot, window, fixture_cache)
     qtbot.waitUntil(lambda: len(window.table.selected()) == 1, timeout=PATIENCE)

@@ -9,7 +9,6 @@ import pkgutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from subprocess import PIPE
 from typing import Any
 
@@ -29,7 +28,6 @@ from torchkeeper.gui.theme import Theme
 
 #: So many walks go on at once.
 SIDE = 3
-APP = Path(torchkeeper.gui.__file__).parent
 
 
 #: Those that take long to come about: of very many entries, jobs and places.
@@ -86,7 +84,7 @@ def test_nothing_is_wrong_with_any_state(scale: int, tone: Theme, scenes: Sequen
         opened = {name for one in found for name in one["dialogs"]}
         assert dialogs() - opened == set(), "each dialog is in a scene"
         looked = {name for one in [*found, pages(scale, tone)] for name in one["menus"]}
-        assert menus() - looked == set(), "each menu is looked at"
+        assert walking.makers() - looked == set(), "each menu is looked at"
 
 
 def dialogs() -> set[str]:
@@ -99,13 +97,6 @@ def dialogs() -> set[str]:
 
 def _below(kind: type[QWidget]) -> set[type[QWidget]]:
     return {x for one in kind.__subclasses__() for x in (one, *_below(one))}
-
-
-def menus() -> set[str]:
-    """The modules that make menus."""
-    paths = (path for path in APP.rglob("*.py") if "QMenu(" in path.read_text(encoding="utf-8"))
-    return {".".join(("torchkeeper.gui", *path.relative_to(APP).with_suffix("").parts))
-            for path in paths}  # fmt: skip
 
 
 def test_every_action_has_a_place() -> None:

@@ -106,3 +106,16 @@ def test_a_long_name_does_not_hold_the_window(qtbot: QtBot, window: Window) -> N
     window.resize(1000, 700)
     turn(0.05)
     assert window.width() == 1000
+
+
+def test_the_sidebar_comes_and_goes_in_a_small_window(qtbot: QtBot, window: Window) -> None:
+    window.resize(800, 560)
+    turned(qtbot, window)
+    assert window.across.below
+    for shown in (False, True):
+        qtbot.keyClick(window.table, Qt.Key.Key_F9)  # type: ignore[no-untyped-call]
+        turn(0.05)
+        assert window.sidebar.isVisible() == shown
+        assert window.size() == QSize(800, 560)
+        assert window.pages.width() == (547 if shown else 800)
+        assert window.across.below == (800 - 252 * shown - LEAST < window.wing.least)

@@ -274,8 +274,7 @@ def test_what_is_drawn_is_known_wherever_it_is_kept(qtbot: QtBot, settings: QSet
 
 @pytest.mark.qt_log_ignore("raise|grabbing the keyboard", extend=True)
 def test_a_menu_knows_who_made_it(walk: walking.Walk) -> None:
-    menu = walking.Made("&Menu")
-    assert menu.made_in == __name__
+    menu = walking.made_in(__name__, "&Menu")
     menu.addAction("Go").setStatusTip("Goes")
     menu.popup(menu.pos())
     walk.take("menu", menu, 0.02)

@@ -7,13 +7,15 @@ a process has one scale. Without scenes it walks the pages.
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import tempfile
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from PySide6 import QtWidgets
 from PySide6.QtCore import QSettings, QSize, Qt
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import (
@@ -25,6 +27,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+import torchkeeper.gui
 from tests.gui import drawn, faults
 from torchkeeper.gui import theme
 from torchkeeper.gui.app import application
@@ -43,29 +46,30 @@ SMALL = QSize(1100, 700)
 _SETTLED = 0.03
 #: And those until nothing moves any more.
 _LATE = 0.4
+_MAKER = "made in"
 
 
-class _AnyMenu(type(QMenu)):  # type: ignore[misc]
-    """For the app, any menu is one."""
-
-    def __instancecheck__(cls, one: object) -> bool:
-        return isinstance(one, QMenu)
-
-
-class Made(QMenu, metaclass=_AnyMenu):
-    """A menu that knows which module made it."""
-
-    def __init__(self, *args: object) -> None:
-        super().__init__(*args)  # type: ignore[call-overload]
-        self.made_in = str(sys._getframe(1).f_globals["__name__"])
+def makers() -> set[str]:
+    """The modules that make menus."""
+    app = Path(torchkeeper.gui.__file__).parent
+    paths = (path for path in app.rglob("*.py") if "QMenu(" in path.read_text(encoding="utf-8"))
+    return {".".join(("torchkeeper.gui", *path.relative_to(app).with_suffix("").parts))
+            for path in paths}  # fmt: skip
 
 
 def note_menus() -> None:
-    """From now on every menu of the app knows who made it."""
-    modules = (m for name, m in list(sys.modules.items()) if name.startswith("torchkeeper.gui."))
-    for module in (QtWidgets, *modules):
-        if hasattr(module, "QMenu"):
-            setattr(module, "QMenu", Made)  # noqa: B010
+    """From now on every menu of the app knows which module made it."""
+    for name in makers():
+        module = importlib.import_module(name)
+        assert module.QMenu is QMenu
+        setattr(module, "QMenu", partial(made_in, name))  # noqa: B010
+
+
+def made_in(name: str, *args: Any) -> QMenu:
+    """A menu that knows it."""
+    menu = QMenu(*args)
+    menu.setProperty(_MAKER, name)
+    return menu
 
 
 class Walk(Stage):
@@ -149,8 +153,8 @@ class Walk(Stage):
 
     def _menu(self, menu: QMenu) -> list[str]:
         for one in (menu, *(x.menu() for x in menu.actions())):
-            if one is not None and (made_in := getattr(one, "made_in", "")):
-                self.menus.add(made_in)
+            if isinstance(one, QMenu) and (name := one.property(_MAKER)):
+                self.menus.add(name)
         return faults.of_menu(menu)
 
     def pages(self, window: Window) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings, Qt, QTimer, Signal
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
 #: The page that was shown last.
 PAGE = "pages/current"
 #: The page of the jobs.
+#: Pieces of the table that are selected at once.
+_MOST_PIECES = 2000
 #: Totals over many entries are worked out at most this often.
 _TOTALS_MS = 40
 #: What is not seen at first is made this long after the first rows are, and without any after
@@ -670,11 +673,14 @@ class Window(Shell):
         return bool(rows)
 
     def select_shown(self, identities: set[tuple[str, str]]) -> None:
-        """Select those of some entries that the filter lets through, and go to the first."""
+        """Select those of some entries that the filter lets through, and go to the first; where
+        they lie scattered among very many, that alone is selected: Qt would take a second.
+        """
         self.entries.expand_to(identities)
         if rows := self.entries.rows_of(identities):
             self.table.setCurrentIndex(self.entries.index(rows[0], 0))
-            self.table.select(identities)
+            if sum(after != row + 1 for row, after in pairwise(rows)) < _MOST_PIECES:
+                self.table.select(identities)
 
     def show_shortcuts(self) -> None:
         """All shortcuts on one page."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFormLayout,
@@ -12,6 +12,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QProgressBar,
     QScrollArea,
+    QSizePolicy,
     QTabWidget,
     QWidget,
 )
@@ -61,6 +62,7 @@ class JobDetail(QWidget):
         self.tabs = QTabWidget()
         self.tabs.tabBar().setAccessibleName(self.tr("Parts of the job"))
         self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setAccessibleName(self.tr("Log, or cells"))
         self.tabs.addTab(self.log, self.tr("Log"))
         #: The cells of a warm-up; made when there are some.
         self.cells: CellsPane | None = None
@@ -70,7 +72,7 @@ class JobDetail(QWidget):
         texts.addWidget(self.title)
         texts.addWidget(self.words)
         head.addLayout(texts, 1)
-        self._said = about = forms.column(gap=12)
+        self._lines = about = forms.column(gap=12)
         about.addLayout(head)
         about.addWidget(self.bar)
         about.addWidget(self.told)
@@ -81,15 +83,12 @@ class JobDetail(QWidget):
         ways.addLayout(self.deeds)
         about.addLayout(ways)
         about.addStretch(1)
-        self._about = QWidget()
-        self._about.setLayout(about)
-        about.setContentsMargins(0, 0, 0, 0)
-        #: What it is scrolled in where there is little height.
-        self._room = _scrolled()
-        self._room.hide()
+        held = QWidget()
+        held.setLayout(about)
+        #: It is scrolled where there is little height.
+        self._room = _Room(held)
         self._whole = forms.column(gap=12)
         self._whole.addWidget(self._room)
-        self._whole.addWidget(self._about)
         self._whole.addWidget(self.tabs, 1)
         self.setLayout(self._whole)
         self.stand(below=False)
@@ -97,19 +96,11 @@ class JobDetail(QWidget):
 
     def stand(self, *, below: bool) -> None:
         """Be beside the list, or below it, where there is less height: the log is beside then."""
-        self._said.setSpacing(8 if below else 12)
+        self._lines.setSpacing(8 if below else 12)
         self._whole.setContentsMargins(0 if below else 20, 12 if below else 0, 0, 0)
         way = QBoxLayout.Direction
         self._whole.setDirection(way.LeftToRight if below else way.TopToBottom)
-        if below:
-            self._whole.removeWidget(self._about)
-            self._room.setWidget(self._about)
-            self._about.setAutoFillBackground(False)
-        elif self._room.widget() is not None:
-            self._whole.insertWidget(1, self._room.takeWidget())
-        self._room.setVisible(below)
-        self._about.show()
-        self._whole.setStretchFactor(self._room, 1)
+        self._whole.setStretchFactor(self._room, int(below))
         self._whole.setStretchFactor(self.tabs, 1)
 
     def show_job(self, one: shown.Shown | None) -> None:
@@ -190,10 +181,7 @@ class JobDetail(QWidget):
                 self.cells = CellsPane(narrow=True)
                 self.cells.setContentsMargins(0, 8, 0, 0)
                 # A narrow window stays one: what has no room is scrolled to.
-                room = _scrolled()
-                room.setWidget(self.cells)
-                self.cells.setAutoFillBackground(False)
-                self.tabs.addTab(room, "")
+                self.tabs.addTab(_Scrolled(self.cells), "")
             self.cells.file_of = lambda recipe: file_of(one, recipe)
             self.cells.show_cells(one.cells)
             self.tabs.setTabText(1, self.tr("Cells ({})").format(f"{len(one.cells.rows):,}"))
@@ -208,14 +196,47 @@ class JobDetail(QWidget):
             self.picture.setPixmap(icons.pixmap(name, 24, shade, self.devicePixelRatioF()))
 
 
-def _scrolled() -> QScrollArea:
+class _Scrolled(QScrollArea):
     """Room for what may be larger than it."""
-    room = QScrollArea()
-    room.setWidgetResizable(True)
-    room.setFrameShape(QFrame.Shape.NoFrame)
-    room.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-    room.viewport().setAutoFillBackground(False)
-    return room
+
+    def __init__(self, held: QWidget) -> None:
+        super().__init__()
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setWidget(held)
+        self.viewport().setAutoFillBackground(False)
+        held.setAutoFillBackground(False)
+
+
+class _Room(_Scrolled):
+    """Takes as much height as it needs, as far as there is so much."""
+
+    def __init__(self, held: QWidget) -> None:
+        super().__init__(held)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            self.updateGeometry()
+        return super().eventFilter(watched, event)
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int, /) -> int:
+        held = self.widget()
+        return held.heightForWidth(width) if held is not None else -1
+
+    def sizeHint(self) -> QSize:
+        held = self.widget()
+        return held.sizeHint() if held is not None else super().sizeHint()
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(240, 96)
 
 
 def _selectable(label: QLabel) -> QLabel:

@@ -42,6 +42,7 @@ class LogView(QWidget):
         self.edit.setPlaceholderText(self.tr("Nothing has been logged for the chosen job."))
         self.edit.setMinimumHeight(72)
         self.search = SearchBox(self.tr("Search the log"))
+        self.search.setPlaceholderText(self.tr("Search"))
         self.search.setMinimumWidth(120)
         self.search.setMaximumWidth(280)
         self.count = forms.label("", "muted")

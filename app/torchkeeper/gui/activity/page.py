@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 #: and not below.
 _LIST, _BESIDE = 280, 880
 #: Their heights, and their widths, at first.
-_TALL, _WIDE = [230, 330], [360, 640]
+_TALL, _WIDE = [200, 360], [360, 640]
 #: Milliseconds between two pictures of what runs, and between two looks at what others run.
 _TICK_MS, _AGAIN_MS = 200, 2000
 

@@ -67,7 +67,7 @@ class GuideBar(QFrame):
         for button in (self.go, self.skip, self.close_button):
             ways.addWidget(button)
         self._line = line = forms.row(gap=12)
-        line.setContentsMargins(16, 10, 8, 10)
+        line.setContentsMargins(16, 8, 8, 8)
         line.addLayout(said, 1)
         line.addLayout(ways)
         self.setLayout(line)
