@@ -48,7 +48,9 @@ class NumberedEdit(QPlainTextEdit):
         width = self.numbers_width()
         self.setViewportMargins(width, 0, 0, 0)
         inner = self.contentsRect()
-        self.numbers.setGeometry(QRect(inner.left(), inner.top(), width, inner.height()))
+        # They end where the text does: what is below is the scroll bar's.
+        high = self.viewport().height()
+        self.numbers.setGeometry(QRect(inner.left(), inner.top(), width, high))
         self.numbers.update()
 
     def _scrolled(self, _: QRect, by: int) -> None:
