@@ -13,6 +13,7 @@ from tests.gui import walking
 from tests.gui.conftest import PATIENCE, OpenWindow, idle, settle
 from tests.gui.test_flows import open_dialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
+from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.shots.stage import turn
 from torchkeeper.gui.window import Window
@@ -155,3 +156,68 @@ def test_what_is_hidden_or_switched_off_gives_it_to_the_table_or_the_page(
     window.close_surely()
     qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
     window.deleteLater()
+
+
+def test_the_keyboard_goes_from_the_table_into_the_inspector_and_back(
+    qtbot: QtBot, settings: QSettings
+) -> None:
+    window = walking.opened(settings)
+    window.activateWindow()
+    window.table.clearSelection()
+    window.go_to_page(ENTRIES)
+    # The first row can be reached: Qt makes it the current one without anybody seeing that.
+    press(Qt.Key.Key_Down)
+    assert [index.row() for index in window.table.selectionModel().selectedRows()] == [0]
+    press(Qt.Key.Key_Down)
+    assert [index.row() for index in window.table.selectionModel().selectedRows()] == [1]
+    turn(0.3)
+    press(Qt.Key.Key_Return)
+    assert at() is window.inspector.tabs.tabBar()
+    press(Qt.Key.Key_Right)
+    assert window.inspector.tabs.currentIndex() == 1
+    press(Qt.Key.Key_Escape)
+    assert at() is window.table
+    assert [index.row() for index in window.table.selectionModel().selectedRows()] == [1]
+    window.close_surely()
+    qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
+    window.deleteLater()
+
+
+def test_down_from_the_filter_goes_to_the_first_that_it_leaves(
+    qtbot: QtBot, settings: QSettings
+) -> None:
+    window = walking.opened(settings)
+    window.activateWindow()
+    window.table.clearSelection()
+    total = window.entries.rowCount()
+    window.head.box.setFocus()
+    QTest.keyClicks(window.head.box, "kind:fxgraph")
+    # Before the filter would have been used by itself.
+    press(Qt.Key.Key_Down)
+    assert at() is window.table
+    qtbot.waitUntil(lambda: window.entries.rowCount() < total, timeout=PATIENCE)
+    turn(0.3)
+    assert [index.row() for index in window.table.selectionModel().selectedRows()] == [0]
+    assert [entry.kind for entry in window.table.selected()] == ["fxgraph"]
+    window.close_surely()
+    qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
+    window.deleteLater()
+
+
+def test_where_there_is_little_room_an_empty_state_keeps_its_words(qtbot: QtBot) -> None:
+    state = EmptyState()
+    qtbot.addWidget(state)
+    words = "What this is for, and what to do next, in so many words. " * 4
+    state.say("Nothing here yet", words)
+    state.offer("Begin")
+    state.resize(500, 480)
+    state.show()
+    turn(0.05)
+    assert state.picture.isVisible()
+    state.resize(500, state.height() - 290)
+    turn(0.05)
+    assert not state.picture.isVisible()
+    assert state.text.height() >= state.text.heightForWidth(state.text.width())
+    state.resize(500, 480)
+    turn(0.05)
+    assert state.picture.isVisible()

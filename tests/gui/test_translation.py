@@ -47,8 +47,9 @@ SAME = {
 
 #: What reads like words.
 PROSE = re.compile(r"[A-Za-z]{2,}[,:;]? [a-z]{2,}")
-#: Commands that were run, what past jobs said in the language of their time, and what Qt says.
-KEPT = re.compile(r"train\.py|nightly\.torchcache|scrollen")
+#: Commands that were run and interpreters with their labels, as the samples have them; what past
+#: runs and jobs said in the language of their time; and what Qt says.
+KEPT = re.compile(r"train\.py|nightly\.torchcache|bin/python|inputs\[0\]|scrollen")
 
 
 @pytest.fixture(scope="module")

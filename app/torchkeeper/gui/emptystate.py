@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from torchkeeper.gui import forms, icons, theme
 
 if TYPE_CHECKING:
-    from PySide6.QtGui import QShowEvent
+    from PySide6.QtGui import QResizeEvent, QShowEvent
 
     from torchkeeper.gui.remedies import RemedyButtons
     from torchkeeper.link.words import UserError
@@ -76,6 +76,7 @@ class EmptyState(QWidget):
         # A picture alone says nothing.
         self.picture.setVisible(bool(title or text))
         self._paint()
+        self._fit()
 
     def offer(self, text: str, action: str = "") -> None:
         """Have a button of this text, and none where it is empty; ``asked`` says ``action``."""
@@ -123,6 +124,20 @@ class EmptyState(QWidget):
         super().showEvent(event)
         self.suit()
         self._paint()
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Where there is no room for all of it, the words are whole and the picture is left out."""
+        if not self.isVisible() or not (self.title.text() or self.text.text()):
+            return
+        needed = self._middle.totalHeightForWidth(self.width())
+        if self.picture.isHidden():
+            needed += self.picture.sizeHint().height() + self._middle.spacing()
+        self.picture.setVisible(needed <= self.height())
 
     def _paint(self) -> None:
         # Where there is something to show it is never seen, and need not be drawn before that is.

@@ -146,6 +146,11 @@ class Head(QWidget):
         self.box.clear()
         self._use()
 
+    def use_now(self) -> None:
+        """Do not wait for another key: what was typed is the filter."""
+        if self._timer.isActive():
+            self._use()
+
     def _use(self) -> None:
         self._timer.stop()
         try:

@@ -201,6 +201,7 @@ class Window(Shell):
         from torchkeeper.gui.inspecting import Inspecting
 
         self.inspector.followed.connect(self._follow)
+        self.inspector.left.connect(self.focus_page)
         self._inspecting = Inspecting(self, self.inspector)
         self.update_soon()
 
@@ -608,8 +609,10 @@ class Window(Shell):
         self.head.box.selectAll()
 
     def _go_to_table(self) -> None:
+        # What was typed last is used by now, so that the row is one of those that it leaves.
+        self.head.use_now()
         self.table.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        if not self.table.currentIndex().isValid() and self.entries.rowCount():
+        if not self.table.selectionModel().hasSelection() and self.entries.rowCount():
             self.table.go_to_row(0)
 
     def select_all(self) -> None:
@@ -640,14 +643,20 @@ class Window(Shell):
 
     def _inspect(self) -> None:
         """Go to what there is to know of the current entry."""
+        from PySide6.QtWidgets import QTabBar
+
         from torchkeeper.gui import taborder
 
         if not self.table.selected():
             return
         if not self.wing.isVisible():
             self.wing.toggle()
-        if (first := next(taborder.stops(self.wing), None)) is not None:
-            first.setFocus(Qt.FocusReason.OtherFocusReason)
+        stops = list(taborder.stops(self.wing))
+        # Its tabs, with which one goes on; not the button over them that copies the key.
+        tabs = (stop for stop in stops if isinstance(stop, QTabBar))
+        if (first := next(tabs, stops[0] if stops else None)) is not None:
+            # So that it shows where the keyboard is.
+            first.setFocus(Qt.FocusReason.TabFocusReason)
 
     def _follow(self, need: Need) -> None:
         """Go to an entry that another needs, or is needed by."""

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
-from PySide6.QtCore import QTimer, Signal
-from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication, QHideEvent, QKeyEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QStackedWidget,
@@ -68,6 +68,8 @@ class Inspector(QFrame):
     export = Signal(bool)
     #: Another tab is shown, by its number.
     turned = Signal(int)
+    #: Escape was pressed in it: the keyboard goes back to where one came from.
+    left = Signal()
     #: The first entry is to be selected.
     first = Signal()
 
@@ -389,6 +391,12 @@ class Inspector(QFrame):
     def _ask_factors(self) -> None:
         listener = Listener(rows=self.factors.add, failed=self.factors.fail)
         self._ask_engine("factors", "factors", {}, listener)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.left.emit()
+        else:
+            super().keyPressEvent(event)
 
     def tell_about(self, about: About) -> None:
         """What the verdicts are about."""

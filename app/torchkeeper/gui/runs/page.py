@@ -66,7 +66,7 @@ class RunsPage(Page):
             self.tr("Graphs of the chosen run"),
             [self.tr("Outcome"), self.tr("Graph"), self.tr("Function"), self.tr("Time"),
              self.tr("Why")],
-            _WHY, (136, 112, 216, 104, 0),
+            _WHY, (136, 112, 200, 104, 0),
         )  # fmt: skip
         self.head = forms.label("", "muted", wrap=True)
         self.why = forms.label("", wrap=True)
