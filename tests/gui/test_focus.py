@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QSplitter, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.gui import walking
@@ -214,10 +214,23 @@ def test_where_there_is_little_room_an_empty_state_keeps_its_words(qtbot: QtBot)
     state.show()
     turn(0.05)
     assert state.picture.isVisible()
-    state.resize(500, state.height() - 290)
+    # What is beside it is as greedy as a pane below the table.
+    box, greedy = QSplitter(Qt.Orientation.Vertical), QWidget()
+    qtbot.addWidget(box)
+    greedy.setMinimumHeight(300)
+    box.addWidget(state)
+    box.addWidget(greedy)
+    box.setChildrenCollapsible(False)
+    box.resize(500, 520)
+    box.setSizes([10, 500])
+    box.show()
     turn(0.05)
     assert not state.picture.isVisible()
+    assert state.button is not None
+    assert state.button.height() >= state.button.sizeHint().height()
+    assert state.title.height() >= state.title.heightForWidth(state.title.width())
     assert state.text.height() >= state.text.heightForWidth(state.text.width())
-    state.resize(500, 480)
+    box.resize(500, 900)
+    box.setSizes([560, 300])
     turn(0.05)
     assert state.picture.isVisible()

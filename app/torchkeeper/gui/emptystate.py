@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from torchkeeper.gui import forms, icons, theme
@@ -125,19 +125,33 @@ class EmptyState(QWidget):
         self.suit()
         self._paint()
         self._fit()
+        self.updateGeometry()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.updateGeometry()
         self._fit()
+
+    def minimumSizeHint(self) -> QSize:
+        # A layout takes any wrapped text for a line or two; what is beside this has to leave it
+        # the room for its words and its button.
+        least = super().minimumSizeHint()
+        if self._side or not self.isVisible():
+            return least
+        return QSize(least.width(), self._needed(pictured=False))
+
+    def _needed(self, *, pictured: bool) -> int:
+        """Pixels that it is high at its width, with and without its picture."""
+        needed = self._middle.totalHeightForWidth(self.width())
+        picture = self.picture.sizeHint().height() + self._middle.spacing()
+        return needed + picture * (int(pictured) - int(not self.picture.isHidden()))
 
     def _fit(self) -> None:
         """Where there is no room for all of it, the words are whole and the picture is left out."""
         if not self.isVisible() or not (self.title.text() or self.text.text()):
             return
-        needed = self._middle.totalHeightForWidth(self.width())
-        if self.picture.isHidden():
-            needed += self.picture.sizeHint().height() + self._middle.spacing()
-        self.picture.setVisible(needed <= self.height())
+        self.picture.setVisible(self._needed(pictured=True) <= self.height())
 
     def _paint(self) -> None:
         # Where there is something to show it is never seen, and need not be drawn before that is.
