@@ -2,67 +2,75 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, QRect, QSize, Qt
-from PySide6.QtWidgets import QLayout, QLayoutItem
+from PySide6.QtCore import QEvent, QSize
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from torchkeeper.gui import forms
 
 
-class Wrapping(QLayout):
-    """As a row, but no wider than its widest control has to be. What is hidden takes no room."""
+class Wrapping(QWidget):
+    """A row of controls no wider than its widest has to be. What is hidden takes no room.
+
+    It places them itself. A layout in Python would own items that Qt deletes when a control goes,
+    and the process ends when Python lets go of them as well.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._items: list[QLayoutItem] = []
-        self.setContentsMargins(0, 0, 0, 0)
-        self.setSpacing(forms.GAP)
+        self._controls: list[QWidget] = []
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
 
-    def addItem(self, item: QLayoutItem) -> None:
-        self._items.append(item)
-
-    def count(self) -> int:
-        return len(self._items)
-
-    def itemAt(self, index: int) -> QLayoutItem | None:
-        return self._items[index] if 0 <= index < len(self._items) else None
-
-    def takeAt(self, index: int) -> QLayoutItem | None:
-        return self._items.pop(index) if 0 <= index < len(self._items) else None
-
-    def expandingDirections(self) -> Qt.Orientation:
-        return Qt.Orientation(0)
+    def addWidget(self, control: QWidget) -> None:
+        """Put a control behind the others."""
+        control.setParent(self)
+        self._controls.append(control)
+        self.updateGeometry()
 
     def hasHeightForWidth(self) -> bool:
         return True
 
-    def heightForWidth(self, width: int) -> int:
-        return self._place(QRect(0, 0, width, 0), move=False)
+    def heightForWidth(self, width: int, /) -> int:
+        return self._place(width, move=False)
 
     def sizeHint(self) -> QSize:
-        return self.minimumSize()
+        return self.minimumSizeHint()
 
-    def minimumSize(self) -> QSize:
-        size = QSize()
-        for item in self._shown():
-            size = size.expandedTo(item.minimumSize())
+    def minimumSizeHint(self) -> QSize:
+        size = QSize(0, 0)
+        for control in self._shown():
+            size = size.expandedTo(control.sizeHint())
         return size
 
-    def setGeometry(self, rect: QRect) -> None:
-        super().setGeometry(rect)
-        self._place(rect, move=True)
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            # One of them is shown or hidden, or says something else.
+            self.updateGeometry()
+            self._place(self.width(), move=True)
+        return super().event(event)
 
-    def _shown(self) -> list[QLayoutItem]:
-        return [item for item in self._items if not item.isEmpty()]
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place(self.width(), move=True)
 
-    def _place(self, room: QRect, *, move: bool) -> int:
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._place(self.width(), move=True)
+
+    def _shown(self) -> list[QWidget]:
+        return [control for control in self._controls if not control.isHidden()]
+
+    def _place(self, room: int, *, move: bool) -> int:
         """How high all of it is at this width; ``move``: put it there."""
-        x, y, line = room.x(), room.y(), 0
-        for item in self._shown():
-            size = item.sizeHint()
-            if line and x + size.width() > room.right() + 1:
-                x, y, line = room.x(), y + line + self.spacing(), 0
+        x = y = line = 0
+        for control in self._shown():
+            size = control.sizeHint()
+            if line and x + size.width() > room:
+                x, y, line = 0, y + line + forms.GAP, 0
             if move:
-                item.setGeometry(QRect(QPoint(x, y), size))
-            x += size.width() + self.spacing()
+                control.setGeometry(x, y, size.width(), size.height())
+            x += size.width() + forms.GAP
             line = max(line, size.height())
-        return y + line - room.y()
+        return y + line

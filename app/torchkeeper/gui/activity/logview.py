@@ -84,6 +84,10 @@ class LogView(QWidget):
         self.previous.clicked.connect(lambda: self._step(True))
         self.next.clicked.connect(lambda: self._step(False))
         self.follow.toggled.connect(lambda on: self._to_end() if on else None)
+        # Also where there is less height for it by now.
+        self.edit.verticalScrollBar().rangeChanged.connect(
+            lambda *_: self._to_end() if self.follow.isChecked() else None
+        )
         self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text()))
         self.save.clicked.connect(lambda: self.save_asked.emit(self.text()))
         theme.follow(self, self._paint)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication, QItemSelectionModel, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QLayout, QListView, QPushButton, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QListView, QPushButton, QSplitter, QStackedWidget, QWidget
 
 from torchkeeper.gui import forms
 from torchkeeper.gui.activity import shown
@@ -21,6 +21,7 @@ from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.gui.pages.page import Page
+from torchkeeper.gui.wrapping import Wrapping
 from torchkeeper.link import say
 from torchkeeper.link.history import Kept, Past
 from torchkeeper.link.running import Running
@@ -109,7 +110,7 @@ class ActivityPage(Page):
         )  # fmt: skip
 
     def _way(
-        self, where: QLayout, text: str, slot: Callable[..., object], hint: str = ""
+        self, where: Wrapping, text: str, slot: Callable[..., object], hint: str = ""
     ) -> QPushButton:
         made = forms.button(text)
         made.setToolTip(hint)

@@ -579,7 +579,9 @@ class EntryTable(QTableView):
         arrow = event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down)
         if rows and plain and arrow and not self.selectionModel().hasSelection():
             # Qt makes the first row the current one unseen; the first arrow selects it, not the
-            # second.
-            self.go_to_row(max(0, self.currentIndex().row()))
-            return
+            # second. From a heading it goes on.
+            at = max(0, self.currentIndex().row())
+            if self._group_at(self._model.index(at, 0)) is None:
+                self.go_to_row(at)
+                return
         super().keyPressEvent(event)
