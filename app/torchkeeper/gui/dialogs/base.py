@@ -108,7 +108,8 @@ class Dialog(QDialog):
 
     def add_scrolled(self, layout: QLayout) -> None:
         """Put into the body what is scrolled where the screen has no room for all of it."""
-        from torchkeeper.gui.dialogs.pages import Scrolled, page_of
+        from torchkeeper.gui.dialogs.pages import page_of
+        from torchkeeper.gui.scrolled import Scrolled
 
         self._scrolled = Scrolled(page_of(layout))
         self.body.addWidget(self._scrolled, 1)

@@ -6,8 +6,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QPoint, Qt, QTimer
-from PySide6.QtWidgets import QComboBox, QMenu, QProgressBar, QSplitter, QStackedWidget, QWidget
+from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, QTimer
+from PySide6.QtWidgets import (
+    QComboBox,
+    QMenu,
+    QProgressBar,
+    QSplitter,
+    QStackedWidget,
+    QWidget,
+)
 
 from torchkeeper.gui import forms, icons
 from torchkeeper.gui.blank import Notice
@@ -21,6 +28,7 @@ from torchkeeper.gui.overview.path import Crumbs
 from torchkeeper.gui.overview.reclaiming import Reclaiming
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.scrolled import Scrolled
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.link import say
 from torchkeeper.link.overviewing import DIMENSIONS, Overview
@@ -35,6 +43,8 @@ _BY = "overview/by"
 _REST_MS = 250
 #: Milliseconds after which what happened to a place is looked at.
 _SOON_MS = 1500
+#: Pixels of height that the map and the list want at least.
+_MAP = 140
 
 
 class OverviewPage(Page):
@@ -125,7 +135,7 @@ class OverviewPage(Page):
         line.addWidget(self.crumbs, 1)
         line.addWidget(self.show_button)
         whole.addLayout(line)
-        self.split = QSplitter(Qt.Orientation.Horizontal)
+        self.split = _Split(Qt.Orientation.Horizontal)
         self.split.setChildrenCollapsible(False)
         # Between two that have an edge of their own, a line would be one too many.
         self.split.setObjectName("framed")
@@ -141,7 +151,8 @@ class OverviewPage(Page):
         page.setLayout(whole)
         self.stack = QStackedWidget()
         self.stack.addWidget(self.empty)
-        self.stack.addWidget(page)
+        # A small window with an error, or the guide, has no room for all of it.
+        self.stack.addWidget(Scrolled(page))
         self.body.addWidget(self.stack, 1)
 
     # Looking.
@@ -449,3 +460,15 @@ class OverviewPage(Page):
             "overview",
         )  # fmt: skip
         self.empty.offer(self.tr("Warm…"), "warm")
+
+
+class _Split(QSplitter):
+    """The map and the list: they have the height that is left, and ask for little of it; else all
+    would be scrolled too soon.
+    """
+
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), _MAP)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(super().minimumSizeHint().width(), _MAP)

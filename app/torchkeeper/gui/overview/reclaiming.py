@@ -34,7 +34,7 @@ class ReasonCard(QFrame):
         head.addWidget(self.title, 1)
         head.addWidget(self.bytes)
         inner = forms.column(gap=4)
-        inner.setContentsMargins(12, 10, 12, 10)
+        inner.setContentsMargins(10, 10, 10, 10)
         inner.addLayout(head)
         inner.addWidget(self.text, 1)
         foot = forms.row()
