@@ -66,7 +66,7 @@ def test_nothing_is_wrong_with_any_page(scale: int, tone: Theme) -> None:
 @pytest.mark.parametrize(
     ("scale", "tone", "scenes"),
     [
-        # Not of every day as long as one walk of some ends in a crash below Python.
+        # Not of every day: a minute of the processor each.
         pytest.param(1, Theme.LIGHT, DAILY, marks=pytest.mark.slow),
         pytest.param(1, Theme.LIGHT, LONG, marks=pytest.mark.slow),
         pytest.param(1, Theme.DARK, tuple(SCENES), marks=pytest.mark.slow),

@@ -252,7 +252,7 @@ def _menus(stage: Stage) -> None:
         window.recent.note(f"/home/ada/{name}")
     window.recent.look()
     turn(0.1)
-    for title in ("File", "Edit", "Cache", "View", "Help"):
+    for title in ("File", "Edit", "Cache", "View", "Go", "Help"):
         menu = next(
             action.menu() for action in window.menuBar().actions()
             if action.text().replace("&", "") == title
