@@ -37,14 +37,24 @@ DAILY = [name for name in SCENES if name not in LONG]
 
 def begun(scale: int, tone: Theme, scenes: Iterable[str] = ()) -> subprocess.Popen[str]:
     """A walk, in a process of its own: one process has one scale."""
-    argv = [sys.executable, "-m", "tests.gui.walking", str(scale), tone.value, *scenes]
+    argv = [
+        sys.executable,
+        "-X",
+        "faulthandler",
+        "-m",
+        "tests.gui.walking",
+        str(scale),
+        tone.value,
+        *scenes,
+    ]
     return subprocess.Popen(argv, stdout=PIPE, stderr=PIPE, text=True)
 
 
 def told(walk: subprocess.Popen[str]) -> dict[str, Any]:
     """What it says."""
     out, errors = walk.communicate()
-    assert walk.returncode == 0, errors[-3000:]
+    lines = [line for line in errors.splitlines() if "propagateSizeHints" not in line]
+    assert walk.returncode == 0, "\n".join([f"ended with {walk.returncode}", *lines[-60:]])
     said: dict[str, Any] = json.loads(out.splitlines()[-1])
     return said
 
