@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 
 #: The page that was shown last.
 PAGE = "pages/current"
-#: The page of the jobs.
 #: Pieces of the table that are selected at once.
 _MOST_PIECES = 2000
 #: Totals over many entries are worked out at most this often.

@@ -62,7 +62,6 @@ class JobDetail(QWidget):
         self.tabs = QTabWidget()
         self.tabs.tabBar().setAccessibleName(self.tr("Parts of the job"))
         self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setAccessibleName(self.tr("Log, or cells"))
         self.tabs.addTab(self.log, self.tr("Log"))
         #: The cells of a warm-up; made when there are some.
         self.cells: CellsPane | None = None

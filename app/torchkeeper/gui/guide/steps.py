@@ -64,4 +64,4 @@ SHOW_JOB = _n("Show activity")
 
 #: Said when all steps were taken.
 OVER = _n("That was a whole round. The keys of everything are under F1, and Shift+F1 explains "
-          "whatever you click.")  # fmt: skip
+          "what has the keyboard.")  # fmt: skip
