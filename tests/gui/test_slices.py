@@ -125,13 +125,15 @@ def test_grouping_takes_no_long_slice(qtbot: QtBot) -> None:
 
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("column", range(len(COLUMNS)), ids=COLUMNS)
-def test_merging_runs_is_the_same_as_sorting(column: int, descending: bool) -> None:
+def test_merging_is_the_same_as_sorting(column: int, descending: bool) -> None:
     rows = [Row(entry(n * 7919 % 9000)) for n in range(9000)]
     key = SORT_KEYS[column]
-    cuts = [0, 10, 11, 4000, 4000, 8999, 9000]
-    runs = [sorted(rows[a:b], key=key, reverse=descending) for a, b in itertools.pairwise(cuts)]
-    found = [row for piece in merged(runs, key, descending) for row in piece]
-    assert found == sorted(rows, key=key, reverse=descending)
+    for cut in (0, 1, 10, 4000, 8999, 9000):
+        some = sorted(rows[:cut], key=key, reverse=descending)
+        others = sorted(rows[cut:], key=key, reverse=descending)
+        parts = list(merged(some, others, key, descending))
+        assert list(itertools.chain(*parts)) == sorted(rows, key=key, reverse=descending)
+        assert max(map(len, parts)) <= 2048
 
 
 @pytest.mark.parametrize("descending", [False, True])

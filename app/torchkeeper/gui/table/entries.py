@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -80,7 +80,6 @@ class EntriesModel(LinesModel):
         self._grouped: Callable[[], None] | None = None
         self._counting = Slices(self)
         self._leaving = Slices(self)
-        self._freeing = Slices(self)
         self._show_timer = QTimer(self)
         self._show_timer.setSingleShot(True)
         self._show_timer.setInterval(_SHOW_MS)
@@ -422,15 +421,14 @@ class EntriesModel(LinesModel):
         new = self._empty()
         yield from arrange(new, rows, self._groups[self._by])
         yield
-        old = self._here
+        before: list[Sequence[object]] = [self._here.lines, *self._here.rows.values()]
         self.merging.emit()
         self.adopt(new, None)
         self.merged.emit()
-        # To free the lists of many rows takes long, too.
-        self._freeing.start(chain(let_go(old.lines), *map(let_go, old.rows.values())))
         yield
         self._tell_grouped()
         self.changed.emit()
+        yield from _one_by_one(before)
 
     def _take_in(self, intake: Intake) -> Iterator[None]:
         while intake.queue:
@@ -543,17 +541,19 @@ class EntriesModel(LinesModel):
             touched = touched.symmetric_difference(new.rows).symmetric_difference(self._here.rows)
             change = yield from difference(self._here.lines, new.lines, touched)
         yield
-        # Very long lists take milliseconds to be let go of: not all of them in this step.
-        before = [self._all, self._here.lines, *self._here.rows.values(), new.lines]
+        before: list[Sequence[object]] = [
+            self._all,
+            self._here.lines,
+            *self._here.rows.values(),
+            new.lines,
+        ]
         self.merging.emit()
         self._all, self._in_order = every, True
         self.adopt(new, change)
         self.tell_changed(changed)
         self.merged.emit()
         change = None
-        while before:
-            yield
-            before.pop()
+        yield from _one_by_one(before)
 
     def adopt(self, new: Arrangement, change: Change | None) -> None:
         self._totals = None
@@ -590,6 +590,13 @@ class EntriesModel(LinesModel):
     def _counted(self) -> None:
         if self._waited_for:
             self.changed.emit()
+
+
+def _one_by_one(lists: list[Sequence[object]]) -> Iterator[None]:
+    """Let go of lists nobody needs any more: of very long ones that takes milliseconds each."""
+    while lists:
+        yield
+        lists.pop()
 
 
 def _with_verdict_of(old: Entry, new: Entry) -> Entry:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.table.ordering import Key, Row, dealt, merged
@@ -95,33 +95,32 @@ class Intake:
     def sorted(self, rows: list[Row], key: Key, descending: bool) -> Work[list[Row]]:
         """The rows in order, with those that are new; ``rows`` were sorted before if not first."""
         if self.first:
-            runs, loose = [], rows
-        else:
-            runs, loose = [rows], [*self.changed, *self.new]
-            if self.changed or self.gone:
-                leave = self.changed.union(self.gone)
-                runs = [[]]
-                for piece in pieces(rows):
-                    runs[0] += [row for row in piece if row not in leave]
-                    yield
-        return (yield from in_order(loose, key, descending, runs))
+            return (yield from in_order(rows, key, descending))
+        kept = rows
+        if self.changed or self.gone:
+            leave = self.changed.union(self.gone)
+            kept = []
+            for piece in pieces(rows):
+                kept += [row for row in piece if row not in leave]
+                yield
+        return (yield from in_order([*self.changed, *self.new], key, descending, kept))
 
 
 def in_order(
-    loose: list[Row], key: Key, descending: bool, runs: list[list[Row]] | None = None
+    loose: list[Row], key: Key, descending: bool, among: Sequence[Row] = ()
 ) -> Work[list[Row]]:
-    """Rows in order, together with those of ``runs``, which are."""
+    """Rows in order, together with those of ``among``, which are."""
     found: list[Row] = []
     for piece in dealt(loose, key, descending):
         found += piece
         yield
-    if not runs:
+    if not among:
         return found
-    loose, found = found, []
-    for piece in merged([*runs, loose], key, descending):
-        found += piece
+    both: list[Row] = []
+    for piece in merged(among, found, key, descending):
+        both += piece
         yield
-    return found
+    return both
 
 
 def _differ(known: Entry, listed: Entry) -> bool:

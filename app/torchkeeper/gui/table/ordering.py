@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, compress
+from itertools import compress
 from operator import attrgetter
 from typing import Any
 
@@ -148,13 +148,13 @@ def _with_word(rows: list[Row], term: str) -> list[Row]:
     return [row for row, hay in zip(rows, hays, strict=True) if (word in hay) == wanted]
 
 
-#: One row of so many is looked at to cut sorted runs, and so many are to be between two cuts.
-_SAMPLE, _BETWEEN = 64, 1024
+#: So many rows are merged, or handed on, at once.
+_BETWEEN = 1024
 
 
-def bisect(rows: Sequence[Row], key: Key, value: Any, descending: bool, low: int = 0) -> int:
-    """The first row of a sorted list, from ``low`` on, that does not come before a value."""
-    high = len(rows)
+def bisect(rows: Sequence[Row], key: Key, value: Any, descending: bool) -> int:
+    """The first row of a sorted list that does not come before a value."""
+    low, high = 0, len(rows)
     while low < high:
         middle = (low + high) // 2
         other = key(rows[middle])
@@ -178,32 +178,29 @@ def bisect_after(rows: Sequence[Row], key: Key, value: Any, descending: bool, lo
     return low
 
 
-def merged(runs: Sequence[list[Row]], key: Key, descending: bool) -> Iterator[list[Row]]:
-    """Sorted runs as one, a few thousand rows at a time.
+def merged(
+    rows: Sequence[Row], others: Sequence[Row], key: Key, descending: bool
+) -> Iterator[Sequence[Row]]:
+    """Two lists that are in order as one, a thousand or two rows at a time.
 
-    Equal rows stay in their order, those of an earlier run first: the same as sorting all of them,
-    which could not be interrupted.
+    Equal rows stay in their order, those of the first list before the others: the same as sorting
+    all of them, which could not be interrupted.
     """
-    runs = [run for run in runs if run]
-    if len(runs) < 2:
-        for run in runs:
-            for start in range(0, len(run), _BETWEEN):
-                yield run[start : start + _BETWEEN]
-        return
-    at = [0] * len(runs)
-    sample = [key(row) for run in runs for row in run[::_SAMPLE]]
-    yield []
-    sample.sort(reverse=descending)
-    yield []
-    step = _BETWEEN // _SAMPLE
-    for cut in dict.fromkeys(sample[step::step]):
-        first = [bisect(run, key, cut, descending, at[n]) for n, run in enumerate(runs)]
-        last = [bisect_after(run, key, cut, descending, first[n]) for n, run in enumerate(runs)]
-        yield _sorted([run[at[n] : first[n]] for n, run in enumerate(runs)], key, descending)
-        # There may be very many equal rows. They need no sorting.
-        yield list(chain.from_iterable(run[first[n] : last[n]] for n, run in enumerate(runs)))
-        at = last
-    yield _sorted([run[at[n] :] for n, run in enumerate(runs)], key, descending)
+    at = beside = 0
+    while at < len(rows) and beside < len(others):
+        some, more = rows[at : at + _BETWEEN], others[beside : beside + _BETWEEN]
+        last, other = key(some[-1]), key(more[-1])
+        # All of the part that ends first; of the other, what cannot come after anything else.
+        if other > last if descending else other < last:
+            some = some[: bisect_after(some, key, other, descending)]
+        else:
+            more = more[: bisect(more, key, last, descending)]
+        # Runs that are in order are found and merged by the sort itself.
+        yield sorted([*some, *more], key=key, reverse=descending)
+        at += len(some)
+        beside += len(more)
+    yield from _piecemeal(rows[at:])
+    yield from _piecemeal(others[beside:])
 
 
 #: One row of so many is looked at to deal rows out, and so many are to be dealt together.
@@ -212,7 +209,7 @@ _LOOK, _DEALT = 128, 1024
 _STEP = 256
 
 
-def dealt(rows: Sequence[Row], key: Key, descending: bool) -> Iterator[list[Row]]:
+def dealt(rows: Sequence[Row], key: Key, descending: bool) -> Iterator[Sequence[Row]]:
     """Rows that are in no order, in order, a thousand or so at a time.
 
     Equal rows stay in their order: the same as sorting all of them, which could not be
@@ -247,16 +244,6 @@ def dealt(rows: Sequence[Row], key: Key, descending: bool) -> Iterator[list[Row]
             yield from _piecemeal(equal[at])
 
 
-def _piecemeal(rows: list[Row]) -> Iterator[list[Row]]:
-    if len(rows) <= _BETWEEN:
-        yield rows
-    else:
-        for first in range(0, len(rows), _BETWEEN):
-            yield rows[first : first + _BETWEEN]
-
-
-def _sorted(parts: list[list[Row]], key: Key, descending: bool) -> list[Row]:
-    parts = [part for part in parts if part]
-    rows = list(chain.from_iterable(parts))
-    # Runs that are in order already are found and merged by the sort itself.
-    return rows if len(parts) < 2 else sorted(rows, key=key, reverse=descending)
+def _piecemeal(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    for first in range(0, len(rows), _BETWEEN):
+        yield rows[first : first + _BETWEEN]
