@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, idle, settle
-from torchkeeper.gui.comparing import rows
+from torchkeeper.gui.table import mimedata
 from torchkeeper.gui.window import Window
 from torchkeeper.link.process import Engine
 
@@ -224,7 +224,9 @@ def test_our_own_rows_are_not_imported_where_they_came_from(
         data = QMimeData()
         data.setUrls([QUrl.fromLocalFile("/a.torchcache")])
         if ours:
-            data.setData(rows.FORMAT, rows.told(str(fixture_cache), window.entries.shown()[:1]))
+            data.setData(
+                mimedata.FORMAT, mimedata.told(str(fixture_cache), window.entries.shown()[:1])
+            )
         about = (Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
         event = QDragEnterEvent(QPoint(600, 300), Qt.DropAction.CopyAction, data, *about)
         event.ignore()

@@ -19,12 +19,12 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui import walking
 from tests.gui.conftest import PATIENCE, settle
-from torchkeeper.gui.comparing import rows
 from torchkeeper.gui.comparing.page import ComparePage
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.jobs import State
 from torchkeeper.gui.shots import samples
 from torchkeeper.gui.sidebar.pagelist import PageList
+from torchkeeper.gui.table import mimedata
 from torchkeeper.gui.window import Window
 
 BUNDLE = "/home/ada/new.torchcache"
@@ -60,7 +60,7 @@ def entries(window: Window, *numbers: int) -> QMimeData:
     graphs = [e for e in window.entries.shown() if e.kind == "fxgraph" and not e.problem]
     data = files("/tmp/x/graphs.torchcache")
     assert window.place is not None
-    data.setData(rows.FORMAT, rows.told(window.place, [graphs[n] for n in numbers]))
+    data.setData(mimedata.FORMAT, mimedata.told(window.place, [graphs[n] for n in numbers]))
     return data
 
 
@@ -248,7 +248,7 @@ def test_rows_are_compared_by_dropping_them_on_the_page_s_name(
     spot = pages.visualRect(pages.items.index(pages.items.row_of("compare"))).center()
     elsewhere = pages.visualRect(pages.items.index(0)).center()
     # While the button is held on the table it is told where the pointer is.
-    pages.carry(rows.Rows(place, (graphs[0],), 1))
+    pages.carry(mimedata.Rows(place, (graphs[0],), 1))
     pages.point(elsewhere)
     assert pages.offered is not None and pages.offered.do is None
     pages.point(spot)
@@ -279,14 +279,14 @@ def test_entries_are_told_by_what_is_dragged(qtbot: QtBot, window: Window) -> No
     for raw in (b"", b"[]", b"{", b'{"place": "/x", "entries": [{"kind": 1}], "count": 1}',
                 b'{"place": "/x", "entries": [], "count": 0}', b"[" * 5000):  # fmt: skip
         data = QMimeData()
-        data.setData(rows.FORMAT, raw)
-        assert rows.rows_of(data) is None
-    found = rows.rows_of(entries(window, 0, 1))
+        data.setData(mimedata.FORMAT, raw)
+        assert mimedata.rows_of(data) is None
+    found = mimedata.rows_of(entries(window, 0, 1))
     assert found is not None and found.number == 2 and found.place == window.place and found.own
     # Those of another window are a file, too, which is imported anywhere but on a comparison.
     data = entries(window, 0)
-    raw = bytes(data.data(rows.FORMAT).data()).replace(b'"pid": ', b'"pid": 1')
-    data.setData(rows.FORMAT, raw)
+    raw = bytes(data.data(mimedata.FORMAT).data()).replace(b'"pid": ', b'"pid": 1')
+    data.setData(mimedata.FORMAT, raw)
     assert over(window, middle(window, window.pages), data)
     assert "Drop to import graphs.torchcache" in said(window)
     QApplication.sendEvent(window, QDragLeaveEvent())

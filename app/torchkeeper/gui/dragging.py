@@ -19,13 +19,13 @@ from PySide6.QtWidgets import QApplication
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import theme
-from torchkeeper.gui.comparing import rows
-from torchkeeper.gui.comparing.rows import Rows
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.operations import Selection
 from torchkeeper.gui.places import Place
 from torchkeeper.gui.sidebar.pagelist import PageList
 from torchkeeper.gui.sidebar.placelist import PlaceList, Takes
+from torchkeeper.gui.table import mimedata
+from torchkeeper.gui.table.mimedata import Rows
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError
@@ -97,7 +97,7 @@ class DragOut(QObject):
         self._builders = builders
         self._held = self._waits = True
         self._count = count = say.count(len(entries), "entry", "entries")
-        self._told = rows.told(place, entries)
+        self._told = mimedata.told(place, entries)
         self._places.expect(_others(place))
         self._pages.carry(Rows(place, tuple(entries[:2]), len(entries)))
         self._aimed()
@@ -236,7 +236,7 @@ class DragOut(QObject):
 
         data = QMimeData()
         data.setUrls([QUrl.fromLocalFile(output)])
-        data.setData(rows.FORMAT, self._told)
+        data.setData(mimedata.FORMAT, self._told)
         drag = QDrag(self._table)
         drag.setMimeData(data)
         drag.setPixmap(picture(count, self._table.devicePixelRatioF()))

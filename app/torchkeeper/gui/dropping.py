@@ -23,9 +23,9 @@ from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
 from torchkeeper.gui import icons, theme
-from torchkeeper.gui.comparing.rows import rows_of
 from torchkeeper.gui.sidebar.carried import Carried, carried, pasted
 from torchkeeper.gui.sidebar.lists import Offer
+from torchkeeper.gui.table.mimedata import rows_of
 
 if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.base import Dialog

@@ -6,28 +6,35 @@ from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QFrame, QScrollArea, QWidget
 
-#: Pixels of it that are seen at least: less would be no use.
-_LEAST = 160
-#: And around what has the focus, where it is scrolled to.
+#: Pixels around what has the focus, where it is scrolled to.
 _AROUND = 12
 
 
-class Scrolled(QScrollArea):
-    """As high as what is in it where there is room for that; elsewhere it is scrolled, and what
-    has the focus is in sight.
-    """
+class Area(QScrollArea):
+    """Room for what may be larger than it."""
 
     def __init__(self, inside: QWidget) -> None:
         super().__init__()
-        self._inside = inside
         self.setObjectName("scrolled")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        # What is in it is reached with Tab, and it scrolls along.
+        # What is in it is reached with Tab.
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         inside.setObjectName("scrolledInside")
         self.setWidget(inside)
+
+
+class Scrolled(Area):
+    """As high as what is in it where there is room for that; elsewhere it is scrolled, and what
+    has the focus is in sight.
+
+    least: pixels of it that are seen at least; fewer would be no use.
+    """
+
+    def __init__(self, inside: QWidget, least: int = 160) -> None:
+        self._inside, self._least = inside, least
+        super().__init__(inside)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         application = QApplication.instance()
         if isinstance(application, QApplication):
             application.focusChanged.connect(self._show_focus)
@@ -36,7 +43,7 @@ class Scrolled(QScrollArea):
         """How high all of it is at a width."""
         layout = self._inside.layout()
         if layout is None:
-            return _LEAST
+            return self._least
         layout.activate()
         return layout.totalHeightForWidth(width) if layout.hasHeightForWidth() else (
             layout.totalSizeHint().height()
@@ -47,7 +54,7 @@ class Scrolled(QScrollArea):
         return QSize(wide, self.needed(max(wide, self.width())))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(self._inside.minimumSizeHint().width(), _LEAST)
+        return QSize(self._inside.minimumSizeHint().width(), self._least)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

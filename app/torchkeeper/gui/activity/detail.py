@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFormLayout,
-    QFrame,
     QLabel,
     QProgressBar,
-    QScrollArea,
-    QSizePolicy,
     QTabWidget,
     QWidget,
 )
@@ -25,12 +22,15 @@ from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.matrix.pane import CellsPane
 from torchkeeper.gui.recipes.ofjob import file_of
+from torchkeeper.gui.scrolled import Area, Scrolled
 from torchkeeper.gui.wrapping import Wrapping
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError
 
 #: What the bar counts to.
 _STEPS = 1000
+#: Pixels of what is said of a job that are seen at least; the rest is scrolled.
+_LEAST = 96
 
 
 class JobDetail(QWidget):
@@ -85,7 +85,7 @@ class JobDetail(QWidget):
         held = QWidget()
         held.setLayout(about)
         #: It is scrolled where there is little height.
-        self._room = _Room(held)
+        self._room = Scrolled(held, least=_LEAST)
         self._whole = forms.column(gap=12)
         self._whole.addWidget(self._room)
         self._whole.addWidget(self.tabs, 1)
@@ -180,7 +180,7 @@ class JobDetail(QWidget):
                 self.cells = CellsPane(narrow=True)
                 self.cells.setContentsMargins(0, 8, 0, 0)
                 # A narrow window stays one: what has no room is scrolled to.
-                self.tabs.addTab(_Scrolled(self.cells), "")
+                self.tabs.addTab(Area(self.cells), "")
             self.cells.file_of = lambda recipe: file_of(one, recipe)
             self.cells.show_cells(one.cells)
             self.tabs.setTabText(1, self.tr("Cells ({})").format(f"{len(one.cells.rows):,}"))
@@ -193,49 +193,6 @@ class JobDetail(QWidget):
             name, colour = shown.mark(self._one)
             shade = getattr(theme.shades(), colour)
             self.picture.setPixmap(icons.pixmap(name, 24, shade, self.devicePixelRatioF()))
-
-
-class _Scrolled(QScrollArea):
-    """Room for what may be larger than it."""
-
-    def __init__(self, held: QWidget) -> None:
-        super().__init__()
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setWidget(held)
-        self.viewport().setAutoFillBackground(False)
-        held.setAutoFillBackground(False)
-
-
-class _Room(_Scrolled):
-    """Takes as much height as it needs, as far as there is so much."""
-
-    def __init__(self, held: QWidget) -> None:
-        super().__init__(held)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
-        policy.setHeightForWidth(True)
-        self.setSizePolicy(policy)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.LayoutRequest:
-            self.updateGeometry()
-        return super().eventFilter(watched, event)
-
-    def hasHeightForWidth(self) -> bool:
-        return True
-
-    def heightForWidth(self, width: int, /) -> int:
-        held = self.widget()
-        return held.heightForWidth(width) if held is not None else -1
-
-    def sizeHint(self) -> QSize:
-        held = self.widget()
-        return held.sizeHint() if held is not None else super().sizeHint()
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(240, 96)
 
 
 def _selectable(label: QLabel) -> QLabel:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from torchkeeper.gui.comparing.cards import Side
-from torchkeeper.gui.comparing.rows import Rows
 from torchkeeper.gui.sidebar.carried import BUNDLES, Carried
 from torchkeeper.gui.sidebar.lists import Offer
 from torchkeeper.gui.table.cells import shown_name
+from torchkeeper.gui.table.mimedata import Rows
 
 if TYPE_CHECKING:
     from torchkeeper.gui.comparing.page import ComparePage

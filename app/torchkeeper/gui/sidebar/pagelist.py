@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent
     from PySide6.QtWidgets import QStyleOptionViewItem
 
-    from torchkeeper.gui.comparing.rows import Rows
     from torchkeeper.gui.sidebar.carried import Carried
     from torchkeeper.gui.sidebar.lists import Offer
+    from torchkeeper.gui.table.mimedata import Rows
 
 #: Milliseconds for which something is to rest on a page before that is opened.
 _OPENS_MS = 700

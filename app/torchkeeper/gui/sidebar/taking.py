@@ -20,7 +20,7 @@ from torchkeeper.gui.sidebar.lists import Offer
 from torchkeeper.gui.sidebar.pagelist import PageItem, PageItems
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.comparing.rows import Rows
+    from torchkeeper.gui.table.mimedata import Rows
     from torchkeeper.gui.window import Window
 
 #: Paths that are looked up while they are dragged.

@@ -12,7 +12,7 @@ from PySide6.QtCore import QMimeData, QObject, QTimer
 from PySide6.QtGui import QGuiApplication
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui.comparing import rows
+from torchkeeper.gui.table import mimedata
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.stores.names import is_server
 
@@ -69,7 +69,7 @@ class Copier(QObject):
 
     def put(self, lines: Iterable[str], entries: bytes = b"") -> None:
         """Copy these lines instead of whatever was being copied; few are there at once. entries:
-        those that they are of (``comparing.rows``).
+        those that they are of (``mimedata``).
         """
         self._coming, self._lines, self._rows = iter(lines), [], entries
         self._on()
@@ -85,7 +85,7 @@ class Copier(QObject):
         data = QMimeData()
         data.setText("\n".join(self._lines))
         if self._rows:
-            data.setData(rows.FORMAT, self._rows)
+            data.setData(mimedata.FORMAT, self._rows)
         QGuiApplication.clipboard().setMimeData(data)
         self._lines, self._rows = [], b""
 
@@ -120,4 +120,4 @@ class RowCopier(Copier):
     def _told(self, chosen: Sequence[Entry]) -> bytes:
         """The entries themselves, for who pastes them on the Compare page."""
         place = self._place()
-        return rows.told(place, chosen) if place is not None and chosen else b""
+        return mimedata.told(place, chosen) if place is not None and chosen else b""
