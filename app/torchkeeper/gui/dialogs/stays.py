@@ -37,5 +37,6 @@ class Stays(Counter[str]):
         if len(self) > _NAMED:
             reasons.append(tr("and {} reasons more").format(len(self) - _NAMED))
         if len(reasons) == 1:
-            return f"{stay}: {reasons[0].partition('× ')[2]}"
+            why = reasons[0].partition("× ")[2]
+            return f"{stay}: {why[:1].lower()}{why[1:]}"
         return "\n".join([f"{stay}:", *reasons])
