@@ -36,6 +36,6 @@ class Stays(Counter[str]):
         reasons = [f"{number:,} × {why}" for why, number in self.most_common(_NAMED)]
         if len(self) > _NAMED:
             reasons.append(tr("and {} reasons more").format(len(self) - _NAMED))
-        if len(reasons) == 1:
+        if count == 1:
             return f"{stay}: {reasons[0].partition('× ')[2]}"
         return "\n".join([f"{stay}:", *reasons])

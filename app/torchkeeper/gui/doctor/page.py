@@ -280,7 +280,8 @@ class DoctorPage(Page):
         nothing = idle and not found.found and not mended and not left
         well = over and nothing
         self.stack.setCurrentWidget(self.blank if nothing else self.cards)
-        self.summary.setVisible(not well)
+        # What is in the middle says that it was cancelled.
+        self.summary.setVisible(not (well or (nothing and found.cancelled)))
         self.where.setVisible(not well and bool(self.where.text()))
         self.blank.offer(self.tr("Look now") if nothing and not well else "")
         if well:
@@ -349,7 +350,7 @@ class DoctorPage(Page):
         places = [printable(place, 200) for place in (asked.places if asked else ())]
         checks = checkwords.listed(map(str, result.get("checks") or ()))
         self.blank.say(
-            diagnosing.summary([], result),
+            diagnosing.summary([], result).removesuffix("."),
             "\n\n".join(
                 x for x in (
                     "\n".join(places), f"{self.tr('Checked')}: {checks}." if checks else "",
@@ -360,7 +361,8 @@ class DoctorPage(Page):
 
     def _say_for_what(self) -> None:
         self.blank.say(
-            self.tr("Nothing was looked at yet"),
+            self.tr("Cancelled before anything was found") if self.diagnosis.cancelled
+            else self.tr("Nothing was looked at yet"),
             self.tr("The doctor looks at the folders and servers that caches are in, at what "
                     "compiles and at the settings, and says what is wrong, why, and what mends "
                     "it. Looking changes nothing."),

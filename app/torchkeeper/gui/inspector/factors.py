@@ -6,16 +6,34 @@ from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHeaderView, QPlainTextEdit, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import (
+    QHeaderView,
+    QPlainTextEdit,
+    QSplitter,
+    QStackedWidget,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
 
 from torchkeeper.gui import forms, theme
 from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.inspector.code_edit import cleaned
-from torchkeeper.gui.inspector.rows import RowsModel, RowsView
+from torchkeeper.gui.inspector.rows import Index, RowsModel, RowsView
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.link.words import UserError, printable
 
 NAME, VALUE, HASH = range(3)
+
+
+class _Middle(QStyledItemDelegate):
+    """Names that begin alike and differ at their end: where there is no room for all of one, the
+    middle is left out.
+    """
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
+        super().initStyleOption(option, index)
+        option.textElideMode = Qt.TextElideMode.ElideMiddle
 
 
 class FactorsPane(QWidget):
@@ -37,6 +55,7 @@ class FactorsPane(QWidget):
         self.count = forms.label("", "muted")
         self.copy = forms.icon_button("copy", self.tr("Copy the chosen factors"))
         self.table = RowsView(self.model, self.tr("Key factors"))
+        self.table.setItemDelegateForColumn(NAME, _Middle(self.table))
         header = self.table.horizontalHeader()
         header.resizeSection(NAME, 152)
         header.resizeSection(HASH, 84)
