@@ -164,7 +164,7 @@ def test_the_keyboard_goes_from_the_table_into_the_inspector_and_back(
     window = walking.opened(settings)
     window.activateWindow()
     window.table.clearSelection()
-    window.go_to_page(ENTRIES)
+    window.going.go_to_page(ENTRIES)
     # The first row can be reached: Qt makes it the current one without anybody seeing that.
     press(Qt.Key.Key_Down)
     assert [index.row() for index in window.table.selectionModel().selectedRows()] == [0]

@@ -13,60 +13,7 @@ from PySide6.QtWidgets import QMenu
 
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.pages.table import ENTRIES
-
-
-class Situation(NamedTuple):
-    """What the window knows when it decides which actions make sense."""
-
-    place: bool = False
-    place_added: bool = False
-    place_is_folder: bool = False
-    place_is_server: bool = False
-    place_is_bundle: bool = False
-    chosen_server: bool = False
-    #: Whether the chosen place has one above or below it that it can change places with.
-    place_up: bool = False
-    place_down: bool = False
-    sidebar: bool = True
-    #: What is known of the environment at the keyboard in the sidebar.
-    environment: bool = False
-    environment_has_torch: bool = False
-    environment_added: bool = False
-    environment_used: bool = False
-    read_only: bool = False
-    shown: bool = False
-    #: Whether what is shown is what the filter says; with a wrong one it is what the last said.
-    filter_valid: bool = True
-    selected: int = 0
-    #: How many entries are selected, where those can be compared: two of one kind, or one.
-    comparable: int = 0
-    trash: bool = False
-    job: bool = False
-    job_active: bool = False
-    grouping: str = "none"
-    #: Whether the desktop is told of long jobs that have ended.
-    notify: bool = True
-    #: The page that is shown, and whether there is a way back from it, and forward.
-    page: str = ENTRIES
-    back: bool = False
-    forward: bool = False
-    #: Whether the chosen job has a dialog, and whether something came of it that can be opened.
-    job_dialog: bool = False
-    job_fruit: bool = False
-    #: The path of the place that is shown, or its name where it is a server.
-    path: str = ""
-    #: What undo puts back: 12 entries (3.4 MB); empty where that is not known.
-    undoable: str = ""
-
-    @property
-    def can_purge(self) -> bool:
-        """Whether entries of the place can be removed."""
-        return (self.place_is_folder or self.place_is_server) and not self.read_only
-
-    @property
-    def can_change_trash(self) -> bool:
-        """Whether there is anything in the trash of the place, which may be changed."""
-        return self.trash and not self.read_only
+from torchkeeper.gui.situation import Situation
 
 
 def _shown(page: str) -> Callable[[Situation], bool]:
@@ -348,13 +295,13 @@ ACTIONS = (
     Spec("group-kind", _n("&Kind"), "", "Ctrl+Alt+1",
          _n("Put the entries of each kind under a heading"),
          _always, "group_by_kind", "group", 0, chosen=lambda s: s.grouping == "kind"),
-    Spec("group-verdict", _n("&Verdict"), "", "Ctrl+Alt+4",
+    Spec("group-verdict", _n("&Verdict"), "", "Ctrl+Alt+2",
          _n("Put usable, conditional, unknown, stale and broken entries under headings"),
          _always, "group_by_verdict", "group", 0, chosen=lambda s: s.grouping == "verdict"),
-    Spec("group-torch", _n("&Torch version"), "", "Ctrl+Alt+2",
+    Spec("group-torch", _n("&Torch version"), "", "Ctrl+Alt+3",
          _n("Put the entries of each version of torch under a heading"),
          _always, "group_by_torch", "group", 0, chosen=lambda s: s.grouping == "torch"),
-    Spec("group-age", _n("&Age"), "", "Ctrl+Alt+3",
+    Spec("group-age", _n("&Age"), "", "Ctrl+Alt+4",
          _n("Put the entries of today, this week and so on under headings"),
          _always, "group_by_age", "group", 0, chosen=lambda s: s.grouping == "age"),
     Spec("expand-all", _n("&Expand all groups"), "expand", "Ctrl+Alt+Right",

@@ -157,11 +157,11 @@ class Results(QObject):
         if self._back is not None:
             (place, identities), self._back = self._back, None
             if window.place == place:
-                window.select_shown(identities)
+                window.going.select_shown(identities)
         if self._wanted is None:
             return
         (place, identities), self._wanted = self._wanted, None
         if window.place != place:
             return
-        if window.show_entries(identities):
+        if window.going.show_entries(identities):
             window.table.setFocus()

@@ -5,23 +5,24 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QEvent, QSettings, Qt, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QSettings, QTimer, Signal
 
-from torchkeeper.gui.actions import Actions, Situation
+from torchkeeper.gui import situation
+from torchkeeper.gui.actions import Actions
 from torchkeeper.gui.closing import Closing
 from torchkeeper.gui.discovery import Discovery
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.following import ACTIVITY, Following
+from torchkeeper.gui.going import Going
 from torchkeeper.gui.guide.guide import Guide
 from torchkeeper.gui.listing import Listing
 from torchkeeper.gui.opening import Opening
 from torchkeeper.gui.pages.table import ENTRIES, FIRST
 from torchkeeper.gui.shell import Shell
 from torchkeeper.gui.start import CURRENT
-from torchkeeper.gui.summary import comparable, empty_state, status_text, trash_text
+from torchkeeper.gui.summary import empty_state, status_text, trash_text
 from torchkeeper.gui.table.cells import SERVERS
 from torchkeeper.link import cutoff
 from torchkeeper.link.words import UserError, printable
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.here import Here
     from torchkeeper.gui.inspecting import Inspecting
-    from torchkeeper.gui.inspector.details import Need
     from torchkeeper.gui.notifying import Notifier
     from torchkeeper.gui.operations import Operations
     from torchkeeper.gui.recent import Recent
@@ -56,8 +56,6 @@ if TYPE_CHECKING:
 
 #: The page that was shown last.
 PAGE = "pages/current"
-#: Pieces of the table that are selected at once.
-_MOST_PIECES = 2000
 #: Totals over many entries are worked out at most this often.
 _TOTALS_MS = 40
 #: What is not seen at first is made this long after the first rows are, and without any after
@@ -100,6 +98,7 @@ class Window(Shell):
         self.discovery = Discovery(self)
         self.following = Following(self)
         self.closing = Closing(self)
+        self.going = Going(self)
         self._inspecting: Inspecting | None = None
         self._verifications: Verifications | None = None
         self.guide = Guide(self, new=not any(map(self.settings.contains, (CURRENT, PAGE))))
@@ -145,8 +144,8 @@ class Window(Shell):
         self.listing.locked.connect(self._ask_for_password)
         self.table.horizontalHeader().sortIndicatorChanged.connect(self._sorted)
         self.head.filtered.connect(self._filter)
-        self.head.box.leave.connect(self._go_to_table)
-        self.table.activated.connect(lambda *_: self._inspect())
+        self.head.box.leave.connect(self.going.go_to_table)
+        self.table.activated.connect(lambda *_: self.going.inspect())
         self.empty.asked.connect(self._asked)
         self.undo_bar.undo.connect(self._undo)
         self.engines.recovered.connect(lambda told: self.note_bar.tell(cutoff.ended(told)))
@@ -199,7 +198,7 @@ class Window(Shell):
     def _connect_inspector(self) -> None:
         from torchkeeper.gui.inspecting import Inspecting
 
-        self.inspector.followed.connect(self._follow)
+        self.inspector.followed.connect(self.going.follow)
         self.inspector.left.connect(self.focus_page)
         self._inspecting = Inspecting(self, self.inspector)
         self.update_soon()
@@ -330,8 +329,8 @@ class Window(Shell):
     def slot(self, name: str) -> Callable[..., object]:
         """The method that an action of the table names."""
         flows = self.flows
-        owners = (self, self.guide, self.group_by, self.copier, flows, flows.results, flows.recipes,
-                  flows.signing, flows.comparing, self.servers, self.here,
+        owners = (self, self.going, self.guide, self.group_by, self.copier, flows, flows.results,
+                  flows.recipes, flows.signing, flows.comparing, self.servers, self.here,
                   self.notifier, self.more.flows)  # fmt: skip
         found: Callable[..., object] = next(getattr(x, name) for x in owners if hasattr(x, name))
         return found
@@ -364,47 +363,13 @@ class Window(Shell):
 
     def update_now(self) -> None:
         """Bring the actions, the totals and the empty state up to date."""
-        chosen = self.places_pane.place
         if not self.table.gathered:
             return  # it says when it is, and this is done again
         selected = self.table.selected()
-        job = self.following.job
         one = self._more.flows.environment if self._more is not None else None
         listing = self.listing
-        self.actions_.update(
-            Situation(
-                place=listing.place is not None,
-                place_added=chosen is not None and chosen.added,
-                place_is_folder=listing.is_folder,
-                place_is_server=listing.is_server,
-                place_is_bundle=listing.what == "file" and listing.error is None,
-                chosen_server=chosen is not None and chosen.server,
-                read_only=self.places.read_only(listing.place or ""),
-                place_up=chosen is not None and self.places.may_shift(chosen.path, -1),
-                place_down=chosen is not None and self.places.may_shift(chosen.path, 1),
-                sidebar=not self.sidebar.isHidden(),
-                environment=one is not None,
-                environment_has_torch=one is not None and bool(one.torch),
-                environment_added=one is not None and one.added,
-                environment_used=one is not None and one is self.here.environments.chosen,
-                shown=self.entries.count > 0,
-                filter_valid=self.head.valid,
-                selected=len(selected),
-                comparable=comparable(selected),
-                trash=bool(listing.trash.get("entries") or listing.trash.get("receipts")),
-                job=job is not None,
-                job_active=job is not None and job.active,
-                grouping=self.entries.wanted_grouping,
-                notify=self._notifier is None or self._notifier.on,
-                page=self.pages.current,
-                back=self.pages.can_go_back,
-                forward=self.pages.can_go_forward,
-                job_dialog=job is not None and job.has_dialog,
-                job_fruit=job is not None and job.fruit is not None,
-                undoable=listing.undoable,
-                path=listing.place or "",
-            )
-        )
+        notify = self._notifier is None or self._notifier.on
+        self.actions_.update(situation.now(self, selected, one, notify=notify))
         why = self._here.unjudged if self._here is not None else ""
         places = self.places.rowCount()
         state = empty_state(listing, self.entries, self.discovery.known, places, why)
@@ -479,36 +444,6 @@ class Window(Shell):
     def show_page(self, ident: str) -> QWidget:
         """Go to a page."""
         return self.pages.go(ident)
-
-    def go_to_page(self, ident: str) -> None:
-        """Go to a page and to the first of its controls; of the entries', to the table."""
-        from torchkeeper.gui import taborder
-
-        there = self.pages.current == ident and self.pages.isAncestorOf(self.focusWidget())
-        page = self.show_page(ident)
-        first = self.table if ident == ENTRIES else next(taborder.stops(page), None)
-        if not there:
-            # What is on it may still be on its way.
-            (first or page).setFocus(Qt.FocusReason.ShortcutFocusReason)
-
-    def go_to_next_part(self) -> None:
-        """Go from one part of the window to the next."""
-        from torchkeeper.gui import taborder
-
-        # The guide and other bars, and the page under them; last the strip of the jobs.
-        items = map(self.top.itemAt, range(self.top.count()))
-        bars = [widget for item in items if item is not None and (widget := item.widget())]
-        parts = [self.sidebar, *bars, self.wing, self.tools, self.statusBar()]
-        if (first := taborder.next_part(parts, self.focusWidget())) is not None:
-            first.setFocus(Qt.FocusReason.TabFocusReason)
-
-    def go_back(self) -> None:
-        """Show the page that was shown before."""
-        self.pages.back()
-
-    def go_forward(self) -> None:
-        """Show the page again from which one came back."""
-        self.pages.forward()
 
     def _page_changed(self, ident: str) -> None:
         self.settings.setValue(PAGE, ident)
@@ -599,26 +534,6 @@ class Window(Shell):
         self.discovery.ask_protected()
         self.listing.refresh()
 
-    def go_to_filter(self) -> None:
-        """Go to the search field of the page that is shown; where it has none, to the filter."""
-        if (page := self.pages.page) is not None and page.search():
-            return
-        self.show_page(ENTRIES)
-        self.head.box.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.head.box.selectAll()
-
-    def _go_to_table(self) -> None:
-        # What was typed last is used by now, so that the row is one of those that it leaves.
-        self.head.use_now()
-        self.table.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        if not self.table.selectionModel().hasSelection() and self.entries.rowCount():
-            self.table.go_to_row(0)
-
-    def select_all(self) -> None:
-        """Select all entries that are shown."""
-        self.table.selectAll()
-        self.table.setFocus()
-
     def cancel_job(self) -> None:
         """Stop the chosen job."""
         if self.following.job is not None:
@@ -628,67 +543,6 @@ class Window(Shell):
         """Go to the log of the chosen job."""
         self.show_page(ACTIVITY)
         self.following.page.show_log()
-
-    def toggle_map(self) -> None:
-        """Show or hide the map over the table; from another page, go to it."""
-        elsewhere = self.pages.current != ENTRIES
-        if elsewhere:
-            self.show_page(ENTRIES)
-        self.shelf.want(elsewhere or not self.shelf.wanted)
-
-    def toggle_inspector(self) -> None:
-        """Show or hide what there is to know of the selected entry."""
-        self.wing.toggle()
-
-    def _inspect(self) -> None:
-        """Go to what there is to know of the current entry."""
-        from PySide6.QtWidgets import QTabBar
-
-        from torchkeeper.gui import taborder
-
-        if not self.table.selected():
-            return
-        if not self.wing.isVisible():
-            self.wing.toggle()
-        stops = list(taborder.stops(self.wing))
-        # Its tabs, with which one goes on; not the button over them that copies the key.
-        tabs = (stop for stop in stops if isinstance(stop, QTabBar))
-        if (first := next(tabs, stops[0] if stops else None)) is not None:
-            # So that it shows where the keyboard is.
-            first.setFocus(Qt.FocusReason.TabFocusReason)
-
-    def _follow(self, need: Need) -> None:
-        """Go to an entry that another needs, or is needed by."""
-        which = {(need.kind, need.key)}
-        found = self.keyed.of(which) or self.entries.of_keys(which)
-        self.show_entries({entry.identity for entries in found.values() for entry in entries})
-
-    def show_entries(self, identities: set[tuple[str, str]]) -> bool:
-        """Select these entries, and go to the first; a filter that hides any is taken away.
-
-        False where none of them is there.
-        """
-        self.show_page(ENTRIES)
-        self.entries.expand_to(identities)
-        rows = self.entries.rows_of(identities)
-        if len(rows) < len(identities):
-            self.head.clear_filter()
-            self.entries.expand_to(identities)
-            rows = self.entries.rows_of(identities)
-        if rows:
-            self.table.setCurrentIndex(self.entries.index(rows[0], 0))
-            self.table.select(identities)
-        return bool(rows)
-
-    def select_shown(self, identities: set[tuple[str, str]]) -> None:
-        """Select those of some entries that the filter lets through, and go to the first; where
-        they lie scattered among very many, that alone is selected: Qt would take a second.
-        """
-        self.entries.expand_to(identities)
-        if rows := self.entries.rows_of(identities):
-            self.table.setCurrentIndex(self.entries.index(rows[0], 0))
-            if sum(after != row + 1 for row, after in pairwise(rows)) < _MOST_PIECES:
-                self.table.select(identities)
 
     def show_shortcuts(self) -> None:
         """All shortcuts on one page."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, Qt, QTimer
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QAccessible, QAccessibleEvent, QGuiApplication
 from PySide6.QtWidgets import QComboBox, QProgressBar, QStackedWidget
 
-from torchkeeper.gui import forms
+from torchkeeper.gui import aging, forms
 from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.mending import MendDialog
@@ -27,9 +27,6 @@ from torchkeeper.link.words import printable
 
 if TYPE_CHECKING:
     from torchkeeper.gui.window import Window
-
-#: How often it is said anew how long ago it was looked.
-_AGO_MS = 20_000
 
 
 class DoctorPage(Page):
@@ -56,9 +53,7 @@ class DoctorPage(Page):
         self.preview: MendDialog | None = None
         self.choice_of = EnvironmentChoice(self._environments, self.tr("No environment"))
         self.scope = QComboBox()
-        self._ago = QTimer(self)
-        self._ago.setInterval(_AGO_MS)
-        self._ago.timeout.connect(self._say_when)
+        aging.keep_up(self, self._say_when)
         self._lay_out()
         self.diagnosis.changed.connect(self._say)
         self.mender.changed.connect(self._say)
@@ -124,7 +119,6 @@ class DoctorPage(Page):
     def entered(self) -> None:
         window = self._window
         self._here = True
-        self._ago.start()
         shown = None if window.listing.what == "file" else window.place
         self._turn_to(window.places.places, shown)
         if self.diagnosis.asked is None:
@@ -133,7 +127,6 @@ class DoctorPage(Page):
 
     def left(self) -> None:
         self._here = False
-        self._ago.stop()
 
     def refresh(self) -> None:
         """Look at all of it once more."""

@@ -162,7 +162,7 @@ class GuideBar(QFrame):
             # The step before it had one selected; this one is about all.
             window.table.clearSelection()
         if step.id == "look" and not window.wing.isVisible():
-            window.toggle_inspector()
+            window.going.toggle_inspector()
         if step.id == "warm":
             window.flows.warm(into=_own_folder())
         elif action.isEnabled():

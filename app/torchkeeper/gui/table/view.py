@@ -29,7 +29,7 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui import theme
+from torchkeeper.gui import aging, theme
 from torchkeeper.gui.table.arrangement import Line
 from torchkeeper.gui.table.cells import (
     COMPILE,
@@ -166,6 +166,7 @@ class EntryTable(QTableView):
         model.merged.connect(self._hold)
         self.selectionModel().selectionChanged.connect(lambda *_: self.selection_changed.emit())
         theme.follow(self, self._repaint, now=False)
+        aging.keep_up(self, self._age)
 
     def fit_name(self) -> None:
         """Have the name take what the others leave; where that is too little, all can scroll."""
@@ -209,6 +210,11 @@ class EntryTable(QTableView):
 
     def _repaint(self) -> None:
         self.viewport().update()
+
+    def _age(self) -> None:
+        """How long ago entries have changed is another by now."""
+        self._painted = None
+        self._repaint()
 
     def selected(self, most: int | None = None) -> list[Entry]:
         """The entries that are selected, in the order of the table; the first ``most`` of them."""

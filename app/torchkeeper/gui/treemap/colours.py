@@ -59,6 +59,13 @@ def fill(shades: Shades, shade: str, depth: int = 0) -> str:
     return _fill(shades.dark, colour, shades.base, shades.text, min(max(depth, 0), DEPTHS - 1))
 
 
+def hovered(shades: Shades, ground: str) -> str:
+    """The ground of a tile under the pointer: nearer to the page, where text is read more easily,
+    not less.
+    """
+    return _mixed(ground, shades.base, 0.8)
+
+
 def contrast(a: str, b: str) -> float:
     """The contrast ratio of WCAG."""
     high, low = sorted((_light(a), _light(b)), reverse=True)

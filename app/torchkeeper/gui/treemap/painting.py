@@ -141,11 +141,6 @@ def paint_chosen(painter: QPainter, box: QRectF, shades: Shades, partly: bool = 
 
 def paint_hovered(painter: QPainter, box: QRectF, shades: Shades) -> None:
     """Draw the outline of what the pointer is over."""
-    veil = QColor(shades.text)
-    veil.setAlphaF(0.10)
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(veil)
-    painter.drawRoundedRect(box, _ROUND, _ROUND)
     _outline(painter, box, shades.text, 1.0, 0.0)
 
 

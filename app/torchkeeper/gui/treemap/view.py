@@ -217,19 +217,23 @@ class Treemap(speaking.Heard):
         picture = QPixmap(self.size() * scale)
         picture.setDevicePixelRatio(scale)
         picture.fill(QColor(theme.shades().base))
-        writer, ink = painting.Writer(self.font()), theme.shades().text
         with QPainter(picture) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(Qt.PenStyle.NoPen)
-            for tile, box, ground in zip(
-                self._folded.tiles, self._boxes, self._grounds, strict=True
-            ):
-                lines = writer.lines(tile, box, speaking.share(tile, self._total))
-                painting.paint_tile(painter, box, ground)
-                if self._folded.shrunk and tile is self._folded.tiles[-1]:
-                    painting.paint_shrunk(painter, box, theme.shades())
-                painting.write(painter, ink, lines)
+            writer = painting.Writer(self.font())
+            for number, ground in enumerate(self._grounds):
+                self._draw_tile(painter, writer, number, ground)
         return picture
+
+    def _draw_tile(
+        self, painter: QPainter, writer: painting.Writer, number: int, ground: str
+    ) -> None:
+        tile, box, shades = self._folded.tiles[number], self._boxes[number], theme.shades()
+        painting.paint_tile(painter, box, ground)
+        if self._folded.shrunk and number == len(self._folded.tiles) - 1:
+            painting.paint_shrunk(painter, box, shades)
+        lines = writer.lines(tile, box, speaking.share(tile, self._total))
+        painting.write(painter, shades.text, lines)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         self._lay_out()
@@ -242,14 +246,17 @@ class Treemap(speaking.Heard):
                 painter.setPen(QColor(shades.muted))
                 painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self.nothing)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            if 0 <= self._hovered < len(self._boxes):
+                painter.setPen(Qt.PenStyle.NoPen)
+                ground = colours.hovered(shades, self._grounds[self._hovered])
+                self._draw_tile(painter, painting.Writer(self.font()), self._hovered, ground)
+                painting.paint_hovered(painter, self._boxes[self._hovered], shades)
             if self._selected or self._partly:
                 for tile, box in zip(self._folded.tiles, self._boxes, strict=True):
                     if tile.key in self._selected and box.intersects(seen):
                         painting.paint_chosen(painter, box, shades)
                     elif tile.key in self._partly and box.intersects(seen):
                         painting.paint_chosen(painter, box, shades, partly=True)
-            if 0 <= self._hovered < len(self._boxes):
-                painting.paint_hovered(painter, self._boxes[self._hovered], shades)
             if self.hasFocus():
                 painter.setPen(QPen(QColor(shades.accent), 2))
                 painter.setBrush(Qt.BrushStyle.NoBrush)

@@ -1,0 +1,144 @@
+"""Going from one part of the window to another: pages, the table, the filter, the inspector."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QTabBar
+
+from torchkeeper.gui import taborder
+from torchkeeper.gui.pages.table import ENTRIES
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.inspector.details import Need
+    from torchkeeper.gui.window import Window
+
+#: Pieces of the table that are selected at once.
+_MOST_PIECES = 2000
+
+
+class Going:
+    """Takes the user, and the keyboard, to what was asked for."""
+
+    def __init__(self, window: Window) -> None:
+        self._window = window
+
+    def go_to_page(self, ident: str) -> None:
+        """Go to a page and to the first of its controls; of the entries', to the table."""
+        window = self._window
+        there = window.pages.current == ident and window.pages.isAncestorOf(window.focusWidget())
+        page = window.show_page(ident)
+        first = window.table if ident == ENTRIES else next(taborder.stops(page), None)
+        if not there:
+            # What is on it may still be on its way.
+            (first or page).setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def go_to_next_part(self) -> None:
+        """Go from one part of the window to the next."""
+        window = self._window
+        # The guide and other bars, and the page under them; last the strip of the jobs.
+        items = map(window.top.itemAt, range(window.top.count()))
+        bars = [widget for item in items if item is not None and (widget := item.widget())]
+        parts = [
+            window.sidebar,
+            *bars,
+            window.wing,
+            window.tools,
+            window.statusBar(),
+        ]
+        if (first := taborder.next_part(parts, window.focusWidget())) is not None:
+            first.setFocus(Qt.FocusReason.TabFocusReason)
+
+    def go_back(self) -> None:
+        """Show the page that was shown before."""
+        self._window.pages.back()
+
+    def go_forward(self) -> None:
+        """Show the page again from which one came back."""
+        self._window.pages.forward()
+
+    def go_to_filter(self) -> None:
+        """Go to the search field of the page that is shown; where it has none, to the filter."""
+        window = self._window
+        if (page := window.pages.page) is not None and page.search():
+            return
+        window.show_page(ENTRIES)
+        window.head.box.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        window.head.box.selectAll()
+
+    def go_to_table(self) -> None:
+        """Go from the filter to what it leaves."""
+        window = self._window
+        # What was typed last is used by now, so that the row is one of those that it leaves.
+        window.head.use_now()
+        window.table.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        if not window.table.selectionModel().hasSelection() and window.entries.rowCount():
+            window.table.go_to_row(0)
+
+    def select_all(self) -> None:
+        """Select all entries that are shown."""
+        self._window.table.selectAll()
+        self._window.table.setFocus()
+
+    def toggle_map(self) -> None:
+        """Show or hide the map over the table; from another page, go to it."""
+        window = self._window
+        elsewhere = window.pages.current != ENTRIES
+        if elsewhere:
+            window.show_page(ENTRIES)
+        window.shelf.want(elsewhere or not window.shelf.wanted)
+
+    def toggle_inspector(self) -> None:
+        """Show or hide what there is to know of the selected entry."""
+        self._window.wing.toggle()
+
+    def inspect(self) -> None:
+        """Go to what there is to know of the current entry."""
+        window = self._window
+        if not window.table.selected():
+            return
+        if not window.wing.isVisible():
+            window.wing.toggle()
+        stops = list(taborder.stops(window.wing))
+        # Its tabs, with which one goes on; not the button over them that copies the key.
+        tabs = (stop for stop in stops if isinstance(stop, QTabBar))
+        if (first := next(tabs, stops[0] if stops else None)) is not None:
+            # So that it shows where the keyboard is.
+            first.setFocus(Qt.FocusReason.TabFocusReason)
+
+    def follow(self, need: Need) -> None:
+        """Go to an entry that another needs, or is needed by."""
+        which = {(need.kind, need.key)}
+        found = self._window.keyed.of(which) or self._window.entries.of_keys(which)
+        self.show_entries({entry.identity for entries in found.values() for entry in entries})
+
+    def show_entries(self, identities: set[tuple[str, str]]) -> bool:
+        """Select these entries, and go to the first; a filter that hides any is taken away.
+
+        False where none of them is there.
+        """
+        window = self._window
+        window.show_page(ENTRIES)
+        window.entries.expand_to(identities)
+        rows = window.entries.rows_of(identities)
+        if len(rows) < len(identities):
+            window.head.clear_filter()
+            window.entries.expand_to(identities)
+            rows = window.entries.rows_of(identities)
+        if rows:
+            window.table.setCurrentIndex(window.entries.index(rows[0], 0))
+            window.table.select(identities)
+        return bool(rows)
+
+    def select_shown(self, identities: set[tuple[str, str]]) -> None:
+        """Select those of some entries that the filter lets through, and go to the first; where
+        they lie scattered among very many, that alone is selected: Qt would take a second.
+        """
+        window = self._window
+        window.entries.expand_to(identities)
+        if rows := window.entries.rows_of(identities):
+            window.table.setCurrentIndex(window.entries.index(rows[0], 0))
+            if sum(after != row + 1 for row, after in pairwise(rows)) < _MOST_PIECES:
+                window.table.select(identities)
