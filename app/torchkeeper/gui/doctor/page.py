@@ -257,9 +257,13 @@ class DoctorPage(Page):
         self.bar.setValue(done)
         self.notice.tell(found.error or mender.error, again=found.error is not None)
         idle = not (found.running or mender.busy or asking)
+        # One stands where the other stood, and has the keyboard from it.
+        held = self.window().focusWidget() in (self.again, self.cancel)
+        self.again.setEnabled(idle)
         self.again.setVisible(not found.running and not mender.planning)
         self.cancel.setVisible(found.running or mender.planning)
-        self.again.setEnabled(idle)
+        if held:
+            (self.again if idle else self.cancel).setFocus()
         self.copy.setEnabled(over and idle)
         self.all.setVisible(bool(self.fixable))
         self.all.setEnabled(idle)
