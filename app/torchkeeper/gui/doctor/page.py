@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QAccessible, QAccessibleEvent, QGuiApplication
-from PySide6.QtWidgets import QComboBox, QProgressBar, QStackedWidget
+from PySide6.QtWidgets import QComboBox, QProgressBar, QStackedWidget, QWidget
 
-from torchkeeper.gui import aging, forms
+from torchkeeper.gui import aging, forms, taborder
 from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.mending import MendDialog
@@ -127,6 +127,10 @@ class DoctorPage(Page):
 
     def left(self) -> None:
         self._here = False
+
+    @property
+    def first(self) -> QWidget | None:
+        return next(taborder.stops(self.stack), None) or super().first
 
     def refresh(self) -> None:
         """Look at all of it once more."""
