@@ -335,7 +335,11 @@ class SampleEngines(Engines):
         if op == "server":
             return [], samples.server()
         if op == "du":
-            return [], {"kinds": samples.KINDS_ON_SERVER}
+            # As the list of it adds up.
+            held = [
+                {"kind": kind, **_counts(ones)} for kind, ones in _by_kind(self.entries).items()
+            ]
+            return [], {"kinds": held if place == samples.PLACE else samples.KINDS_ON_SERVER}
         if op == "sum":
             timed = [one.compile_s or 0.0 for one in self.entries if one.kind == "aotautograd"]
             return [], {"compile_s": sum(timed)}
