@@ -71,7 +71,7 @@ class CompareFlows(QObject):
         other = {"A": "compare-as-b", "B": "compare-as-a"}[letter]
         keys = window.actions_[other].shortcut().toString()
         said = self.tr("This entry is {} now. Select another of its kind, in any place, and press "
-                       "{} to compare them").format(letter, keys)  # fmt: skip
+                       "{} to compare them.").format(letter, keys)  # fmt: skip
         window.statusBar().showMessage(said, _HINT_MS)
 
     def _compare_page(self) -> ComparePage:
