@@ -46,8 +46,18 @@ def test_who_is_new_is_guided(
     window.show_page("overview")
     click(qtbot, bar.go)
     assert window.pages.current == "entries"
+    window.going.toggle_inspector()
+    assert window.wing.isHidden()
     window.table.go_to_row(0)
     qtbot.waitUntil(lambda: bar.number == 2, timeout=PATIENCE)
+    assert window.wing.isVisible(), "what it says is what the step is about"
+    # Asked for once more it goes on where it is, and offers to start over.
+    assert not bar.again.isVisible()
+    window.actions_["first-steps"].trigger()
+    assert bar.number == 2 and window.focusWidget() is bar.go
+    click(qtbot, bar.again)
+    assert bar.number == 0 and not bar.again.isVisible()
+    bar.show_step(2)
     for _ in range(2):
         click(qtbot, bar.skip)
     qtbot.waitUntil(window.actions_["purge-shown"].isEnabled, timeout=PATIENCE)

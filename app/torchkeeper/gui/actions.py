@@ -157,7 +157,7 @@ ACTIONS = (
          lambda s: s.selected > 0, "copy_command", "edit", 1, ("entries",)),
     Spec("compare-two", _n("Compare bot&h"), "compare", "Ctrl+D",
          _n("Show what differs between the two selected entries, and which of it is the cause"),
-         lambda s: s.comparable == 2, "compare_selected", "edit", 2, ("entries",)),
+         lambda s: s.selected == 2, "compare_selected", "edit", 2, ("entries",)),
     Spec("compare-nearest", _n("Compare with &nearest"), "compare", "Ctrl+Shift+D",
          _n("Find the entry that is most like the selected one, in all places, and show what "
             "differs"),

@@ -8,6 +8,7 @@ from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import COMPARED, Entry
 from torchkeeper.gui.listing import Listing
+from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.link import say
 from torchkeeper.link.words import printable
@@ -205,3 +206,16 @@ def comparable(selected: Sequence[Entry]) -> int:
     kinds = {entry.kind for entry in selected[:3]}
     fitting = len(selected) in (1, 2) and len(kinds) == 1 and kinds <= COMPARED
     return len(selected) if fitting and not any(entry.broken for entry in selected) else 0
+
+
+def incomparable(one: Entry, other: Entry) -> str:
+    """Why two entries cannot be compared, and what to do; empty where they can."""
+    if one.kind != other.kind:
+        text = _tr("Not {} with {}: only two entries of one kind can be compared")
+        return text.format(kind_words(one.kind), kind_words(other.kind))
+    if one.kind not in COMPARED:
+        text = _tr("Not {} with {}: select two graphs, or two kernels, to compare them")
+        return text.format(kind_words(one.kind), kind_words(other.kind))
+    if one.broken or other.broken:
+        return _tr("A broken entry cannot be compared: select another of its kind")
+    return ""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.summary import incomparable
 
 if TYPE_CHECKING:
     from torchkeeper.gui.comparing.page import ComparePage
@@ -26,9 +27,15 @@ class CompareFlows(QObject):
         self._window = window
 
     def compare_selected(self) -> None:
-        """Show what differs between the two selected entries."""
+        """Show what differs between the two selected entries; where they cannot be compared, say
+        why.
+        """
         chosen = self._window.table.selected()
-        if len(chosen) == 2:
+        if len(chosen) != 2:
+            return
+        if why := incomparable(chosen[0], chosen[1]):
+            self._window.statusBar().showMessage(why, _HINT_MS)
+        else:
             self._compare(chosen[0], chosen[1])
 
     def compare_nearest(self) -> None:

@@ -54,5 +54,5 @@ class Guide(QObject):
                 self.bar.catch_up(since)
 
     def show_first_steps(self) -> None:
-        """Begin with the first step."""
-        self.bar.show_step(0)
+        """Begin with the first step; where they are under way, go on with them."""
+        self.bar.go_on()

@@ -149,6 +149,8 @@ def _guide(stage: Stage) -> None:
     window.resize(1000, 640)
     window.guide.bar.show_step(1)
     stage.take("guide-narrow", window, 0.3)
+    window.guide.bar.go_on()
+    stage.take("guide-again", window)
     stage.close(window)
 
 
