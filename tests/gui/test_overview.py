@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import QSettings, Qt, QTimer
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
@@ -61,6 +61,12 @@ def test_places_are_added_up_and_gone_into(
     )  # fmt: skip
     assert page.entries.value.text() == f"{found.totals.entries:,}"
     assert page.entries.more.text() == "in 2 places"
+    assert page.said.text().startswith("Looked just now")
+    page.looking.looked -= 300
+    timer = page.findChild(QTimer, "aging")
+    assert isinstance(timer, QTimer)
+    timer.timeout.emit()
+    assert page.said.text().startswith("Looked 5 min ago"), "and so it goes on"
     assert page.compiling.value.text() != "–"
     assert page.usable.value.text() == "–", "nobody was asked what is usable"
     assert {name: tile.entries for name, tile in tiles(page).items()} == {

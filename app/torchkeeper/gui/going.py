@@ -6,9 +6,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QTabBar
+from PySide6.QtWidgets import QTabBar, QWidget
 
 from torchkeeper.gui import taborder
+from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.pages.table import ENTRIES
 
 if TYPE_CHECKING:
@@ -30,7 +31,9 @@ class Going:
         window = self._window
         there = window.pages.current == ident and window.pages.isAncestorOf(window.focusWidget())
         page = window.show_page(ident)
-        first = window.table if ident == ENTRIES else next(taborder.stops(page), None)
+        first: QWidget | None = window.table if ident == ENTRIES else None
+        if isinstance(page, Page):
+            first = page.first or next(taborder.stops(page), None)
         if not there:
             # What is on it may still be on its way.
             (first or page).setFocus(Qt.FocusReason.ShortcutFocusReason)

@@ -30,6 +30,7 @@ from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.entrymap.shelf import Shelf
 from torchkeeper.gui.jobs import JobsModel
 from torchkeeper.gui.later import Later
+from torchkeeper.gui.menubar import MenuBar
 from torchkeeper.gui.owning import OwnersBar
 from torchkeeper.gui.pages.stack import Pages
 from torchkeeper.gui.panes import Head
@@ -131,6 +132,7 @@ class Shell(QMainWindow):
 
     def make_menus(self) -> None:
         """Make the menu bar and the toolbar. What is in the menus is seen by nobody yet."""
+        self.setMenuBar(MenuBar())
         menus = {name: self.menuBar().addMenu(actions.tr(title)) for name, title in actions.MENUS}
         self.tools = bar = QToolBar(self.tr("Main tools"))
         bar.setObjectName("tools")

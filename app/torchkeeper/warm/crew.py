@@ -87,7 +87,7 @@ class Crew:
             self._end(self._workers)
             if isinstance(e, Cancelled):
                 for index, row in self.rows.items():
-                    if row["state"] in ("queued", "compiling"):
+                    if row["state"] not in ("done", "failed"):
                         self._report.finding(cell={"index": index, "state": "cancelled"})
             raise
         finally:
@@ -144,6 +144,9 @@ class Crew:
         worker.clock = time.monotonic()
         worker.state = State(lines=worker.state.lines)
         send(worker, {"cell": cell.to_json()})
+        if worker.fresh:
+            # It imports torch first, which takes seconds.
+            self._tell(cell, "starting")
 
     def _listen(self) -> None:
         for key, _ in self._selector.select(TURN):

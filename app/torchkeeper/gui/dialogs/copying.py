@@ -112,9 +112,8 @@ class CopyDialog(WorkDialog):
 
     def _make(self) -> None:
         entries = say.count(self._chosen.entries, "entry", "entries")
-        self.title = forms.label(
-            self.tr("Copy {}, {}").format(entries, say.size(self._chosen.size)), "title", wrap=True
-        )
+        self._what = self.tr("Copy {}, {}").format(entries, say.size(self._chosen.size))
+        self.title = forms.label(self._what, "title", wrap=True)
         source = self.tr("From {}").format(printable(self._chosen.place, 4096))
         self.table = KindTable(
             self.tr("What would be copied, by kind"),
@@ -260,6 +259,7 @@ class CopyDialog(WorkDialog):
             self.replace.setText(replace_text(there, self.tr))
         # Nothing runs what lies in a bundle.
         self.trust.setVisible(self._chosen.bundle and not is_bundle)
+        self.title.setText(self._what + self._with())
         self.table.say(self._nothing())
         self.table.fill([_row(kind) for kind in plan.get("kinds") or ()] if plan else [])
         why = self._why_not()
@@ -268,6 +268,16 @@ class CopyDialog(WorkDialog):
         able = plan is not None and plan["entries"]
         count = say.count(plan["entries"], "entry", "entries") if plan else ""
         self.go.setText(self.tr("Copy {}").format(count) if able else self.tr("Copy"))
+
+    def _with(self) -> str:
+        """How many others go along, because those that were chosen need them."""
+        plan = self.plan
+        more = int(plan["entries"]) + int(plan["exists"]) - self._chosen.entries if plan else 0
+        if more <= 0:
+            return ""
+        if more == 1:
+            return self.tr(", with 1 more that they need")
+        return self.tr(", with {} more that they need").format(f"{more:,}")
 
     def _news(self) -> tuple[str, str]:
         """What would happen there in one line, and the role of the label."""

@@ -38,5 +38,6 @@ class Stays(Counter[str]):
             reasons.append(tr("and {} reasons more").format(len(self) - _NAMED))
         if len(reasons) == 1:
             why = reasons[0].partition("× ")[2]
-            return f"{stay}: {why[:1].lower()}{why[1:]}"
+            # But an abbreviation stays one.
+            return f"{stay}: {why if why[1:2].isupper() else why[:1].lower() + why[1:]}"
         return "\n".join([f"{stay}:", *reasons])

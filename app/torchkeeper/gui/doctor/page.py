@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, Qt, QTimer
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QAccessible, QAccessibleEvent, QGuiApplication
-from PySide6.QtWidgets import QComboBox, QProgressBar, QStackedWidget
+from PySide6.QtWidgets import QComboBox, QProgressBar, QStackedWidget, QWidget
 
-from torchkeeper.gui import forms
+from torchkeeper.gui import aging, forms, taborder
 from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.mending import MendDialog
@@ -27,9 +27,6 @@ from torchkeeper.link.words import printable
 
 if TYPE_CHECKING:
     from torchkeeper.gui.window import Window
-
-#: How often it is said anew how long ago it was looked.
-_AGO_MS = 20_000
 
 
 class DoctorPage(Page):
@@ -56,9 +53,7 @@ class DoctorPage(Page):
         self.preview: MendDialog | None = None
         self.choice_of = EnvironmentChoice(self._environments, self.tr("No environment"))
         self.scope = QComboBox()
-        self._ago = QTimer(self)
-        self._ago.setInterval(_AGO_MS)
-        self._ago.timeout.connect(self._say_when)
+        aging.keep_up(self, self._say_when)
         self._lay_out()
         self.diagnosis.changed.connect(self._say)
         self.mender.changed.connect(self._say)
@@ -124,7 +119,6 @@ class DoctorPage(Page):
     def entered(self) -> None:
         window = self._window
         self._here = True
-        self._ago.start()
         shown = None if window.listing.what == "file" else window.place
         self._turn_to(window.places.places, shown)
         if self.diagnosis.asked is None:
@@ -133,7 +127,10 @@ class DoctorPage(Page):
 
     def left(self) -> None:
         self._here = False
-        self._ago.stop()
+
+    @property
+    def first(self) -> QWidget | None:
+        return next(taborder.stops(self.stack), None) or super().first
 
     def refresh(self) -> None:
         """Look at all of it once more."""
@@ -264,9 +261,13 @@ class DoctorPage(Page):
         self.bar.setValue(done)
         self.notice.tell(found.error or mender.error, again=found.error is not None)
         idle = not (found.running or mender.busy or asking)
+        # One stands where the other stood, and has the keyboard from it.
+        held = self.window().focusWidget() in (self.again, self.cancel)
+        self.again.setEnabled(idle)
         self.again.setVisible(not found.running and not mender.planning)
         self.cancel.setVisible(found.running or mender.planning)
-        self.again.setEnabled(idle)
+        if held:
+            (self.again if idle else self.cancel).setFocus()
         self.copy.setEnabled(over and idle)
         self.all.setVisible(bool(self.fixable))
         self.all.setEnabled(idle)
@@ -280,7 +281,8 @@ class DoctorPage(Page):
         nothing = idle and not found.found and not mended and not left
         well = over and nothing
         self.stack.setCurrentWidget(self.blank if nothing else self.cards)
-        self.summary.setVisible(not well)
+        # What is in the middle says that it was cancelled.
+        self.summary.setVisible(not (well or (nothing and found.cancelled)))
         self.where.setVisible(not well and bool(self.where.text()))
         self.blank.offer(self.tr("Look now") if nothing and not well else "")
         if well:
@@ -349,7 +351,7 @@ class DoctorPage(Page):
         places = [printable(place, 200) for place in (asked.places if asked else ())]
         checks = checkwords.listed(map(str, result.get("checks") or ()))
         self.blank.say(
-            diagnosing.summary([], result),
+            diagnosing.summary([], result).removesuffix("."),
             "\n\n".join(
                 x for x in (
                     "\n".join(places), f"{self.tr('Checked')}: {checks}." if checks else "",
@@ -360,7 +362,8 @@ class DoctorPage(Page):
 
     def _say_for_what(self) -> None:
         self.blank.say(
-            self.tr("Nothing was looked at yet"),
+            self.tr("Cancelled before anything was found") if self.diagnosis.cancelled
+            else self.tr("Nothing was looked at yet"),
             self.tr("The doctor looks at the folders and servers that caches are in, at what "
                     "compiles and at the settings, and says what is wrong, why, and what mends "
                     "it. Looking changes nothing."),

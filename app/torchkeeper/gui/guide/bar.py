@@ -51,6 +51,8 @@ class GuideBar(QFrame):
         self.skip = forms.button(self.tr("Skip"))
         self.skip.setToolTip(self.tr("Go on to the next step"))
         self.skip.clicked.connect(lambda: self.show_step(self.number + 1))
+        self.back = forms.icon_button("back", self.tr("The step before"))
+        self.back.clicked.connect(lambda: self.show_step(self.number - 1))
         self.close_button = forms.icon_button("close", self.tr("Close the guide"))
         self.close_button.clicked.connect(self.end)
         head = forms.row(gap=12)
@@ -64,7 +66,7 @@ class GuideBar(QFrame):
         said.addWidget(forms.picture("guide", 20, "accent"))
         said.addLayout(texts, 1)
         ways.addStretch(1)
-        for button in (self.go, self.skip, self.close_button):
+        for button in (self.go, self.skip, self.back, self.close_button):
             ways.addWidget(button)
         self._line = line = forms.row(gap=12)
         line.setContentsMargins(16, 8, 8, 8)
@@ -90,6 +92,11 @@ class GuideBar(QFrame):
         self._line.setDirection(way.TopToBottom if narrow else way.LeftToRight)
         self._line.setStretch(0, 0 if narrow else 1)
 
+    @property
+    def over(self) -> bool:
+        """Whether all steps were taken."""
+        return self.number >= len(STEPS)
+
     def show_step(self, number: int) -> None:
         """Show a step; the one after the last says that it was all."""
         self.number = min(number, len(STEPS))
@@ -105,6 +112,7 @@ class GuideBar(QFrame):
             self.count.setText(self.tr("Step {} of {}").format(self.number + 1, len(STEPS)))
         self.go.setVisible(not over)
         self.skip.setVisible(not over)
+        self.back.setVisible(self.number > 0)
         said = f"{self.count.text()} {self.title.text()}. {self.text.text()}".strip()
         self.setAccessibleName(said)
         self.show()
@@ -182,4 +190,7 @@ class GuideBar(QFrame):
         step = STEPS[self.number] if self.number < len(STEPS) else None
         seen = self._window.pages.current == ENTRIES and bool(self._window.table.selected())
         if self.isVisible() and step is not None and not step.job and seen:
+            if not self._window.wing.isVisible():
+                # It is the inspector that says what this step is about.
+                self._window.going.toggle_inspector()
             self.show_step(self.number + 1)

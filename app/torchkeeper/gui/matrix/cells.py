@@ -13,8 +13,9 @@ from typing import Any
 from torchkeeper.gui.matrix.phases import Spent, is_time, spent, summed
 from torchkeeper.link.words import UserError, printable, user_error
 
-QUEUED, COMPILING, DONE, FAILED, CANCELLED = "queued", "compiling", "done", "failed", "cancelled"
-_STATES = frozenset({QUEUED, COMPILING, DONE, FAILED, CANCELLED})
+QUEUED, STARTING, COMPILING = "queued", "starting", "compiling"
+DONE, FAILED, CANCELLED = "done", "failed", "cancelled"
+_STATES = frozenset({QUEUED, STARTING, COMPILING, DONE, FAILED, CANCELLED})
 ENDED = frozenset({DONE, FAILED, CANCELLED})
 
 #: Cells of a job, graphs of a cell, and lines of its log that are kept.
@@ -170,7 +171,7 @@ class Cells:
         """The job is over: what has not ended will not. ``error`` is of the only cell, if it is."""
         now = time.monotonic()
         for cell in self.rows:
-            if cell.state in (QUEUED, COMPILING):
+            if not cell.ended:
                 cell.seconds = cell.took(now)
                 if error is not None and len(self.rows) == 1:
                     cell.error = error

@@ -26,6 +26,7 @@ _RIGHT = (Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter).value
 #: The icon of each state, and the name of its colour.
 _MARKS = {
     "queued": ("queued", "muted"),
+    "starting": ("running", "muted"),
     "compiling": ("running", "accent"),
     "done": ("done", "good"),
     "failed": ("error", "error"),
@@ -68,7 +69,7 @@ class CellDelegate(QStyledItemDelegate):
             return
         text = self._model.text(index.row(), column, time.monotonic())
         left, width = box.left() + _PAD, box.width() - 2 * _PAD
-        quiet = not isinstance(line, CellState) or line.state in ("queued", "cancelled")
+        quiet = not isinstance(line, CellState) or line.state in ("queued", "starting", "cancelled")
         if column == CELL:
             shift = 24
             if isinstance(line, CellState):

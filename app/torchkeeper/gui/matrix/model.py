@@ -238,7 +238,7 @@ class CellsModel(QAbstractTableModel):
             seconds = line.took(now)
             return "" if seconds is None else say.seconds(seconds)
         nothing = not (line.count or line.hits or line.misses)
-        if line.state == "queued" or (line.ended and nothing):
+        if line.state in ("queued", "starting") or (line.ended and nothing):
             return ""
         return f"{line.hits if column == HITS else line.misses:,}"
 

@@ -32,6 +32,7 @@ def state_words(state: str) -> str:
     """The state of a cell in a word."""
     return {
         "queued": _tr("queued"),
+        "starting": _tr("starting"),
         "compiling": _tr("compiling"),
         "done": _tr("done"),
         "failed": _tr("failed"),

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.gui import forms, icons
+from torchkeeper.gui import aging, forms, icons
 from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.help.ideas import explain
@@ -64,6 +64,7 @@ class OverviewPage(Page):
         self._titles: dict[str, str] = {}
         self._make()
         self._lay_out()
+        aging.keep_up(self, self._say_about)
         self._rest = QTimer(self)
         self._rest.setSingleShot(True)
         self._rest.setInterval(_REST_MS)
@@ -342,8 +343,7 @@ class OverviewPage(Page):
         number, of = looking.at[1:] if looking.at is not None else (0, 0)
         self.bar.setRange(0, of)
         self.bar.setValue(max(0, number - 1))
-        self.said.setText(self._about(found))
-        self.said.setVisible(bool(self.said.text()))
+        self._say_about()
         nothing = found is None or not (found.places or looking.running)
         self._say_empty(found)
         self.stack.setCurrentIndex(0 if nothing else 1)
@@ -430,6 +430,11 @@ class OverviewPage(Page):
         if len(disks) == 1:
             return self.tr("{} free").format(say.size(disks[0][0]))
         return ""
+
+    def _say_about(self) -> None:
+        """How old is what is shown, and for whom it is."""
+        self.said.setText(self._about(self.looking.shown))
+        self.said.setVisible(bool(self.said.text()))
 
     def _about(self, found: Overview | None) -> str:
         looking = self.looking

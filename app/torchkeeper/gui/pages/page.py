@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
-from torchkeeper.gui import forms
+from torchkeeper.gui import forms, taborder
 
 if TYPE_CHECKING:
     from torchkeeper.gui.sidebar.carried import Carried
@@ -65,6 +65,13 @@ class Page(QFrame):
 
     def refresh(self) -> None:
         """Look again at what it is about."""
+
+    @property
+    def first(self) -> QWidget | None:
+        """Where the keyboard goes first: not to what is done with all of it, beside its name; None
+        while nothing below can take it.
+        """
+        return next(taborder.within(self.body), None)
 
     def search(self) -> bool:
         """Go to its search field; False where it has none."""

@@ -15,8 +15,10 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import (
+    QColor,
     QPainter,
     QPalette,
+    QPen,
     QPixmap,
 )
 from PySide6.QtWidgets import (
@@ -29,7 +31,7 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui import theme
+from torchkeeper.gui import aging, theme
 from torchkeeper.gui.table.arrangement import Line
 from torchkeeper.gui.table.cells import (
     COMPILE,
@@ -166,6 +168,7 @@ class EntryTable(QTableView):
         model.merged.connect(self._hold)
         self.selectionModel().selectionChanged.connect(lambda *_: self.selection_changed.emit())
         theme.follow(self, self._repaint, now=False)
+        aging.keep_up(self, self._repaint)
 
     def fit_name(self) -> None:
         """Have the name take what the others leave; where that is too little, all can scroll."""
@@ -491,6 +494,25 @@ class EntryTable(QTableView):
             heading, y = top_heading
             focus = current >= 0 and self._model.where({heading}).get(heading) == current
             self._delegate.paint_heading(painter, QRect(0, y, width, ROW_HEIGHT), heading, focus)
+        self._paint_focus(painter, current, any_chosen)
+
+    def _paint_focus(self, painter: QPainter, current: int, any_chosen: bool) -> None:
+        """Show that the keyboard is here where the selection does not: around the current row, if
+        that is not selected; where nothing is, around all.
+        """
+        if not self.hasFocus():
+            return
+        box = self.viewport().rect()
+        if any_chosen:
+            row = self._model.lines[current] if 0 <= current < len(self._model.lines) else None
+            chosen = self.selectionModel().isRowSelected(current, self.rootIndex())
+            if chosen or not isinstance(row, Row):
+                return
+            box = QRect(0, self.rowViewportPosition(current), box.width(), ROW_HEIGHT)
+        painter.setPen(QPen(QColor(theme.shades().accent), 2 - any_chosen))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        by = 0 if any_chosen else 1
+        painter.drawRect(box.adjusted(by, by, -1, -1))
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
         super().scrollContentsBy(dx, dy)
