@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QSplitter, QWidget
@@ -234,3 +235,31 @@ def test_where_there_is_little_room_an_empty_state_keeps_its_words(qtbot: QtBot)
     box.setSizes([560, 300])
     turn(0.05)
     assert state.picture.isVisible()
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+def test_a_second_menu_opened_by_its_letter_gives_the_keyboard_back(
+    qtbot: QtBot, settings: QSettings
+) -> None:
+    window = walking.opened(settings)
+    window.activateWindow()
+    window.table.setFocus()
+    bar = window.menuBar()
+    alt = Qt.KeyboardModifier.AltModifier
+
+    def popup() -> QWidget:
+        found = QApplication.activePopupWidget()
+        assert found is not None
+        return found
+
+    for letter in (Qt.Key.Key_F, Qt.Key.Key_E):
+        press(letter, alt)
+        qtbot.waitUntil(lambda: QApplication.activePopupWidget() is not None, timeout=PATIENCE)
+        QTest.keyClick(popup(), Qt.Key.Key_Escape)
+        qtbot.waitUntil(lambda: QApplication.activePopupWidget() is None, timeout=PATIENCE)
+        assert at() is bar
+    press(Qt.Key.Key_Escape)
+    assert at() is window.table
+    window.close_surely()
+    qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
+    window.deleteLater()

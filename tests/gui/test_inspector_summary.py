@@ -172,7 +172,7 @@ def test_the_last_verification_of_the_place(qtbot: QtBot) -> None:
     measured = Measured()
     qtbot.addWidget(measured)
     measured.show()
-    assert measured.said.text() == "It was not verified yet."
+    assert measured.said.text() == "Not verified yet."
     one = Verified("/p", 0.0, result(), "/opt/python", "mark")
     measured.tell(Beside(one, changed=False))
     assert "× as fast as cold" in measured.said.text()

@@ -30,12 +30,14 @@ from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.entrymap.shelf import Shelf
 from torchkeeper.gui.jobs import JobsModel
 from torchkeeper.gui.later import Later
+from torchkeeper.gui.menubar import MenuBar
 from torchkeeper.gui.owning import OwnersBar
 from torchkeeper.gui.pages.stack import Pages
 from torchkeeper.gui.panes import Head
 from torchkeeper.gui.places import PlacesModel
 from torchkeeper.gui.sidebar.pane import Sidebar
 from torchkeeper.gui.spread import Spread
+from torchkeeper.gui.statusline import StatusBar
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.table.columns import Columns
 from torchkeeper.gui.table.entries import EntriesModel
@@ -98,7 +100,8 @@ class Shell(QMainWindow):
         self.note_bar = NoteBar()
         self.undo_bar = UndoBar()
         self.wing = Wing(self.settings)
-        self.totals = forms.label("")
+        self.status = StatusBar()
+        self.totals = self.status.totals
         self.trash_label = forms.label("", "muted")
         self.stack = QStackedWidget()
         self.stack.addWidget(self.empty)
@@ -116,10 +119,8 @@ class Shell(QMainWindow):
         page = forms.frame("pane", main)
         self.across = Spread(self.settings, self.sidebar, page, self.wing)
         self.setCentralWidget(self.across)
-        self.statusBar().setSizeGripEnabled(False)
-        self.totals.setAccessibleName(self.tr("Totals"))
-        self.statusBar().addWidget(self.totals)
-        self.statusBar().addPermanentWidget(self.trash_label)
+        self.setStatusBar(self.status)
+        self.status.addPermanentWidget(self.trash_label)
         room = self.screen().availableSize()
         # Wide enough for the inspector, where the screen is.
         self.resize(min(1640, room.width() - 40), min(900, room.height() - 60))
@@ -131,6 +132,7 @@ class Shell(QMainWindow):
 
     def make_menus(self) -> None:
         """Make the menu bar and the toolbar. What is in the menus is seen by nobody yet."""
+        self.setMenuBar(MenuBar())
         menus = {name: self.menuBar().addMenu(actions.tr(title)) for name, title in actions.MENUS}
         self.tools = bar = QToolBar(self.tr("Main tools"))
         bar.setObjectName("tools")
@@ -245,7 +247,7 @@ class Shell(QMainWindow):
             action = QAction(text, group)
             action.setStatusTip(self.tr("Have the window look so from now on"))
             action.setCheckable(True)
-            action.setChecked(theme.look().theme is which)
+            theme.follow(action, partial(_tick, action, which))
             action.triggered.connect(lambda _checked=False, which=which: self._choose_theme(which))
             menu.addAction(action)
 
@@ -297,3 +299,8 @@ class Shell(QMainWindow):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.actions_.fill(menu, self.actions_.context(name))
         menu.popup(over.mapToGlobal(at))
+
+
+def _tick(action: QAction, which: Theme) -> None:
+    """Mark the theme that there is."""
+    action.setChecked(theme.look().theme is which)

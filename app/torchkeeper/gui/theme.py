@@ -247,6 +247,7 @@ QPushButton[primary="true"]:enabled {{ background: {s.accent}; color: {s.on_acce
 QPushButton[primary="true"]:enabled:focus {{ border: 2px solid {s.text}; padding: 5px 15px; }}
 QPushButton[link="true"] {{ background: transparent; border: 1px solid transparent;
     color: {s.accent}; padding: 2px 6px; min-width: 0; }}
+QPushButton#crumb[link="true"] {{ padding: 2px 3px; }}
 QPushButton[link="true"]:hover {{ background: {s.hover}; }}
 QPushButton[link="true"]:focus {{ border: 1px solid {s.accent}; }}
 QPushButton[danger="true"]:enabled {{ color: {s.error}; border-color: {s.error}; }}

@@ -535,9 +535,9 @@ class ImportDialog(WorkDialog):
         if there:
             parts.append(self.tr("{} there already").format(f"{there:,}"))
         if differ:
-            text = self.tr("{} differ: what is there is kept")
+            text = self.tr("{} differ and stay as they are")
             if differ == 1:
-                text = self.tr("{} differs: what is there is kept")
+                text = self.tr("{} differs and stays as it is")
             parts.append(text.format(f"{differ:,}"))
         if bad:
             parts.append(self.tr("{} cannot be placed").format(f"{bad:,}"))

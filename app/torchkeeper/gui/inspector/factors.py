@@ -117,6 +117,7 @@ class FactorsPane(QWidget):
         self._there, self._asked = 0, False
         self.model.fill([])
         self.blank.say(waiting)
+        self.blank.blame(None)
         self._stack.setCurrentWidget(self.blank)
 
     def offer(self, count: int) -> None:
@@ -151,6 +152,7 @@ class FactorsPane(QWidget):
     def fail(self, error: UserError) -> None:
         """They cannot be shown."""
         self.blank.say(error.what, "\n".join(part for part in (error.why, error.remedy) if part))
+        self.blank.blame(error)
         self._stack.setCurrentWidget(self.blank)
 
     def showEvent(self, event: Any) -> None:

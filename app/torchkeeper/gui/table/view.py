@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     )
 
 WIDTHS = {
-    KIND: 122,
+    KIND: 132,
     NAME: 260,
     VERDICT: 112,
     KEY: 82,
