@@ -248,6 +248,13 @@ def test_keys_and_clicks_open_and_close_groups(qtbot: QtBot) -> None:
     )
     assert group.collapsed
     assert table.selected() == kept
+    # The menu is about what is under the heading it is opened on.
+    qtbot.mouseClick(  # type: ignore[no-untyped-call]
+        table.viewport(), Qt.MouseButton.RightButton, pos=QPoint(500, 12)
+    )
+    assert [group.collapsed, len(table.selected())] == [False, len(group.rows)]
+    assert len(group.rows) > len(kept)
+    press(qtbot, table, Qt.Key.Key_Left)
     press(qtbot, table, Qt.Key.Key_Right)
     table.selectAll()
     assert len(table.selected()) == 90

@@ -86,6 +86,8 @@ def test_the_file_manager_shows_the_bundle(
         window.following.page.choose(job)
         window.flows.results.show_in_folder()
         assert files.stdout.readline() == f"ShowFolders ass file://{fixture_cache}\n"
+        window.actions_["place-folder"].trigger()
+        assert files.stdout.readline() == f"ShowFolders ass file://{fixture_cache}\n"
         settle(qtbot)
         assert not window.error_bar.isVisible()
         window.close_surely()

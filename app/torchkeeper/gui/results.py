@@ -79,6 +79,10 @@ class Results(QObject):
     def _reveal(self, job: Job | None) -> None:
         self.reveal_path(job.fruit if job else None)
 
+    def reveal_place(self) -> None:
+        """Show the place that is shown in the file manager."""
+        self.reveal_path(self._window.place)
+
     def reveal_path(self, path: str | None) -> None:
         """Show a path in the file manager."""
         if path and not is_server(path):

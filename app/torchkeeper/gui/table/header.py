@@ -1,4 +1,6 @@
-"""The header of the table of entries: its sort mark stands beside the title."""
+"""The header of the table of entries: its sort mark stands beside the title, and short lines show
+where a column is made wider.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,8 @@ from torchkeeper.gui import theme
 
 #: The padding of a section and the width of the mark, in device-independent pixels.
 _PADDING, _MARK, _GAP = 8, 8, 6
+#: How far the line between two sections keeps from the edges of the header.
+_INSET = 7
 
 
 class Header(QHeaderView):
@@ -23,6 +27,8 @@ class Header(QHeaderView):
         painter.save()
         super().paintSection(painter, rect, index)
         painter.restore()
+        painter.setPen(QColor(theme.shades().line))
+        painter.drawLine(rect.right(), rect.top() + _INSET, rect.right(), rect.bottom() - _INSET)
         if self.isSortIndicatorShown() and index == self.sortIndicatorSection():
             self._mark(painter, rect, index)
 

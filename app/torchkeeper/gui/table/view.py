@@ -547,6 +547,10 @@ class EntryTable(QTableView):
         if group is not None:
             if left:
                 self.toggle(group)
+            elif event.button() == Qt.MouseButton.RightButton:
+                # The menu that follows is about all that is under the heading.
+                self.toggle(group, collapsed=False)
+                self.select_groups([group])
             return
         super().mousePressEvent(event)
         # With the button held on a selected row, what follows is a drag.
