@@ -252,7 +252,7 @@ class ExportDialog(WorkDialog):
         count = int(plan["entries"]) if plan else self._counts[self.whole.isChecked()]
         entries = say.count(count, "entry", "entries")
         if self.error:
-            self.title.setText(self.error.what)
+            self.title.setText(self.error.what.removesuffix("."))
         elif plan and not count:
             self.title.setText(self.tr("There is nothing to export"))
         elif plan:
@@ -338,7 +338,7 @@ class ExportDialog(WorkDialog):
     def _nothing(self) -> str:
         """What the table says while it has no rows."""
         if self.error:
-            return self.tr("Nothing to show")
+            return self.tr("What would be exported is listed here")
         if self.plan is None:
             return self.tr("Working out what goes in…")
         return self.tr("A bundle can hold none of these entries")
