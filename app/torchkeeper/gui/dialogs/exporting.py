@@ -252,7 +252,7 @@ class ExportDialog(WorkDialog):
         count = int(plan["entries"]) if plan else self._counts[self.whole.isChecked()]
         entries = say.count(count, "entry", "entries")
         if self.error:
-            self.title.setText(self.error.what)
+            self.title.setText(self.error.what.removesuffix("."))
         elif plan and not count:
             self.title.setText(self.tr("There is nothing to export"))
         elif plan:

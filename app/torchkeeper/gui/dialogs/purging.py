@@ -179,7 +179,7 @@ class PurgeDialog(Dialog):
 
     def _failed(self, error: UserError) -> None:
         self.model.end()
-        self.title.setText(error.what)
+        self.title.setText(error.what.removesuffix("."))
         self.text.setText("\n".join(part for part in (error.why, error.remedy) if part))
         self._end()
 
