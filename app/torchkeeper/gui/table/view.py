@@ -500,7 +500,8 @@ class EntryTable(QTableView):
         """Show that the keyboard is here where the selection does not: around the current row, if
         that is not selected; where nothing is, around all.
         """
-        if not self.hasFocus():
+        if not self.hasFocus() or (not any_chosen and self.frameWidth()):
+            # A table in a dialog has a frame, which shows it.
             return
         box = self.viewport().rect()
         if any_chosen:
