@@ -207,7 +207,9 @@ class JobStrip(QWidget):
         seconds = job.elapsed(time.time()) if job.state is State.RUNNING else None
         # At first nobody wonders.
         long = seconds is not None and seconds >= _WONDER
-        return [*parts, self.tr("for {}").format(coarse(seconds or 0))] if long else parts
+        # What has not passed yet is not said to have.
+        passed = (seconds or 0.0) // _WONDER * _WONDER
+        return [*parts, self.tr("for {}").format(coarse(passed))] if long else parts
 
     def _open(self) -> None:
         if (job := self.job) is not None:

@@ -404,16 +404,16 @@ class OverviewPage(Page):
         could = found.reclaimable(self.within.get("place"))
         self.reclaimable.tell(
             say.size(could.bytes),
-            self._of_all(say.count(could.entries, "entry", "entries")) if could.entries else "",
+            self._of_all(could.entries) if could.entries else "",
             self.tr("What could go, for the reasons below; what has several counts once."),
         )  # fmt: skip
 
-    def _of_all(self, text: str) -> str:
+    def _of_all(self, entries: int) -> str:
         """What could go is known of places alone: where less is shown, it is said of what."""
         if not set(self.within) - {"place"}:
-            return text
+            return say.count(entries, "entry", "entries")
         of = self.tr("{} in the place") if "place" in self.within else self.tr("{} in all places")
-        return of.format(text)
+        return of.format(f"{entries:,}")
 
     def _in_places(self, found: Overview) -> str:
         if "place" in self.within:

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     )
 
 WIDTHS = {
-    KIND: 132,
+    KIND: 122,
     NAME: 260,
     VERDICT: 112,
     KEY: 82,
