@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QAccessible, QAccessibleEvent, QGuiApplication
-from PySide6.QtWidgets import QComboBox, QProgressBar, QStackedWidget
+from PySide6.QtWidgets import QComboBox, QProgressBar, QStackedWidget, QWidget
 
-from torchkeeper.gui import aging, forms
+from torchkeeper.gui import aging, forms, taborder
 from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.mending import MendDialog
@@ -132,6 +132,12 @@ class DoctorPage(Page):
         """Look at all of it once more."""
         if self.again.isEnabled() and not self.diagnosis.running:
             self.run()
+
+    def first_stop(self) -> QWidget | None:
+        # What was found, and what mends it, before what is done with all of it.
+        found = self.stack.currentWidget()
+        first = next(taborder.stops(found), None) if found is not None else None
+        return first or super().first_stop()
 
     def let_go(self) -> None:
         self.mender.drop()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
-from torchkeeper.gui import forms
+from torchkeeper.gui import forms, taborder
 
 if TYPE_CHECKING:
     from torchkeeper.gui.sidebar.carried import Carried
@@ -65,6 +65,10 @@ class Page(QFrame):
 
     def refresh(self) -> None:
         """Look again at what it is about."""
+
+    def first_stop(self) -> QWidget | None:
+        """What has the keyboard first, of whoever goes there; None where nothing takes it."""
+        return next(taborder.stops(self), None)
 
     def search(self) -> bool:
         """Go to its search field; False where it has none."""

@@ -297,6 +297,23 @@ class EntryTable(QTableView):
             )
         self.selectionModel().select(found, _SELECT)
 
+    def select_rows(self, rows: Iterable[int]) -> None:
+        """Select these rows, which are in order, and no others."""
+        flags = QItemSelectionModel.SelectionFlag.ClearAndSelect
+        self.selectionModel().select(self._ranges(rows), flags)
+
+    def go_to_top(self) -> None:
+        """Scroll to the top, or to what is selected: other rows are shown than before."""
+        at, chosen = self.currentIndex(), self.selectionModel()
+        # What came before may have stood anywhere.
+        self.updateGeometries()
+        if not chosen.hasSelection():
+            self.scrollToTop()
+            return
+        if not chosen.isSelected(at):
+            at = self._model.index(chosen.selection().at(0).top(), 0)
+        self.scrollTo(at, QAbstractItemView.ScrollHint.PositionAtCenter)
+
     def _remember(self) -> None:
         current = self.currentIndex()
         self._kept = (
@@ -474,7 +491,8 @@ class EntryTable(QTableView):
         painter.eraseRect(box)
         chosen, root = self.selectionModel(), self.rootIndex()
         any_chosen = chosen.hasSelection()
-        current = self.currentIndex().row() if self.hasFocus() else -1
+        # Without one, the first is where the arrows begin.
+        current = max(0, self.currentIndex().row()) if self.hasFocus() else -1
         active = self.isActiveWindow()
         group = QPalette.ColorGroup.Active if active else QPalette.ColorGroup.Inactive
         selected_ground = palette.brush(group, QPalette.ColorRole.Highlight)
@@ -492,6 +510,9 @@ class EntryTable(QTableView):
                 painter.setBackground(ground)
                 painter.eraseRect(0, top, right, ROW_HEIGHT)
             self._delegate.paint_row(painter, line, top, columns, selected)
+            if row == current and not selected:
+                # Where the keyboard is would be seen nowhere.
+                self._delegate.paint_focus(painter, QRect(0, top, min(right, width), ROW_HEIGHT))
         top_heading = self._on_top()
         if top_heading is not None:
             heading, y = top_heading
