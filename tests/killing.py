@@ -173,7 +173,11 @@ class Killing:
         """
         recipe = self._recipe(cells * jobs)
         mark = f"KILLED_{uuid.uuid4().hex}"
-        env = {**os.environ, "TMPDIR": str(self.temporary), mark: "1"}
+        # Without one, windows find each other in a folder for temporary files, which stays.
+        runtime = self.folder / "runtime"
+        runtime.mkdir(mode=0o700, exist_ok=True)
+        env = {**os.environ, "TMPDIR": str(self.temporary), "XDG_RUNTIME_DIR": str(runtime)}
+        env[mark] = "1"
         log = self.folder / f"log-{len(self.started)}"
         if by == "window":
             env |= {"QT_QPA_PLATFORM": "offscreen", "TORCHKEEPER_TORCH_PYTHON": self.python}

@@ -24,6 +24,10 @@ from torchkeeper.link import probes
 
 #: Milliseconds a real engine may take on a busy machine.
 PATIENCE = 60_000
+# pytest-qt waits for five seconds where nobody says how long: no limit of ours.
+for _wait in (QtBot.waitUntil, QtBot.waitSignal, QtBot.waitSignals):
+    assert _wait.__kwdefaults__ is not None
+    _wait.__kwdefaults__["timeout"] = PATIENCE
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -237,8 +237,10 @@ def test_a_disk_that_hangs_is_left_and_looked_at_again(
     assert page.bar.isVisible()
     assert not page.again.isVisible()
     began = time.monotonic()
+    page.cancel.setFocus()
     click(qtbot, page.cancel)
     assert not page.diagnosis.running
+    assert window.focusWidget() is page.again, "it stands where Cancel stood"
     assert page.summary.text() == "Cancelled: not all was looked at"
     assert time.monotonic() - began < 10, "the disk hangs for ever"
     slow_disk.answer()

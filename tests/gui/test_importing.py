@@ -67,7 +67,7 @@ def test_says_what_is_new_by_kind_and_follows_the_target(
     assert table(dialog)["FX graph"][2:] == ["–", "7", "–"]
     assert table(dialog)["Code"][4] == "1"
     assert dialog.news.text().startswith("4 new (")
-    assert "1 differs: what is there is kept" in dialog.news.text()
+    assert "1 differs and stays as it is" in dialog.news.text()
     assert "are free there" in dialog.room.text()
     assert dialog.go.text() == "Import 4 entries"
     # Another target, another answer; what is typed is looked at when the typing pauses.
@@ -91,10 +91,10 @@ def test_where_nothing_is_new_it_says_so(
 ) -> None:
     window = open_window()
     dialog = look(qtbot, window, fixture_cache, good)
-    assert dialog.news.text() == "Nothing is new · 44 there already"
+    assert dialog.news.text() == "Nothing to import: all 44 are there already"
     assert not dialog.go.isEnabled()
     # Why it is off is seen beside the button, wherever the rest is scrolled to.
-    assert dialog.go.toolTip() == "All of it is there already."
+    assert dialog.go.toolTip() == dialog.news.text()
     (page,) = dialog.findChildren(ChoicePage)
     assert page.why.isVisible() and page.why.text() == dialog.go.toolTip()
     dialog.reject()

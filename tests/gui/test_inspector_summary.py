@@ -74,7 +74,7 @@ def test_a_verdict_is_a_sentence_with_its_conditions_and_reasons(qtbot: QtBot) -
     card.show_entry(judged("stale", reasons=many), HERE)
     assert card.why.toPlainText().rstrip().endswith("and 28 more")
     card.show_entry(judged("usable"), HERE)
-    assert "finds it" in card.why.toPlainText()
+    assert "find it" in card.why.toPlainText()
     assert not card.button.isVisible()
 
 
@@ -172,7 +172,7 @@ def test_the_last_verification_of_the_place(qtbot: QtBot) -> None:
     measured = Measured()
     qtbot.addWidget(measured)
     measured.show()
-    assert measured.said.text() == "It was not verified yet."
+    assert measured.said.text() == "Not verified yet."
     one = Verified("/p", 0.0, result(), "/opt/python", "mark")
     measured.tell(Beside(one, changed=False))
     assert "× as fast as cold" in measured.said.text()

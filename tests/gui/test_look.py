@@ -200,8 +200,7 @@ STATES = {
     "waiting": "server-page-reading add-server-testing sign-reading settings-import-nothing "
     "environments-none",
     "unsaved": "settings-unsaved unsaved-settings recipe-unsaved unsaved-recipe quit-one",
-    "guide-steps": "guide-look guide-verify guide-export guide-purge guide-undo guide-narrow "
-    "guide-again",
+    "guide-steps": "guide-look guide-verify guide-export guide-purge guide-undo guide-narrow",
 }
 #: What is held in every run of the tests, and is quickly taken; it has a window, a menu and a
 #: dialog of each sort. All of them: test_pictures_of_everything_at_both_scales.

@@ -499,7 +499,8 @@ def test_what_is_prepared_for_another_user_has_to_be_given_to_him(qtbot: QtBot) 
     mine = outcome(job)
     assert (mine.icon, mine.title) == ("done", "Prepared")
     assert any(
-        "Programs of user ada whose temporary folder is /tmp find it" in x for x in mine.lines
+        "Programs of user ada whose temporary folder is /tmp find what is there" in x
+        for x in mine.lines
     )
     for counts in ({"built": 2}, {"built": 0, "there": 2}):
         job.result = {**came, **counts, "user": "ada"}

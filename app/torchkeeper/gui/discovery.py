@@ -52,6 +52,7 @@ class Discovery(QObject):
             self.known = True
             self._choose_first()
             window.update_soon()
+            window.places_pane.listed()
             self.listed.emit()
 
         def failed(error: UserError) -> None:

@@ -69,7 +69,8 @@ class EmptyState(QWidget):
     def say(self, title: str, text: str = "", icon: str = "") -> None:
         """What to show; the picture stays without another ``icon``."""
         self._icon = icon or self._icon
-        self.title.setText(title)
+        # What went wrong is a sentence elsewhere.
+        self.title.setText(title.removesuffix("."))
         self.text.setText(text)
         self.title.setVisible(bool(title))
         self.text.setVisible(bool(text))
@@ -115,9 +116,12 @@ class EmptyState(QWidget):
         from torchkeeper.gui.remedies import RemedyButtons
 
         if self.remedies is None:
-            self.remedies = RemedyButtons(self)
-            at, centre = self._middle.count() - 1, Qt.AlignmentFlag.AlignHCenter
-            self._middle.insertWidget(at, self.remedies, 0, centre)
+            self.remedies = RemedyButtons(self, middle=True)
+            if self._side:
+                at, centre = self._middle.count() - 1, Qt.AlignmentFlag.AlignHCenter
+                self._middle.insertWidget(at, self.remedies, 0, centre)
+            else:
+                self.beside(self.remedies)
         self.remedies.offer(error, action)
 
     def showEvent(self, event: QShowEvent) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QComboBox,
+    QFormLayout,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -76,6 +77,15 @@ def field(layout: QBoxLayout, text: str, control: QWidget, help_text: str = "") 
         control.setAccessibleDescription(help_text)
         layout.addWidget(label(help_text, "muted", wrap=True))
     return name
+
+
+def fact(layout: QFormLayout, name: str, shown: QLabel) -> None:
+    """A line of a list of facts: the name stands beside the first line of what is shown."""
+    made = label(name, "muted")
+    for one in (made, shown):
+        one.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+    shown.setAccessibleName(name)
+    layout.addRow(made, shown)
 
 
 def list_up(where: QListWidget, texts: Sequence[str]) -> None:

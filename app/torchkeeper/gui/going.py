@@ -6,9 +6,10 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtWidgets import QTabBar
+from PySide6.QtWidgets import QTabBar, QWidget
 
 from torchkeeper.gui import taborder
+from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.pages.table import ENTRIES
 
 if TYPE_CHECKING:
@@ -31,12 +32,13 @@ class Going:
         """Go to a page and to the first of its controls; of the entries', to the table."""
         window = self._window
         there = window.pages.current == ident and window.pages.isAncestorOf(window.focusWidget())
-        shown = window.show_page(ident)
-        page = window.pages.page
-        first = window.table if page is None else page.first_stop()
+        page = window.show_page(ident)
+        first: QWidget | None = window.table if ident == ENTRIES else None
+        if isinstance(page, Page):
+            first = page.first or next(taborder.stops(page), None)
         if not there:
             # What is on it may still be on its way.
-            (first or shown).setFocus(Qt.FocusReason.ShortcutFocusReason)
+            (first or page).setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def go_to_next_part(self) -> None:
         """Go from one part of the window to the next."""

@@ -37,7 +37,7 @@ class Here(QObject):
         )
         window.tools.insertWidget(actions["refresh"], self.chooser)
         self.bar = VerdictBar()
-        window.statusBar().addWidget(self.bar, 1)
+        window.status.count(self.bar)
         # What it says is about the place.
         self.bar.setVisible(window.pages.current == ENTRIES)
         self.verdicts = Verdicts(

@@ -57,15 +57,18 @@ _copies: list[QIconEngine] = []
 
 
 class _Drawn(QIconEngine):
-    """Draws an icon when somebody shows it, in the size and for the screen where it is shown."""
+    """Draws an icon when somebody shows it, in the size and for the screen where it is shown.
 
-    def __init__(self, name: str, normal: str, disabled: str) -> None:
+    colour: empty for that of the theme, as it is then: a menu may be open while it changes.
+    """
+
+    def __init__(self, name: str, colour: str) -> None:
         super().__init__()
-        self._name, self._normal, self._disabled = name, normal, disabled
+        self._name, self._colour = name, colour
 
     def clone(self) -> QIconEngine:
         # Asked for only where a shared icon is changed, which is next to never.
-        made = _Drawn(self._name, self._normal, self._disabled)
+        made = _Drawn(self._name, self._colour)
         _copies.append(made)
         return made
 
@@ -88,13 +91,15 @@ class _Drawn(QIconEngine):
         if side <= 0:
             return QPixmap()
         if mode == QIcon.Mode.Disabled:
-            return _pixmap(self._name, self._disabled, side, 0.5, scale)
-        return _pixmap(self._name, self._normal, side, 1.0, scale)
+            return _pixmap(self._name, _colours["disabled"], side, 0.5, scale)
+        return _pixmap(self._name, self._colour or _colours["normal"], side, 1.0, scale)
 
 
 def icon(name: str, colour: str | None = None) -> QIcon:
-    """An icon in the theme's colours, or in ``colour``. Made anew after the theme changed."""
-    return QIcon(_Drawn(name, colour or _colours["normal"], _colours["disabled"]))
+    """An icon in the theme's colours, or in ``colour``, which is made anew after the theme
+    changed.
+    """
+    return QIcon(_Drawn(name, colour or ""))
 
 
 @functools.cache

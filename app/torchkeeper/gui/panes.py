@@ -94,16 +94,17 @@ class Head(QWidget):
         names.addWidget(self.title)
         names.addWidget(self.path)
         names.addStretch(1)
-        self._names = names
         filters = forms.column(gap=2)
         filters.addWidget(self.box)
         filters.addWidget(self.wrong)
         filters.addStretch(1)
         line = forms.row(gap=16)
-        line.setContentsMargins(16, 12, 16, 8)
         line.addLayout(names, 1)
         line.addLayout(filters)
-        self.setLayout(line)
+        self._whole = forms.column(gap=2)
+        self._whole.setContentsMargins(16, 12, 16, 8)
+        self._whole.addLayout(line)
+        self.setLayout(self._whole)
 
     def _suggest(self) -> None:
         text = self.tr("Filter: words, kind:fxgraph, size>10M, is:stale")
@@ -132,14 +133,20 @@ class Head(QWidget):
             from torchkeeper.gui.besideline import BesideLine
 
             self._beside = made = BesideLine()
-            self._names.insertWidget(2, made, 0, Qt.AlignmentFlag.AlignLeft)
-            made.fit(self._room)
+            # Under both, for it is long and has the whole width.
+            self._whole.addWidget(made, 0, Qt.AlignmentFlag.AlignLeft)
+            made.fit(self._width)
         return self._beside
 
     @property
     def _room(self) -> int:
         """Pixels that there are beside the filter."""
         return max(80, self.width() - self.box.maximumWidth() - 48)
+
+    @property
+    def _width(self) -> int:
+        """Pixels that there are below both."""
+        return max(80, self.width() - 32)
 
     def clear_filter(self) -> None:
         """Show everything again, at once."""
@@ -180,7 +187,7 @@ class Head(QWidget):
             cut = label.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, width)
             label.setText(cut)
         if self._beside is not None:
-            self._beside.fit(width)
+            self._beside.fit(self._width)
 
     def minimumSizeHint(self) -> QSize:
         # The texts are as long as there was room: they must not keep the window that wide.

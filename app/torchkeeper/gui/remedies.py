@@ -122,11 +122,13 @@ def label(action: QAction, code: str = "") -> str:
 class RemedyButtons(QWidget):
     """Up to two buttons that do what a remedy says; hidden where there is none."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, middle: bool = False) -> None:
+        """middle: they stand in the middle with others, not at the beginning of a line."""
         super().__init__(parent)
         self.buttons: list[QPushButton] = []
-        self._line = forms.row()
-        self._line.addStretch(1)
+        self._line = forms.row(gap=12 if middle else forms.GAP)
+        if not middle:
+            self._line.addStretch(1)
         self.setLayout(self._line)
         self.hide()
 

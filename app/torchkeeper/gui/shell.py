@@ -37,6 +37,7 @@ from torchkeeper.gui.panes import Head
 from torchkeeper.gui.places import PlacesModel
 from torchkeeper.gui.sidebar.pane import Sidebar
 from torchkeeper.gui.spread import Spread
+from torchkeeper.gui.statusline import StatusBar
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.table.columns import Columns
 from torchkeeper.gui.table.entries import EntriesModel
@@ -99,7 +100,8 @@ class Shell(QMainWindow):
         self.note_bar = NoteBar()
         self.undo_bar = UndoBar()
         self.wing = Wing(self.settings)
-        self.totals = forms.label("")
+        self.status = StatusBar()
+        self.totals = self.status.totals
         self.trash_label = forms.label("", "muted")
         self.stack = QStackedWidget()
         self.stack.addWidget(self.empty)
@@ -117,10 +119,8 @@ class Shell(QMainWindow):
         page = forms.frame("pane", main)
         self.across = Spread(self.settings, self.sidebar, page, self.wing)
         self.setCentralWidget(self.across)
-        self.statusBar().setSizeGripEnabled(False)
-        self.totals.setAccessibleName(self.tr("Totals"))
-        self.statusBar().addWidget(self.totals)
-        self.statusBar().addPermanentWidget(self.trash_label)
+        self.setStatusBar(self.status)
+        self.status.addPermanentWidget(self.trash_label)
         room = self.screen().availableSize()
         # Wide enough for the inspector, where the screen is.
         self.resize(min(1640, room.width() - 40), min(900, room.height() - 60))
@@ -202,7 +202,7 @@ class Shell(QMainWindow):
         page: QWidget | None = shown or self.stack.currentWidget()
         if page is None or not page.isVisible():
             return False
-        of_page = shown.first_stop() if shown else next(taborder.stops(page), None)
+        of_page = (shown.first if shown else None) or next(taborder.stops(page), None)
         first = self.table if page is self.table else of_page or page
         first.setFocus(Qt.FocusReason.OtherFocusReason)
         return True
@@ -251,7 +251,7 @@ class Shell(QMainWindow):
             action = QAction(text, group)
             action.setStatusTip(self.tr("Have the window look so from now on"))
             action.setCheckable(True)
-            action.setChecked(theme.look().theme is which)
+            theme.follow(action, partial(_tick, action, which))
             action.triggered.connect(lambda _checked=False, which=which: self._choose_theme(which))
             menu.addAction(action)
 
@@ -303,3 +303,8 @@ class Shell(QMainWindow):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.actions_.fill(menu, self.actions_.context(name))
         menu.popup(over.mapToGlobal(at))
+
+
+def _tick(action: QAction, which: Theme) -> None:
+    """Mark the theme that there is."""
+    action.setChecked(theme.look().theme is which)

@@ -8,7 +8,6 @@ from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import COMPARED, Entry
 from torchkeeper.gui.listing import Listing
-from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.link import say
 from torchkeeper.link.words import printable
@@ -40,6 +39,8 @@ def status_text(
         return _tr("{} of {} selected · {}").format(*of)
     if listing.loading and not listing.result:
         reading = _tr("the place does not answer") if listing.silent else _reading(listing)
+        if not model.count:
+            return _begun(reading)
         return f"{say.count(model.count, 'entry', 'entries')} · {reading}"
     parts = [say.count(model.count, "entry", "entries")]
     if model.count != model.total:
@@ -70,6 +71,11 @@ def _reading(listing: Listing) -> str:
     if listing.done:
         return _tr("looking: {} files…").format(f"{listing.done:,.0f}")
     return _tr("reading…")
+
+
+def _begun(text: str) -> str:
+    """A text as it begins a line."""
+    return text[:1].upper() + text[1:]
 
 
 def trash_text(trash: dict[str, int]) -> str:
@@ -138,23 +144,23 @@ def empty_state(
         return (
             "server",
             _tr("The server does not answer"),
-            _tr("{} is busy, or cannot be reached. It is shown as soon as it answers; other "
-                "places can be looked at meanwhile.").format(printable(listing.place)),
-            "",
-            "",
+            _tr("{} is busy, or cannot be reached. It is shown as soon as it answers.")
+            .format(printable(listing.place)),
+            _tr("Go to overview"),
+            "overview",
         )  # fmt: skip
     if listing.silent:
         place = printable(listing.place)
         return (
             "folder",
             _tr("The place does not answer"),
-            _tr("{} is on a slow disk, or on one that has gone. It is shown as soon as it "
-                "answers; other places can be looked at meanwhile.").format(place),
-            "",
-            "",
+            _tr("{} is on a slow disk, or on one that has gone. It is shown as soon as it answers.")
+            .format(place),
+            _tr("Go to overview"),
+            "overview",
         )  # fmt: skip
     if listing.loading:
-        known = [_reading(listing)] if listing.done or listing.total else []
+        known = [_begun(_reading(listing))] if listing.done or listing.total else []
         text = "\n".join([printable(listing.place), *known])
         if listing.is_server:
             return "server", _tr("Reading the keys…"), text, "", ""
@@ -180,14 +186,18 @@ def empty_state(
 
 def _no_place(places_known: bool, places: int) -> State:
     if not places_known:
-        return "folder", _tr("Looking for caches…"), "", "", ""
+        text = _tr("They are looked for where PyTorch and Triton keep what they compile.")
+        return "folder", _tr("Looking for caches…"), text, "", ""
     if places:
         return (
             "folder",
             _tr("Choose a place"),
-            _tr("The places on the left are caches of torch.compile on this machine."),
-            "",
-            "",
+            _tr(
+                "The places on the left are caches of torch.compile on this machine. What they "
+                "hold together is on the overview."
+            ),
+            _tr("Go to overview"),
+            "overview",
         )
     return (
         "folder-add",
@@ -206,16 +216,3 @@ def comparable(selected: Sequence[Entry]) -> int:
     kinds = {entry.kind for entry in selected[:3]}
     fitting = len(selected) in (1, 2) and len(kinds) == 1 and kinds <= COMPARED
     return len(selected) if fitting and not any(entry.broken for entry in selected) else 0
-
-
-def incomparable(one: Entry, other: Entry) -> str:
-    """Why two entries cannot be compared, and what to do; empty where they can."""
-    if one.kind != other.kind:
-        text = _tr("Not {} with {}: only two entries of one kind can be compared")
-        return text.format(kind_words(one.kind), kind_words(other.kind))
-    if one.kind not in COMPARED:
-        text = _tr("Not {} with {}: select two graphs, or two kernels, to compare them")
-        return text.format(kind_words(one.kind), kind_words(other.kind))
-    if one.broken or other.broken:
-        return _tr("A broken entry cannot be compared: select another of its kind")
-    return ""

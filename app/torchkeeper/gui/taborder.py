@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
@@ -64,7 +64,16 @@ def refuge(part: QWidget, at: QWidget) -> QWidget | None:
 
 def stops(widget: QWidget) -> Iterator[QWidget]:
     """Everything below a widget that Tab goes to, as it is read."""
-    for child in _inside(widget):
+    yield from _among(_inside(widget))
+
+
+def within(layout: QLayout) -> Iterator[QWidget]:
+    """Everything in a layout that Tab goes to."""
+    yield from _among(_laid_out(layout))
+
+
+def _among(widgets: Iterable[QWidget]) -> Iterator[QWidget]:
+    for child in widgets:
         if not child.isVisible() or not child.isEnabled():
             continue
         if child.focusPolicy() & Qt.FocusPolicy.TabFocus and child.focusProxy() is None:

@@ -247,6 +247,7 @@ QPushButton[primary="true"]:enabled {{ background: {s.accent}; color: {s.on_acce
 QPushButton[primary="true"]:enabled:focus {{ border: 2px solid {s.text}; padding: 5px 15px; }}
 QPushButton[link="true"] {{ background: transparent; border: 1px solid transparent;
     color: {s.accent}; padding: 2px 6px; min-width: 0; }}
+QPushButton#crumb[link="true"] {{ padding: 2px 3px; }}
 QPushButton[link="true"]:hover {{ background: {s.hover}; }}
 QPushButton[link="true"]:focus {{ border: 1px solid {s.accent}; }}
 QPushButton[danger="true"]:enabled {{ color: {s.error}; border-color: {s.error}; }}
@@ -266,10 +267,13 @@ QComboBox::down-arrow {{ image: url({chevron}); width: 12px; height: 12px; }}
 QSpinBox::up-button, QSpinBox::down-button {{ border: none; width: 20px; background: none; }}
 QSpinBox::up-arrow {{ image: url({icons.path("chevron-up-" + tone)}); width: 10px; height: 10px; }}
 QSpinBox::down-arrow {{ image: url({chevron}); width: 10px; height: 10px; }}
+QComboBox::down-arrow:disabled, QSpinBox::down-arrow:disabled {{
+    image: url({icons.path("chevron-off-" + tone)}); }}
+QSpinBox::up-arrow:disabled {{ image: url({icons.path("chevron-up-off-" + tone)}); }}
 QComboBox QAbstractItemView {{ background: {s.base}; border: 1px solid {s.line}; padding: 4px;
     outline: none; }}
 QTableView, QListView, QPlainTextEdit, QTreeView {{ background: {s.base};
-    border: 1px solid {s.line}; border-radius: 6px; outline: none;
+    border: 1px solid {s.line}; border-radius: 3px; outline: none;
     alternate-background-color: {s.raised}; }}
 QTableView#entries, QListView#places, QListView#goto, QListView#environments,
 QListView#jobs, QPlainTextEdit#log, QPlainTextEdit#code, QTableView#rows {{ border: none;

@@ -18,8 +18,6 @@ from torchkeeper.link.words import printable
 _ORDER = (*(verdict for verdict in VERDICTS if verdict != "stale"), "stale")
 #: Versions of torch that are named.
 _NAMED = 2
-#: The share of what is said that there has to be room for.
-_ENOUGH = 0.85
 
 
 class VerdictBar(QWidget):
@@ -42,6 +40,8 @@ class VerdictBar(QWidget):
         #: What each button says, where there is little room and where there is enough.
         self._texts: dict[str, tuple[str, str]] = {}
         self.buttons = {verdict: self._button(verdict) for verdict in _ORDER}
+        #: What is said besides, in full and in short.
+        self._besides = "", ""
         self.said = Elided("muted")
         self.insist = QToolButton()
         self.insist.setObjectName("count")
@@ -57,7 +57,7 @@ class VerdictBar(QWidget):
         line.addWidget(self.said, 100)
         line.addStretch(1)
         self.setLayout(line)
-        # It has the room that is left, and gets along with it.
+        # It has the room that is left, and gets along with it, down to the marks and numbers.
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         theme.follow(self, self._paint)
         self.tell(None, "")
@@ -94,29 +94,38 @@ class VerdictBar(QWidget):
         if not said and isinstance(made_by, dict) and made_by:
             names = [printable(str(name), 40) for name in made_by]
             named = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
-            said = self.tr("made by torch {}").format(named)
+            self._besides = self.tr("made by torch {}").format(named), f"torch {named}"
             self.said.setToolTip(", ".join(names))
         else:
+            self._besides = said, said
             self.said.setToolTip("")
-        self.said.setText(said)
         self.insist.setVisible(insist)
+        # One over the other they say nothing.
+        self.setMinimumWidth(self._word(short=True))
         self._fit()
+
+    def _word(self, *, short: bool) -> int:
+        """Have the buttons say all that they count, or the numbers alone; how wide they are."""
+        shown = [one for one in (*self.buttons.values(), self.insist) if not one.isHidden()]
+        for verdict, button in self.buttons.items():
+            if not button.isHidden():
+                button.setText(self._texts[verdict][0 if short else 1])
+                button.setMinimumWidth(button.sizeHint().width())
+        return sum(
+            max(button.minimumWidth(), button.sizeHint().width()) + self._GAP for button in shown
+        )
 
     def _fit(self) -> None:
         """Where there is little room, the marks alone say what is counted."""
-        shown = [button for button in self.buttons.values() if not button.isHidden()]
-        for short in (False, True):
-            for verdict, button in self.buttons.items():
-                if not button.isHidden():
-                    button.setText(self._texts[verdict][0 if short else 1])
-                    button.setMinimumWidth(button.sizeHint().width())
-            taken = sum(button.minimumWidth() + self._GAP for button in shown)
-            if taken <= self.width():
-                break
+        taken = self._word(short=False)
+        if taken > self.width():
+            taken = self._word(short=True)
         # A few letters of it say nothing.
         room = self.width() - taken - self._EDGES
-        needed = self.said.fontMetrics().horizontalAdvance(self.said.text())
-        self.said.setVisible(bool(self.said.text()) and room >= needed * _ENOUGH)
+        wide = self.said.fontMetrics().horizontalAdvance
+        said = next((text for text in self._besides if text and wide(text) <= room), "")
+        self.said.setText(said)
+        self.said.setVisible(bool(said))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -77,8 +77,8 @@ def finds(answer: dict[str, Any]) -> str:
     user = name.removeprefix("torchinductor_")
     return printable(
         tr(
-            "Programs of user {user} whose temporary folder is {folder} find it, with this torch, "
-            "this C++ compiler and this CPU.",
+            "Programs of user {user} whose temporary folder is {folder} find what is there, with "
+            "this torch, this C++ compiler and this CPU.",
             user=user,
             folder=temporary,
         )

@@ -296,7 +296,8 @@ def advice(result: Answer, made_threads: int | None = None) -> list[str]:
         )
     elif counts["misses"]:
         missed = [row["name"] for row in result["rows"] if row["outcome"] == "miss"]
-        names = ", ".join(dict.fromkeys(missed))
+        # What they are called has commas of its own.
+        names = "; ".join(dict.fromkeys(missed))
         said.append(tr(_MISSING[_thing(result)][bool(missed)], names=names))
     said += [f"{row['name']}: {row['why']}." for row in explained]
     if counts["hits"] and counts["autograd"]["misses"] and not counts["misses"]:

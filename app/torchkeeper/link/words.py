@@ -431,7 +431,7 @@ CATALOGUE: dict[str, Words] = {
         "Compile it again without the secret in the environment.",
     ),
     "kind-not-portable": Words(
-        "What is of kind {kind} serves this machine only, and is made anew elsewhere."
+        "It is of kind {kind}, which serves this machine only and is made anew elsewhere."
     ),
     "kernel-of-device": Words(
         "It is of use only where it was compiled.",

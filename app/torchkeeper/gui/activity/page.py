@@ -60,7 +60,9 @@ class ActivityPage(Page):
         self.list.setItemDelegate(JobDelegate(self.list))
         self.list.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.none = forms.label(self.tr("No job matches."), "muted", wrap=True)
+        self.none = EmptyState("find")
+        self.none.offer(self.tr("Clear search"))
+        self.none.asked.connect(lambda _: self.filter.clear())
         self.damaged = forms.label("", "muted", wrap=True)
         #: What other processes run, which can be had back or watched there only.
         self.elsewhere = forms.label("", "muted", wrap=True)
@@ -122,7 +124,6 @@ class ActivityPage(Page):
         self._left = left = forms.column()
         left.setContentsMargins(0, 0, 16, 0)
         left.addWidget(self.filter)
-        left.addWidget(self.none)
         left.addWidget(self.list, 1)
         left.addWidget(self.damaged)
         side = QWidget()
@@ -133,6 +134,7 @@ class ActivityPage(Page):
         self.split.addWidget(side)
         right = forms.column()
         right.addWidget(self.detail)
+        right.addWidget(self.none)
         self.split.addWidget(forms.frame("pane", right))
         self.split.setStretchFactor(1, 1)
         self.split.setSizes(_WIDE)
@@ -281,6 +283,11 @@ class ActivityPage(Page):
         self._chosen = one
         every = bool(self._jobs.jobs or self.rows.past)
         self.stack.setCurrentIndex(int(every))
+        self.none.say(
+            self.tr("No job matches"),
+            self.tr("None has “{}” in its name, its place or its result.")
+            .format(printable(self.filter.text(), 80)),
+        )  # fmt: skip
         self.none.setVisible(every and not self.rows.items)
         self.detail.setVisible(one is not None)
         ended = bool(self.rows.past) or any(not job.active for job in self._jobs.jobs)

@@ -70,12 +70,12 @@ class _Words(QToolButton):
     @property
     def shown(self) -> str:
         """What of it there is room for."""
-        return fitted(self.fontMetrics(), self._name, self._parts, self.width() - 16)
+        return fitted(self.fontMetrics(), self._name, self._parts, self.width() - 12)
 
     def sizeHint(self) -> QSize:
         metrics = self.fontMetrics()
         # A pixel more: what is drawn may be wider than the sum of its parts.
-        return QSize(metrics.horizontalAdvance(self.text()) + 18, metrics.height() + 6)
+        return QSize(metrics.horizontalAdvance(self.text()) + 14, metrics.height() + 6)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(80, self.sizeHint().height())
@@ -92,7 +92,7 @@ class _Words(QToolButton):
                 painter.setPen(QColor(shades.accent))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1), 4, 4)
-            box = self.rect().adjusted(8, 0, -8, 0)
+            box = self.rect().adjusted(4, 0, -8, 0)
             painter.setPen(QColor(shades.error if self._error else shades.text))
             align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
             painter.drawText(box, align, self.shown)
@@ -207,7 +207,9 @@ class JobStrip(QWidget):
         seconds = job.elapsed(time.time()) if job.state is State.RUNNING else None
         # At first nobody wonders.
         long = seconds is not None and seconds >= _WONDER
-        return [*parts, self.tr("for {}").format(coarse(seconds or 0))] if long else parts
+        # What has not passed yet is not said to have.
+        passed = (seconds or 0.0) // _WONDER * _WONDER
+        return [*parts, self.tr("for {}").format(coarse(passed))] if long else parts
 
     def _open(self) -> None:
         if (job := self.job) is not None:

@@ -98,6 +98,8 @@ class DifferencesTree(QTreeWidget):
         #: How many lines the search has looked at, and how many rows there are.
         self._looked = 0
         self._total = 0
+        #: How many of them only follow from others, or may.
+        self.following = 0
         self._timer = QTimer(self)
         self._timer.setInterval(0)
         self._timer.timeout.connect(self._work)
@@ -116,6 +118,7 @@ class DifferencesTree(QTreeWidget):
         for group, ones in explaining.grouped(row for row in rows if not row.get("follows")):
             self._head(explaining.group(group), ones)
         rest = [row for row in rows if row.get("follows")]
+        self.following = len(rest)
         if rest:
             causes = len(rest) < len(rows)
             title = self.tr("What follows from that, or may") if causes else self.tr("Differences")

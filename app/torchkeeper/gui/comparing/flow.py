@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
-from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui.summary import incomparable
+from torchkeeper.artifacts.entry import COMPARED, Entry
+from torchkeeper.link.words import UserError, user_error
 
 if TYPE_CHECKING:
     from torchkeeper.gui.comparing.page import ComparePage
@@ -27,16 +27,14 @@ class CompareFlows(QObject):
         self._window = window
 
     def compare_selected(self) -> None:
-        """Show what differs between the two selected entries; where they cannot be compared, say
-        why.
-        """
+        """Show what differs between the two selected entries."""
         chosen = self._window.table.selected()
         if len(chosen) != 2:
             return
-        if why := incomparable(chosen[0], chosen[1]):
-            self._window.statusBar().showMessage(why, _HINT_MS)
+        if (why := _why_not(*chosen)) is not None:
+            self._window.tell(why)
         else:
-            self._compare(chosen[0], chosen[1])
+            self._compare(*chosen)
 
     def compare_nearest(self) -> None:
         """Find the entry that is most like the selected one, and show what differs."""
@@ -73,7 +71,7 @@ class CompareFlows(QObject):
         other = {"A": "compare-as-b", "B": "compare-as-a"}[letter]
         keys = window.actions_[other].shortcut().toString()
         said = self.tr("This entry is {} now. Select another of its kind, in any place, and press "
-                       "{} to compare them").format(letter, keys)  # fmt: skip
+                       "{} to compare them.").format(letter, keys)  # fmt: skip
         window.statusBar().showMessage(said, _HINT_MS)
 
     def _compare_page(self) -> ComparePage:
@@ -82,3 +80,13 @@ class CompareFlows(QObject):
         page = self._window.pages.of(COMPARE)
         assert isinstance(page, ComparePage)
         return page
+
+
+def _why_not(one: Entry, other: Entry) -> UserError | None:
+    """Why two entries cannot be compared."""
+    if one.kind != other.kind:
+        return user_error("kinds-differ", {"kind": one.kind, "other": other.kind})
+    if one.kind not in COMPARED:
+        return user_error("nothing-recorded", {"kind": one.kind})
+    broken = next((entry for entry in (one, other) if entry.broken), None)
+    return user_error("entry-damaged", {"key": broken.key}) if broken is not None else None

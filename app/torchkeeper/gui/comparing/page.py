@@ -160,7 +160,7 @@ class ComparePage(Page):
         self.past.activated.connect(self._again)
         self.a.choose.connect(lambda: self.choose("A"))
         self.b.choose.connect(lambda: self.choose("B"))
-        self.blank.asked.connect(lambda _: self._window.show_page(ENTRIES))
+        self.blank.asked.connect(self._go_on)
 
     # What is compared.
 
@@ -232,11 +232,18 @@ class ComparePage(Page):
         """Go to the entries, to choose one for a side."""
         keys = {"A": "compare-as-a", "B": "compare-as-b"}
         action = self._window.actions_[keys[letter]]
-        text = self.tr("Select an entry, in any place, and press {} to put it on side {}")
+        text = self.tr("Select an entry, in any place, and press {} to put it on side {}.")
         said = text.format(action.shortcut().toString(), letter)
         self._window.show_page(ENTRIES)
         self._window.statusBar().showMessage(said, _HINT_MS)
         self._window.table.setFocus()
+
+    def _go_on(self, action: str) -> None:
+        """Do what the empty state offers."""
+        if action:
+            self._window.actions_[action].trigger()
+        else:
+            self._window.show_page(ENTRIES)
 
     def _swap(self) -> None:
         a, b = self._side_a, self._side_b
@@ -293,8 +300,8 @@ class ComparePage(Page):
             self.tr("Select another entry of the same kind in the table, in any place, and put it "
                     "on the other side; or look for the nearest one.")
             if one
-            else self.tr("This says what makes two entries different, and which of it is the cause "
-                         "that one is not found. Select two entries in the table and press "
+            else self.tr("This says what makes two entries different, and which of that is why one "
+                         "of them is not found. Select two entries in the table and press "
                          "Ctrl+D, or one and Ctrl+Shift+D for the nearest; or copy one and "
                          "paste it here."),
         )  # fmt: skip
@@ -385,7 +392,7 @@ class ComparePage(Page):
         else:
             self.blank.say(
                 self.tr("Nothing to list"),
-                self.tr("As far as it is recorded, both keys were made of the same."),
+                self.tr("As far as is recorded, both keys were made of the same things."),
             )  # fmt: skip
 
     def _tell_left(self) -> None:
@@ -408,6 +415,7 @@ class ComparePage(Page):
             self.tr("Add more folders or bundles to the list of places to have them looked into; "
                     "servers only while they are the place that is shown."),
         )  # fmt: skip
+        self.blank.offer(self.tr("Add folder…"), "add-folder")
 
     def _failed(self, error: UserError) -> None:
         self._ticket = None
@@ -422,8 +430,15 @@ class ComparePage(Page):
 
     def _counted(self, shown: int, total: int) -> None:
         every = say.count(total, "difference", "differences")
-        of = self.tr("{} of {}").format(f"{shown:,}", every)
-        self.count.setText(every if shown == total else of)
+        if shown != total:
+            self.count.setText(self.tr("{} of {}").format(f"{shown:,}", every))
+            return
+        follow = self.tree.following
+        if 0 < follow < total:
+            # As the sentence counts them.
+            causes = say.count(total - follow, "difference", "differences")
+            every = self.tr("{}; {} may follow from that").format(causes, f"{follow:,}")
+        self.count.setText(every)
 
     def _copy(self) -> None:
         if self.found is None:

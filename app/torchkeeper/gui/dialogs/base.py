@@ -114,6 +114,13 @@ class Dialog(QDialog):
         self._scrolled = Scrolled(page_of(layout))
         self.body.addWidget(self._scrolled, 1)
 
+    def show_part(self, part: QWidget) -> None:
+        """Scroll to a part of what is scrolled."""
+        from torchkeeper.gui.scrolled import Scrolled
+
+        if isinstance(self._scrolled, Scrolled) and part.isVisible():
+            self._scrolled.ensureWidgetVisible(part, 0, 0)
+
     def buttons(self, *widgets: QWidget) -> None:
         """The row of buttons at the bottom; the last is the one that goes on."""
         line = forms.row()

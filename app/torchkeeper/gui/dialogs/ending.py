@@ -99,12 +99,12 @@ def _prepared(job: Job) -> Outcome:
         icon, colour = ("warning", "warning") if warning else ("info", "muted")
         return Outcome(icon, colour, _tr("It was prepared already"), [folder, *more])
     lines = [
-        _tr("{} ({}) built in {}").format(
+        _tr("{} ({}) built in {}.").format(
             say.count(built, "header", "headers"), say.size(number(result, "bytes")), folder
         )
     ]
     if there:
-        lines.append(_tr("{} there already").format(
+        lines.append(_tr("{} there already.").format(
             say.count(there, "header was", "headers were")
         ))  # fmt: skip
     icon, colour = ("warning", "warning") if warning else ("done", "good")

@@ -332,5 +332,5 @@ def sections(facts: dict[str, Any]) -> list[Section]:
         told = [Value(printable(value, _LONG), fixed=True)]
         if by:
             told.append(Value(environment.tr("by {}").format(printable(by, 80)), muted=True))
-        caches.add(name.replace("_", " "), *told)
+        caches.add((name[:1].upper() + name[1:]).replace("_", " "), *told)
     return [section for section in (torch, machine, caches) if section.rows]

@@ -276,7 +276,9 @@ class ExportDialog(WorkDialog):
         self.out.setVisible(bool(self._left))
         self._say_target()
         able = count and not self.error
-        self.go.setText(self.tr("Export {}").format(entries) if able else self.tr("Export"))
+        left = count - self.secrets.left_out
+        goes = self.tr("Export {}").format(say.count(left, "entry", "entries"))
+        self.go.setText(goes if able and left > 0 else self.tr("Export"))
         why = self._why_not()
         self.go.setEnabled(not why)
         self.go.setToolTip(why)
@@ -435,7 +437,7 @@ def maker_of(environments: Environments) -> dict[str, Any] | None:
 
 def _some(names: list[str]) -> str:
     shown = [printable(name, 60) for name in names[:_NAMED]]
-    return " · ".join([*shown, "…"] if len(names) > _NAMED else shown)
+    return ", ".join([*shown, "…"] if len(names) > _NAMED else shown)
 
 
 def needed_text(count: int) -> str:

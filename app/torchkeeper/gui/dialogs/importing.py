@@ -484,8 +484,7 @@ class ImportDialog(WorkDialog):
             return self.tr("The environment is still being asked.")
         if self.compared is not None:
             if not self._total("new"):
-                whole = not self._total("differs") and not self._total("left")
-                return self.tr("All of it is there already.") if whole else self.news.text()
+                return self.news.text()
             if self.compared["space"].get("why"):
                 return self.room.text()
         return ""
@@ -526,6 +525,8 @@ class ImportDialog(WorkDialog):
         new, there, differ, bad = (
             self._total(name) for name in ("new", "there", "differs", "left")
         )
+        if there and not (new or differ or bad):
+            return self.tr("Nothing to import: all {} are there already").format(f"{there:,}")
         parts = []
         if new:
             size = say.size(self._total("new", "bytes"))
@@ -538,9 +539,9 @@ class ImportDialog(WorkDialog):
         if there:
             parts.append(self.tr("{} there already").format(f"{there:,}"))
         if differ:
-            text = self.tr("{} differ: what is there is kept")
+            text = self.tr("{} differ and stay as they are")
             if differ == 1:
-                text = self.tr("{} differs: what is there is kept")
+                text = self.tr("{} differs and stays as it is")
             parts.append(text.format(f"{differ:,}"))
         if bad:
             parts.append(self.tr("{} cannot be placed").format(f"{bad:,}"))

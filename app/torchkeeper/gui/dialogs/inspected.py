@@ -151,10 +151,10 @@ def signed(signature: dict[str, Any]) -> str:
     key = short_key(signature)
     status = signature.get("status")
     if status == "trusted":
-        return _tr("Signed by {}, with {}.").format(signature.get("signer"), key)
+        return _tr("Signed by {}, with {}").format(signature.get("signer"), key)
     if status == "unknown":
-        return _tr("Signed by a key that is not among your signers: {}.").format(key)
+        return _tr("Signed by a key that is not among your signers: {}").format(key)
     if status == "unchecked":
-        said = _tr("Signed with {}, which could not be checked: there is no ssh-keygen here.")
+        said = _tr("Signed with {}, which could not be checked: there is no ssh-keygen here")
         return said.format(key)
-    return _tr("Signed by nobody.")
+    return _tr("Signed by nobody")

@@ -69,7 +69,7 @@ class MendDialog(Dialog):
         if not doing:
             return self.tr("Nothing of it can be done")
         if len(plans) == 1:
-            return said(plans[0].told.finding).what
+            return said(plans[0].told.finding).what.removesuffix(".")
         return self.tr("Fix {}").format(say.count(len(doing), "finding", "findings"))
 
     def _tell(self, plan: Plan) -> None:

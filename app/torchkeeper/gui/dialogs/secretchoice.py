@@ -98,6 +98,12 @@ class SecretChoice(QWidget):
         """Whether somebody has to say what is to become of them."""
         return self.secrets > 0 and self.choice.currentIndex() < 0
 
+    @property
+    def left_out(self) -> int:
+        """How many entries would be left out as they cannot be redacted."""
+        redact = self.choice.currentData() == "redact"
+        return int(self._told.get("fixed") or 0) if redact and self.secrets > 0 else 0
+
     def _make_room(self, secrets: int) -> None:
         """Have the dialog grow by what is to be shown, as far as the screen has room."""
         dialog = self.window()

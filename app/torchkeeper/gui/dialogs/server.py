@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from urllib.parse import unquote
 
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QLineEdit, QWidget
 
 from torchkeeper.artifacts.entry import Problem
@@ -271,6 +272,8 @@ class ServerDialog(Dialog):
         name = next((name for start, name in _AT_FAULT if error.code.startswith(start)), None)
         if name and fields[name].isVisible() and fields[name].isEnabled():
             fields[name].setFocus()
+        # What is wrong is told below all fields, where not all may be in sight.
+        QTimer.singleShot(0, self.trial, lambda: self.show_part(self.trial))
 
     def fail(self, error: UserError) -> None:
         """Say what is wrong, and stay open."""
@@ -299,7 +302,7 @@ class ServerDialog(Dialog):
         self.password.clear()
         self.password.setPlaceholderText("")
         self.forget.setEnabled(False)
-        self.forget.setText(self.tr("Is forgotten"))
+        self.forget.setText(self.tr("Forgotten"))
         self._engines.forget_password(self.old.path if self.old else self.place)
 
     def _test(self) -> None:

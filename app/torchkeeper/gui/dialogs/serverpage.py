@@ -70,9 +70,7 @@ class ServerPage(Dialog):
     def _told(self, page: dict[str, Any]) -> None:
         self.said.hide()
         for name, value in figures(page):
-            shown = forms.label(value, wrap=True)
-            shown.setAccessibleName(name)
-            self.form.addRow(forms.label(name, "muted"), shown)
+            forms.fact(self.form, name, forms.label(value, wrap=True))
         found = meanings(page)
         if found:
             self.meaning.addSpacing(forms.GAP)

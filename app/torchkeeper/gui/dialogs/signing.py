@@ -99,8 +99,8 @@ class SignDialog(WorkDialog):
         elif self.signature.get("status") == "none":
             text = self.tr("Nobody has signed it yet.")
         else:
-            text = printable(signed(self.signature))
-            text += " " + self.tr("A new signature takes the place of that one.")
+            text = printable(signed(self.signature)) + ". "
+            text += self.tr("A new signature takes the place of that one.")
         forms.set_role(self.said, role)
         self.said.setText(text)
         why = self._why_not()

@@ -37,5 +37,7 @@ class Stays(Counter[str]):
         if len(self) > _NAMED:
             reasons.append(tr("and {} reasons more").format(len(self) - _NAMED))
         if len(reasons) == 1:
-            return f"{stay}: {reasons[0].partition('× ')[2]}"
+            why = reasons[0].partition("× ")[2]
+            # But an abbreviation stays one.
+            return f"{stay}: {why if why[1:2].isupper() else why[:1].lower() + why[1:]}"
         return "\n".join([f"{stay}:", *reasons])

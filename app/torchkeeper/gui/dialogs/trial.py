@@ -145,8 +145,7 @@ class Trial(QWidget):
             self.facts[key].setText(value)
         elif value:
             shown = self.facts[key] = forms.label(value, wrap=True)
-            shown.setAccessibleName(name)
-            self.form.addRow(forms.label(name, "muted"), shown)
+            forms.fact(self.form, name, shown)
 
 
 def _memory(page: dict[str, Any]) -> str:

@@ -107,7 +107,9 @@ class VerifyDialog(WorkDialog):
             right.addWidget(box)
             right.addWidget(what)
         right.addSpacing(4)
-        forms.field(right, self.tr("&Device"), self.device)
+        device = forms.column()
+        forms.field(device, self.tr("&Device"), self.device)
+        right.addLayout(device)
         right.addStretch(1)
         # It is what the verification is about.
         self.runs["warm"].setEnabled(False)

@@ -128,16 +128,14 @@ class DoctorPage(Page):
     def left(self) -> None:
         self._here = False
 
+    @property
+    def first(self) -> QWidget | None:
+        return next(taborder.stops(self.stack), None) or super().first
+
     def refresh(self) -> None:
         """Look at all of it once more."""
         if self.again.isEnabled() and not self.diagnosis.running:
             self.run()
-
-    def first_stop(self) -> QWidget | None:
-        # What was found, and what mends it, before what is done with all of it.
-        found = self.stack.currentWidget()
-        first = next(taborder.stops(found), None) if found is not None else None
-        return first or super().first_stop()
 
     def let_go(self) -> None:
         self.mender.drop()
@@ -263,9 +261,13 @@ class DoctorPage(Page):
         self.bar.setValue(done)
         self.notice.tell(found.error or mender.error, again=found.error is not None)
         idle = not (found.running or mender.busy or asking)
+        # One stands where the other stood, and has the keyboard from it.
+        held = self.window().focusWidget() in (self.again, self.cancel)
+        self.again.setEnabled(idle)
         self.again.setVisible(not found.running and not mender.planning)
         self.cancel.setVisible(found.running or mender.planning)
-        self.again.setEnabled(idle)
+        if held:
+            (self.again if idle else self.cancel).setFocus()
         self.copy.setEnabled(over and idle)
         self.all.setVisible(bool(self.fixable))
         self.all.setEnabled(idle)
@@ -279,7 +281,8 @@ class DoctorPage(Page):
         nothing = idle and not found.found and not mended and not left
         well = over and nothing
         self.stack.setCurrentWidget(self.blank if nothing else self.cards)
-        self.summary.setVisible(not well)
+        # What is in the middle says that it was cancelled.
+        self.summary.setVisible(not (well or (nothing and found.cancelled)))
         self.where.setVisible(not well and bool(self.where.text()))
         self.blank.offer(self.tr("Look now") if nothing and not well else "")
         if well:
@@ -348,7 +351,7 @@ class DoctorPage(Page):
         places = [printable(place, 200) for place in (asked.places if asked else ())]
         checks = checkwords.listed(map(str, result.get("checks") or ()))
         self.blank.say(
-            diagnosing.summary([], result),
+            diagnosing.summary([], result).removesuffix("."),
             "\n\n".join(
                 x for x in (
                     "\n".join(places), f"{self.tr('Checked')}: {checks}." if checks else "",
@@ -359,7 +362,8 @@ class DoctorPage(Page):
 
     def _say_for_what(self) -> None:
         self.blank.say(
-            self.tr("Nothing was looked at yet"),
+            self.tr("Cancelled before anything was found") if self.diagnosis.cancelled
+            else self.tr("Nothing was looked at yet"),
             self.tr("The doctor looks at the folders and servers that caches are in, at what "
                     "compiles and at the settings, and says what is wrong, why, and what mends "
                     "it. Looking changes nothing."),

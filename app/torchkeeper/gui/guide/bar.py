@@ -51,10 +51,8 @@ class GuideBar(QFrame):
         self.skip = forms.button(self.tr("Skip"))
         self.skip.setToolTip(self.tr("Go on to the next step"))
         self.skip.clicked.connect(lambda: self.show_step(self.number + 1))
-        #: Offered to who asks for the first steps while they are under way.
-        self.again = forms.button(self.tr("Start over"))
-        self.again.setToolTip(self.tr("Go back to the first step"))
-        self.again.clicked.connect(lambda: self.show_step(0))
+        self.back = forms.icon_button("back", self.tr("The step before"))
+        self.back.clicked.connect(lambda: self.show_step(self.number - 1))
         self.close_button = forms.icon_button("close", self.tr("Close the guide"))
         self.close_button.clicked.connect(self.end)
         head = forms.row(gap=12)
@@ -68,7 +66,7 @@ class GuideBar(QFrame):
         said.addWidget(forms.picture("guide", 20, "accent"))
         said.addLayout(texts, 1)
         ways.addStretch(1)
-        for button in (self.go, self.again, self.skip, self.close_button):
+        for button in (self.go, self.skip, self.back, self.close_button):
             ways.addWidget(button)
         self._line = line = forms.row(gap=12)
         line.setContentsMargins(16, 8, 8, 8)
@@ -94,6 +92,11 @@ class GuideBar(QFrame):
         self._line.setDirection(way.TopToBottom if narrow else way.LeftToRight)
         self._line.setStretch(0, 0 if narrow else 1)
 
+    @property
+    def over(self) -> bool:
+        """Whether all steps were taken."""
+        return self.number >= len(STEPS)
+
     def show_step(self, number: int) -> None:
         """Show a step; the one after the last says that it was all."""
         self.number = min(number, len(STEPS))
@@ -109,20 +112,11 @@ class GuideBar(QFrame):
             self.count.setText(self.tr("Step {} of {}").format(self.number + 1, len(STEPS)))
         self.go.setVisible(not over)
         self.skip.setVisible(not over)
-        self.again.hide()
+        self.back.setVisible(self.number > 0)
         said = f"{self.count.text()} {self.title.text()}. {self.text.text()}".strip()
         self.setAccessibleName(said)
         self.show()
         QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.Alert))
-
-    def go_on(self) -> None:
-        """Somebody asks for the first steps: they go on where they are; who wants may start over.
-        Where there are none, or all were taken, the first is shown.
-        """
-        if self.isHidden() or self.number >= len(STEPS):
-            self.show_step(0)
-        self.again.setVisible(self.number > 0)
-        self.go.setFocus()
 
     def _tell(self, *_: object) -> None:
         """Say what the step is; while it is being taken, that it is, and where to see how far."""
@@ -197,6 +191,6 @@ class GuideBar(QFrame):
         seen = self._window.pages.current == ENTRIES and bool(self._window.table.selected())
         if self.isVisible() and step is not None and not step.job and seen:
             if not self._window.wing.isVisible():
-                # What it says is what the step is about.
+                # It is the inspector that says what this step is about.
                 self._window.going.toggle_inspector()
             self.show_step(self.number + 1)

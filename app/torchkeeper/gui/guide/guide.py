@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Qt
 
 if TYPE_CHECKING:
     from torchkeeper.gui.guide.bar import GuideBar
@@ -54,5 +54,7 @@ class Guide(QObject):
                 self.bar.catch_up(since)
 
     def show_first_steps(self) -> None:
-        """Begin with the first step; where they are under way, go on with them."""
-        self.bar.go_on()
+        """Begin with the first step; while one is under way, go to it."""
+        if self.bar.isHidden() or self.bar.over:
+            self.bar.show_step(0)
+        self.bar.go.setFocus(Qt.FocusReason.ShortcutFocusReason)

@@ -313,7 +313,7 @@ class Counts:
     def __init__(self) -> None:
         self.entries = self.size = self.files = self.broken = self.orphans = 0
         self.kinds: dict[str, tuple[int, int]] = {}
-        self.torches: dict[str, int] = {}
+        self.torches: dict[str, tuple[int, int]] = {}
         self.verdicts: dict[str, tuple[int, int]] = {}
         self._others = 0.0
         self._graphs: dict[str, float] = dict.fromkeys(_OVERLAPPING, 0.0)
@@ -339,7 +339,8 @@ class Counts:
                 else:
                     self._others += entry.compile_s
             if entry.torch is not None:
-                self.torches[entry.torch] = self.torches.get(entry.torch, 0) + 1
+                count, size = self.torches.get(entry.torch, (0, 0))
+                self.torches[entry.torch] = count + 1, size + entry.size
 
     @property
     def overlapping(self) -> list[Entry]:
@@ -379,8 +380,8 @@ class Counts:
             if verdict in self.verdicts:
                 here.add(verdict_words(verdict), _counted(*self.verdicts[verdict]))
         made = Section(_tr("By torch"))
-        for torch, count in sorted(self.torches.items(), key=lambda x: -x[1])[:_SHOWN]:
-            made.add(printable(torch), say.count(count, "entry", "entries"))
+        for torch, counted in sorted(self.torches.items(), key=lambda x: -x[1][0])[:_SHOWN]:
+            made.add(printable(torch), _counted(*counted))
         return [section for section in (whole, here, kinds, made) if section.rows]
 
 

@@ -6,16 +6,42 @@ from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHeaderView, QPlainTextEdit, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import (
+    QHeaderView,
+    QPlainTextEdit,
+    QSplitter,
+    QStackedWidget,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
 
 from torchkeeper.gui import forms, theme
 from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.inspector.code_edit import cleaned
-from torchkeeper.gui.inspector.rows import RowsModel, RowsView
+from torchkeeper.gui.inspector.rows import Index, RowsModel, RowsView
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.link.words import UserError, printable
 
 NAME, VALUE, HASH = range(3)
+#: Pixels around the text of a cell, and what is needed for what stands before a bracket.
+_AROUND, _LEAST = 16, 16
+
+
+class _Names(QStyledItemDelegate):
+    """Names begin alike and differ at their end: what stands in brackets is shown before what
+    stands in front of them.
+    """
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
+        super().initStyleOption(option, index)
+        option.textElideMode = Qt.TextElideMode.ElideMiddle
+        group, bracket, name = option.text.partition("[")
+        metrics = option.fontMetrics
+        room = option.rect.width() - _AROUND - metrics.horizontalAdvance(bracket + name)
+        if bracket and room < metrics.horizontalAdvance(group):
+            short = metrics.elidedText(group, Qt.TextElideMode.ElideRight, room)
+            option.text = f"{short if room > _LEAST else '…'}[{name}"
 
 
 class FactorsPane(QWidget):
@@ -37,9 +63,10 @@ class FactorsPane(QWidget):
         self.count = forms.label("", "muted")
         self.copy = forms.icon_button("copy", self.tr("Copy the chosen factors"))
         self.table = RowsView(self.model, self.tr("Key factors"))
+        self.table.setItemDelegateForColumn(NAME, _Names(self.table))
         header = self.table.horizontalHeader()
-        header.resizeSection(NAME, 152)
-        header.resizeSection(HASH, 84)
+        header.resizeSection(NAME, 176)
+        header.resizeSection(HASH, 76)
         header.setSectionResizeMode(VALUE, QHeaderView.ResizeMode.Stretch)
         self.full = QPlainTextEdit()
         self.full.setObjectName("code")
@@ -90,6 +117,7 @@ class FactorsPane(QWidget):
         self._there, self._asked = 0, False
         self.model.fill([])
         self.blank.say(waiting)
+        self.blank.blame(None)
         self._stack.setCurrentWidget(self.blank)
 
     def offer(self, count: int) -> None:
@@ -124,6 +152,7 @@ class FactorsPane(QWidget):
     def fail(self, error: UserError) -> None:
         """They cannot be shown."""
         self.blank.say(error.what, "\n".join(part for part in (error.why, error.remedy) if part))
+        self.blank.blame(error)
         self._stack.setCurrentWidget(self.blank)
 
     def showEvent(self, event: Any) -> None:

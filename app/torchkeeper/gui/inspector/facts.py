@@ -17,6 +17,7 @@ from PySide6.QtGui import (
     QTextLength,
     QTextOption,
     QTextTableCell,
+    QTextTableCellFormat,
     QTextTableFormat,
 )
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
@@ -99,7 +100,6 @@ class FactsView(QTextBrowser):
         if not title:
             # Qt wants a line over a table; this one has no height to speak of.
             block.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
-        block.setLeftMargin(_PADDING)
         cursor.setBlockFormat(block)
         cursor.insertText(title, look)
 
@@ -116,6 +116,12 @@ class FactsView(QTextBrowser):
             widths.insert(0, QTextLength(QTextLength.Type.FixedLength, _LABELS))
         form.setColumnWidthConstraints(widths)
         table = cursor.insertTable(len(section.rows), len(widths), form)
+        # What stands first is on one line with what is over and under this.
+        edge = QTextTableCellFormat()
+        edge.setLeftPadding(0)
+        for row in range(len(section.rows)):
+            first: QTextTableCell = table.cellAt(row, 0)
+            first.setFormat(edge)
         plain = QTextBlockFormat()
         for row, (label, values) in enumerate(section.rows):
             if section.labelled:

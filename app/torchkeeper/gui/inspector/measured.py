@@ -49,7 +49,7 @@ class Measured(QWidget):
         """Say what the last verification came to; None where there was none."""
         self._beside = beside
         if beside is None:
-            self.said.setText(self.tr("It was not verified yet."))
+            self.said.setText(self.tr("Not verified yet."))
             self.more.setText(
                 self.tr("Verify runs recipes on a copy of the place, and counts what hits.")
             )

@@ -116,8 +116,14 @@ class Inspector(QFrame):
         self.summary = SummaryPage(self._engines)
         self.facts, self.sharing = self.summary.facts, self.summary.sharing
         self.problem, self.orphan = self.summary.problem, self.summary.orphan
-        self.graph = TextPane(self.tr("Graph"), "log", self.tr("This entry holds no graph"))
-        self.source = TextPane(self.tr("Source"), "log", self.tr("This entry holds no sources"))
+        self.graph = TextPane(
+            self.tr("Graph"), "log", self.tr("This entry holds no graph"),
+            self.tr("FX graphs and AOTAutograd entries hold what was compiled."),
+        )  # fmt: skip
+        self.source = TextPane(
+            self.tr("Source"), "log", self.tr("This entry holds no sources"),
+            self.tr("Graphs, code and kernels hold what Inductor and Triton wrote for them."),
+        )  # fmt: skip
         self.factors = FactorsPane()
         self.files = FilesPane()
         self.tabs = QTabWidget()
@@ -144,7 +150,7 @@ class Inspector(QFrame):
         line.addWidget(self.key, 1)
         line.addWidget(self.copy_key)
         head = forms.column(gap=8)
-        head.setContentsMargins(16, 14, 8, 6)
+        head.setContentsMargins(12, 14, 8, 6)
         head.addWidget(self.name)
         head.addLayout(line)
         told = forms.column(gap=0)
@@ -158,7 +164,7 @@ class Inspector(QFrame):
         self._one.setLayout(one)
         self.several = FactsView(self.tr("Facts of the selected entries"))
         self.several_title = forms.label("", "heading")
-        self.several_title.setContentsMargins(16, 14, 16, 2)
+        self.several_title.setContentsMargins(12, 14, 12, 2)
         several = forms.column(gap=0)
         several.addWidget(self.several_title)
         several.addWidget(self.several, 1)

@@ -74,10 +74,12 @@ class TextPane(QWidget):
     #: The name of a text and the offset of the page that is wanted.
     wanted = Signal(str, int)
 
-    def __init__(self, name: str, icon: str, nothing: str, parent: QWidget | None = None) -> None:
-        """nothing: what is said of an entry without such a text."""
+    def __init__(
+        self, name: str, icon: str, nothing: str, others: str = "", parent: QWidget | None = None
+    ) -> None:
+        """nothing: what is said of an entry without such a text; others: which entries have one."""
         super().__init__(parent)
-        self._nothing = nothing
+        self._nothing, self._others = nothing, others
         self._texts: list[Text] = []
         self._asked: tuple[str, int] | None = None
         self._shown_chars = 0
@@ -155,6 +157,7 @@ class TextPane(QWidget):
         self._matches, self._current = [], -1
         self._say()
         self.blank.say(waiting)
+        self.blank.blame(None)
         self._stack.setCurrentWidget(self.blank)
 
     def offer(self, texts: list[Text]) -> None:
@@ -167,7 +170,7 @@ class TextPane(QWidget):
             self.choice.setItemData(number, text.name, Qt.ItemDataRole.ToolTipRole)
         self.choice.setVisible(len(texts) > 1)
         if not texts:
-            self.blank.say(self._nothing)
+            self.blank.say(self._nothing, self._others)
         elif self.isVisible():
             self._start()
 
@@ -177,6 +180,7 @@ class TextPane(QWidget):
         if error is not None:
             why = "\n".join(part for part in (error.why, error.remedy) if part)
             self.blank.say(error.what, why)
+            self.blank.blame(error)
             self._stack.setCurrentWidget(self.blank)
 
     @property
@@ -195,6 +199,7 @@ class TextPane(QWidget):
         self._say()
         self.foot.hide()
         self.blank.say(self.tr("Reading…"))
+        self.blank.blame(None)
         self._stack.setCurrentWidget(self.blank)
         self._ask(text.name, 0)
 

@@ -108,7 +108,7 @@ class VerdictCard(QFrame):
                 return self.tr("Such files have no verdict of their own: what needs them has one.")
             return about.unjudged or self.tr("It is not judged yet.")
         if entry.verdict == "usable":
-            return self.tr("A program with the defaults of this environment finds it.")
+            return self.tr("Programs with this environment’s defaults find it.")
         if entry.verdict == "conditional":
             return (
                 self.tr("A program finds it if it has what the entry was made with:")

@@ -121,6 +121,9 @@ class OverviewPage(Page):
         self.problems = forms.label("", "error", wrap=True)
         self.empty = EmptyState("overview")
         self.empty.asked.connect(lambda action: self._window.actions_[action].trigger())
+        self.add_folder = forms.button(self.tr("Add folder…"))
+        self.add_folder.clicked.connect(self._window.actions_["add-folder"].trigger)
+        self.empty.beside(self.add_folder)
 
     def _lay_out(self) -> None:
         self.tools.addWidget(forms.label(self.tr("Group by"), "muted"))
@@ -401,9 +404,16 @@ class OverviewPage(Page):
         could = found.reclaimable(self.within.get("place"))
         self.reclaimable.tell(
             say.size(could.bytes),
-            say.count(could.entries, "entry", "entries") if could.entries else "",
+            self._of_all(could.entries) if could.entries else "",
             self.tr("What could go, for the reasons below; what has several counts once."),
         )  # fmt: skip
+
+    def _of_all(self, entries: int) -> str:
+        """What could go is known of places alone: where less is shown, it is said of what."""
+        if not set(self.within) - {"place"}:
+            return say.count(entries, "entry", "entries")
+        of = self.tr("{} in the place") if "place" in self.within else self.tr("{} in all places")
+        return of.format(f"{entries:,}")
 
     def _in_places(self, found: Overview) -> str:
         if "place" in self.within:
@@ -445,6 +455,7 @@ class OverviewPage(Page):
     def _say_empty(self, found: Overview | None) -> None:
         if found is not None and found.places:
             return
+        self.add_folder.hide()
         if not self._window.discovery.known or self._places():
             self.empty.say(self.tr("Looking for caches…"), "", "overview")
             self.empty.offer("")
@@ -459,12 +470,13 @@ class OverviewPage(Page):
             return
         self.empty.say(
             self.tr("No caches yet"),
-            self.tr("This page shows what the compile caches of this machine hold and cost: by "
-                    "place, kind, torch version and age, and what of it could go. To begin with, "
-                    "compile the recipe that comes with Torchkeeper, or add a folder."),
+            self.tr("This page shows what the compile caches of this machine hold and cost, and "
+                    "what of it could go. To begin with, compile the recipe that comes with "
+                    "Torchkeeper, or add a folder."),
             "overview",
         )  # fmt: skip
         self.empty.offer(self.tr("Warm…"), "warm")
+        self.add_folder.show()
 
 
 class _Split(QSplitter):

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QTreeWidget, QTreeWidgetItem
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTreeWidget,
+    QTreeWidgetItem,
+)
 
 from torchkeeper.gui import trees
 from torchkeeper.gui.overview import parts as words
@@ -17,8 +23,27 @@ _NAME, _SIZE, _ENTRIES, _COMPILE, _USABLE = range(5)
 _VALUE = Qt.ItemDataRole.UserRole
 #: Pixels for all columns, and for all but one.
 _ALL, _MOST_OF = 440, 350
+#: Pixels around the text of a cell, and what is needed for a name after its folder.
+_AROUND, _LEAST = 16, 24
 #: So many are listed; nobody reads more, and the map has them all.
 MOST = 500
+
+
+class _Names(QStyledItemDelegate):
+    """Where there is no room for all of the name of a place, its folder stays whole: it tells
+    places apart of which all are called alike.
+    """
+
+    def initStyleOption(
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        super().initStyleOption(option, index)
+        folder, slash, name = option.text.partition("/")
+        metrics = option.fontMetrics
+        room = option.rect.width() - _AROUND - metrics.horizontalAdvance(folder + slash)
+        if slash and _LEAST < room < metrics.horizontalAdvance(name):
+            middle = Qt.TextElideMode.ElideMiddle
+            option.text = f"{folder}/{metrics.elidedText(name, middle, room)}"
 
 
 class PartList(QTreeWidget):
@@ -47,6 +72,7 @@ class PartList(QTreeWidget):
         trees.columns(self, (0, 76, 72, 88, 68), _NAME)
         trees.right(self, range(_SIZE, _USABLE + 1))
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setItemDelegateForColumn(_NAME, _Names(self))
         self.itemSelectionChanged.connect(lambda: self.chosen.emit(self.selected()))
         self.itemActivated.connect(lambda item, _: self.opened.emit(str(item.data(0, _VALUE))))
 

@@ -20,7 +20,7 @@ class Crumbs(QWidget):
         super().__init__()
         self._root = root
         self._parts: list[QWidget] = []
-        self._line = forms.row(gap=6)
+        self._line = forms.row(gap=4)
         self._line.addStretch(1)
         self.setLayout(self._line)
         self._names: list[str] | None = None
@@ -46,6 +46,9 @@ class Crumbs(QWidget):
                 if level == len(every) - 1
                 else self._button(short, level)
             )
+            if 0 < level == len(every) - 1:
+                # As far as the words of a button are from its edge.
+                self._parts[-1].setContentsMargins(4, 0, 0, 0)
             self._parts[-1].setToolTip(forms.tip(name))
 
     @property
@@ -61,6 +64,7 @@ class Crumbs(QWidget):
 
     def _button(self, text: str, level: int) -> QPushButton:
         made = forms.button(text.replace("&", "&&"))
+        made.setObjectName("crumb")
         made.setProperty("link", True)
         made.setAccessibleName(text)
         made.setAccessibleDescription(self.tr("Go back to it"))

@@ -106,7 +106,9 @@ class Reclaiming(QWidget):
         self._found, self._within = found, within
         reasons = found.reclaim(within) if found is not None else {}
         for reason, card in self.cards.items():
-            none = Reclaim(0, 0) if reason == "trash" and found is not None else None
+            # Before the first place is looked at, nobody knows what is in the trash either.
+            looked = reason == "trash" and found is not None and bool(found.places)
+            none = Reclaim(0, 0) if looked else None
             card.tell(reasons.get(reason, none), len(self._places(reason)), waiting)
 
     def _places(self, reason: str) -> list[tuple[str, Reclaim]]:

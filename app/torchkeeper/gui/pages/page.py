@@ -66,9 +66,12 @@ class Page(QFrame):
     def refresh(self) -> None:
         """Look again at what it is about."""
 
-    def first_stop(self) -> QWidget | None:
-        """What has the keyboard first, of whoever goes there; None where nothing takes it."""
-        return next(taborder.stops(self), None)
+    @property
+    def first(self) -> QWidget | None:
+        """Where the keyboard goes first: not to what is done with all of it, beside its name; None
+        while nothing below can take it.
+        """
+        return next(taborder.within(self.body), None)
 
     def search(self) -> bool:
         """Go to its search field; False where it has none."""

@@ -4,9 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchkeeper.artifacts.entry import Entry
 from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.gui.shots import samples
 from torchkeeper.settings.finding import Finding
+
+
+def _size(entries: list[Entry]) -> int:
+    return sum(entry.size for entry in entries)
+
+
+def _first_broken(entries: list[Entry], count: int) -> list[Entry]:
+    """The one that cannot be read, and such as lack what they need."""
+    unread = [entry for entry in entries if entry.problem]
+    return [*unread, *(entry for entry in entries if not entry.problem)][:count]
+
+
+def _stale(entries: list[Entry]) -> list[Entry]:
+    """What the verdicts of the samples call so."""
+    return [one for one in entries if one.torch == "2.9.1+cu128" and one.kind != "code"]
+
+
+def _broken(count: int) -> Finding:
+    some = _first_broken(samples.entries(), count)
+    about = {"count": count, "size_bytes": _size(some), "path": some[0].path}
+    return Finding("entries-broken", "warning", (), samples.PLACE, about, fix="trash-broken")
+
 
 _NFS = "/mnt/shared/ada/torchinductor"
 _FOUND = (
@@ -15,17 +38,15 @@ _FOUND = (
         "said": "fatal error: 'omp.h' file not found"})),
     ("reachable", Finding("server-password", "error", ("TORCHINDUCTOR_REDIS_URL",), samples.SERVER,
                           {"problem": "password-wrong"})),
-    ("broken", Finding("entries-broken", "warning", (), samples.PLACE, {
-        "count": 3, "size_bytes": 1_204_000, "path": "fxgraph/gk/fgkzanes3ggb/i3c"},
-        fix="trash-broken")),
+    ("broken", _broken(3)),
     ("leftovers", Finding("left-over", "warning", (), samples.PLACE, {
         "files": 7, "locks": 2, "size_bytes": 48_300_000, "path": "4k/.c4kq2.1234.tmp"},
         fix="trash-leftovers")),
     ("file-system", Finding("folder-on-network", "advice", ("TORCHINDUCTOR_CACHE_DIR",), _NFS, {
         "type": "nfs4", "point": "/mnt/shared", "source": "nas.example.org:/shared"})),
     ("stale", Finding("some-stale", "advice", (), samples.PLACE, {
-        "count": 412, "of": 2_480, "made_by": "2.9.1+cu128", "size_bytes": 1_830_000_000},
-        fix="trash-stale")),
+        "count": 6, "of": 36, "made_by": "2.9.1+cu128",
+        "size_bytes": _size(_stale(samples.entries()))}, fix="trash-stale")),
     ("header", Finding("header-missing", "advice", (), "", {}, fix="prepare")),
 )  # fmt: skip
 
@@ -33,6 +54,8 @@ _FOUND = (
 FOUND: list[dict[str, Any]] = [
     {"found": finding.to_json(), "check": check} for check, finding in _FOUND
 ]
+#: What is found in a cache of five entries.
+FEW: list[dict[str, Any]] = [{"found": _broken(1).to_json(), "check": "broken"}]
 _LEFT = ("writes", "memory", "expiry")
 #: As ``diagnose`` answers.
 RESULT: dict[str, Any] = {
@@ -50,5 +73,12 @@ NO_TORCH: dict[str, Any] = {
     ],
 }
 HEALTHY: dict[str, Any] = {"checks": [check.name for check in CHECKS], "left": []}
-#: As ``mend`` answers with ``dry``.
-PLAN: dict[str, Any] = {"plan": 1, "entries": 6, "files": 9, "bytes": 1_204_000}
+
+
+def plan(fix: str, entries: list[Entry]) -> tuple[list[Entry], dict[str, Any]]:
+    """As ``mend`` answers with ``dry``: what goes, in figures like those of the findings."""
+    if fix == "trash-leftovers":
+        return [], {"plan": 1, "entries": 9, "files": 9, "bytes": 48_300_000}
+    rows = _first_broken(entries, 3) if fix == "trash-broken" else _stale(entries)
+    files = sum(entry.files for entry in rows)
+    return rows, {"plan": 1, "entries": len(rows), "files": files, "bytes": _size(rows)}

@@ -314,7 +314,7 @@ class SampleEngines(Engines):
         if op == "toolchain":
             return [], {}
         if op == "mend":
-            return self.entries[:6], sample_doctor.PLAN
+            return sample_doctor.plan(str(params["fix"]), self.entries)
         if op == "signature":
             return [], _signature(str(params["file"]))
         if op == "leaks":
@@ -335,7 +335,11 @@ class SampleEngines(Engines):
         if op == "server":
             return [], samples.server()
         if op == "du":
-            return [], {"kinds": samples.KINDS_ON_SERVER}
+            # As the list of it adds up.
+            held = [
+                {"kind": kind, **_counts(ones)} for kind, ones in _by_kind(self.entries).items()
+            ]
+            return [], {"kinds": held if place == samples.PLACE else samples.KINDS_ON_SERVER}
         if op == "sum":
             timed = [one.compile_s or 0.0 for one in self.entries if one.kind == "aotautograd"]
             return [], {"compile_s": sum(timed)}
@@ -401,7 +405,7 @@ class SampleEngines(Engines):
         trash = {"receipts": 1, "entries": 5, "files": 6, "bytes": 1_204_000, "last": last}
         more: dict[str, Any] = {"trash": trash, "plan": 1, "owners": self.owners}
         if place.endswith(_BUNDLES):
-            rows = [entry for entry in rows if entry.kind != "lock"]
+            rows = [entry for entry in rows if entry.kind != "lock" and not entry.problem]
             more = {"made_in": samples.MADE_IN, "format": "torchcache", "trash": None,
                     **samples.CLAIMS}  # fmt: skip
             more["signature"] = _signature(place)

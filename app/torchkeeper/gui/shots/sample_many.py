@@ -69,6 +69,7 @@ def jobs() -> history.Kept:
         began = one.began - earlier if one.began is not None else None
         ident = f"{one.id[:-8]}{number:08x}"
         made.append(replace(one, id=ident, began=began, ended=one.ended - earlier))
+    made.sort(key=lambda one: -one.ended)
     return history.Kept(made, 0)
 
 

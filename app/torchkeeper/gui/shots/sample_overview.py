@@ -16,7 +16,9 @@ _AGES = (("day", 0.14), ("week", 0.3), ("month", 0.26), ("quarter", 0.2), ("olde
 #: Of each place its share of all.
 PLACES = ((samples.PLACE, 0.44), ("/scratch/ada/cache-llama", 0.31),
           (samples.NIGHTLY, 0.09), (samples.SERVER, 0.16))  # fmt: skip
-_DEAD = (("stale", 0.19), ("broken", 0.003), ("orphan", 0.04), ("unused", 0.19))
+_DEAD = (("orphan", 0.04), ("unused", 0.19))
+#: Whose verdicts say so.
+_JUDGED_DEAD = ("stale", "broken")
 
 
 def _uneven(*about: object) -> float:
@@ -37,6 +39,8 @@ def rows(entries: int, size: int) -> list[dict[str, Any]]:
                         continue
                     count = max(1, count)
                     good = "conditional" if verdict == "usable" and age == "week" else verdict
+                    if (kind, age) == ("autotune", "older"):
+                        good = "broken"
                     if place == samples.SERVER or kind in ("code", "header"):
                         good = ""  # nobody judges them
                     made.append({
@@ -47,15 +51,23 @@ def rows(entries: int, size: int) -> list[dict[str, Any]]:
                     })  # fmt: skip
         if place == samples.NIGHTLY:
             continue
-        parts = {reason: share * part * _uneven(place, reason) for reason, part in _DEAD}
+        dead = {
+            reason: (entries * share * part * _uneven(place, reason),
+                     size * share * part * _uneven(place, reason))
+            for reason, part in _DEAD
+        }  # fmt: skip
+        for verdict in _JUDGED_DEAD if place != samples.SERVER else ():
+            judged = [r for r in made if r["place"] == place and r.get("verdict") == verdict]
+            dead[verdict] = sum(r["entries"] for r in judged), sum(r["bytes"] for r in judged)
         # What has several reasons counts once.
-        parts["total"] = 0.75 * sum(parts.values())
+        many, heavy = (0.8 * sum(column) for column in zip(*dead.values(), strict=True))
+        dead["total"] = many, heavy
         if place != samples.SERVER:
-            parts["trash"] = share * 0.05
+            dead["trash"] = entries * share * 0.05, size * share * 0.05
         made += [
-            {"reclaim": reason, "place": place, "entries": round(entries * part),
-             "bytes": round(size * part), "why": None}
-            for reason, part in parts.items()
+            {"reclaim": reason, "place": place, "entries": round(count),
+             "bytes": round(held), "why": None}
+            for reason, (count, held) in dead.items()
         ]  # fmt: skip
     return made
 
@@ -71,7 +83,8 @@ def few() -> list[dict[str, Any]]:
          "compile_s": entry.compile_s or 0.0, "timed": int(entry.compile_s is not None)}
         for entry in entries
     ]  # fmt: skip
-    dead = {name: [e for e in entries if verdicts.get(e.path) == name] for name, _ in _DEAD}
+    names = (*_JUDGED_DEAD, *(name for name, _ in _DEAD))
+    dead = {name: [e for e in entries if verdicts.get(e.path) == name] for name in names}
     dead["total"] = [one for some in dead.values() for one in some]
     made += [
         {"reclaim": reason, "place": samples.PLACE, "entries": len(some),
@@ -89,8 +102,8 @@ def result(some: list[dict[str, Any]], *, gone: bool = False) -> dict[str, Any]:
             "place": place,
             "entries": sum(r["entries"] for r in some if r["place"] == place and "kind" in r),
             "bytes": sum(r["bytes"] for r in some if r["place"] == place and "kind" in r),
-            "trash_bytes": 0, "free_bytes": 412_300_000_000,
-            "total_bytes": 1_920_000_000_000,
+            "trash_bytes": 0, "free_bytes": None if place == samples.SERVER else 412_300_000_000,
+            "total_bytes": None if place == samples.SERVER else 1_920_000_000_000,
             "rests": "read", "problem": None,
         }
         for place in places

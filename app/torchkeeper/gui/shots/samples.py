@@ -247,12 +247,16 @@ def detail(entry: Entry, every: list[Entry]) -> dict[str, Any]:
     needs: dict[str, list[str]] = {}
     texts: list[dict[str, Any]] = []
     if graph:
+        old = {"torch": entry.torch, "cuda": "12.8"} if entry.torch != MADE_IN["torch"] else {}
         facts |= {
             "function": "forward at decoder.py:18",
-            "ops": ["addmm", "gelu", "native_layer_norm"],
+            # As the name has them.
+            "ops": str(entry.name).partition(": ")[2].partition(" (")[0].split(", "),
             "inputs": [row["value"] for row in factors() if row["name"].startswith("example")],
-            "made_in": {**MADE_IN, "torch_git": "5811a8d7da873dd699ff6687092c225caffcf1bb"},
-        }
+            "made_in": {
+                **MADE_IN, **old, "torch_git": "5811a8d7da873dd699ff6687092c225caffcf1bb"
+            },
+        }  # fmt: skip
         there = [x.key for x in every if x.kind == "code"][:1]
         needs = {
             "code_keys": there,
@@ -331,6 +335,7 @@ def on_server(entry: Entry, number: int) -> Entry:
     if number % 9 == 7:
         return entry._replace(mtime=None)
     expires = now + (number + 1) * 61_000 if number % 3 == 0 else 0.0
+    expires = expires if entry.expires is None else entry.expires
     return entry._replace(mtime=None, expires=expires, used=now - number**3 * 700 - 30)
 
 

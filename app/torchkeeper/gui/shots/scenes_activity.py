@@ -66,7 +66,8 @@ def _activity(stage: Stage) -> None:
     )
     window = stage.window(engines)
     page = _page(window)
-    page.rows.told_past(sample_jobs.kept().jobs)
+    busy(window)
+    turn(0.05)
     stage.take("activity-unreadable", window)
     stage.close(window)
 

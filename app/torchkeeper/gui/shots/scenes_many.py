@@ -39,7 +39,7 @@ def _few(stage: Stage) -> None:
     stage.take("few-entries", window, 0.8)
     for name in ("runs", "settings", "doctor", "activity"):
         if name == "doctor":
-            engines.found = {"diagnose": sample_doctor.FOUND[2:3]}
+            engines.found = {"diagnose": sample_doctor.FEW}
             engines.diagnosed = sample_doctor.HEALTHY
         window.show_page(name)
         turn(1.0)

@@ -11,10 +11,15 @@ from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.window import PAGE, Window
 from torchkeeper.link.words import user_error
 
+_OTHERS = tuple(place for place, _ in sample_overview.PLACES if place != samples.PLACE)
 
-def _opened(stage: Stage, engines: SampleEngines) -> tuple[Window, OverviewPage]:
+
+def _opened(stage: Stage, engines: SampleEngines, *others: str) -> tuple[Window, OverviewPage]:
+    """others: the places beside those that are found."""
     engines.all_answer = True
     window = stage.window(engines, settings={PAGE: "overview"})
+    for path in others:
+        window.places.add(path, bundle=path == samples.NIGHTLY)
     page = window.show_page("overview")
     assert isinstance(page, OverviewPage)
     turn(5.0, lambda: page.looking.found is not None or bool(page.looking.error))
@@ -24,7 +29,7 @@ def _opened(stage: Stage, engines: SampleEngines) -> tuple[Window, OverviewPage]
 def _overview(stage: Stage) -> None:
     engines = SampleEngines()
     engines.overviewed = sample_overview.rows(500_000, 214_000_000_000)
-    window, page = _opened(stage, engines)
+    window, page = _opened(stage, engines, *_OTHERS)
     stage.take("overview", window)
     page.show_button.click()
     _popup(stage, "menu-of-shown")
@@ -68,7 +73,7 @@ def _trouble(stage: Stage) -> None:
     rows = sample_overview.rows(50_000, 21_000_000_000)
     engines.overviewed = [row for row in rows if row["place"] != samples.SERVER]
     engines.server_gone = True
-    window, page = _opened(stage, engines)
+    window, page = _opened(stage, engines, *_OTHERS)
     stage.take("overview-unreachable", window)
     engines.failing["overview"] = user_error("engine-bug", {"why": "KeyError: place"})
     page.refresh()

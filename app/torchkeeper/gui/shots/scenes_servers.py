@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from PySide6.QtWidgets import QDialog
 
 from torchkeeper.gui.dialogs.base import ConfirmDialog, confirm
@@ -37,7 +39,8 @@ def _many(window: Window) -> ConfirmDialog:
 
 
 def _window(stage: Stage) -> None:
-    window = _on_server(stage, SampleEngines())
+    engines = SampleEngines()
+    window = _on_server(stage, engines)
     stage.take("window-server", window)
     window.discovery.protect(samples.SERVER, True)
     stage.take("window-server-read-only", window)
@@ -51,6 +54,14 @@ def _window(stage: Stage) -> None:
     stage.opened("server-expiry", window)
     window.servers.show_server()
     stage.opened("server-page", window)
+    later, chosen = time.time() + 30 * 86_400 + 60, window.entries.shown()[2:7]
+    keys = {entry.key for entry in chosen}
+    engines.entries = [
+        entry._replace(expires=later) if entry.key in keys else entry for entry in engines.entries
+    ]
+    window.actions_["refresh"].trigger()
+    turn(0.4)
+    window.table.select({entry.identity for entry in chosen})
     window.undo_bar.offer(samples.SERVER, "5 entries expire in 30 d", "Clear expiry", turn)
     stage.take("window-server-expiry", window)
     stage.close(window)

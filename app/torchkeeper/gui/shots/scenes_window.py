@@ -11,6 +11,7 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.dragging import picture
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.gui.pace import Pace
+from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.shots import samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import Stage, turn
@@ -26,6 +27,8 @@ def _table(stage: Stage) -> None:
     stage.take("window-filtered", window)
     window.head.box.setText("conv3d")
     stage.take("window-no-match", window)
+    window.head.box.clear()
+    turn(0.5)
     window.head.box.setText("size>ten")
     stage.take("window-wrong-filter", window)
     window.head.clear_filter()
@@ -55,7 +58,7 @@ def _groups(stage: Stage) -> None:
 
 def _bars(stage: Stage) -> None:
     window = stage.window()
-    window.undo_bar.offer(samples.PLACE, window.tr("12 entries (3.1 MB) moved to the trash"))
+    window.undo_bar.offer(samples.PLACE, window.tr("5 entries (1.2 MB) moved to the trash"))
     stage.take("window-undo", window)
     window.undo_bar.hide()
     window.tell(
@@ -141,6 +144,10 @@ def _jobs(stage: Stage) -> None:
     stage.take("window-busy", window)
     for job in window.jobs.active:
         window.jobs.end(job, State.CANCELLED)
+    # Who looks at the jobs has seen what failed.
+    window.show_page("activity")
+    window.show_page(ENTRIES)
+    window.table.setFocus()
     job = window.jobs.add("Import nightly.torchcache", "import", samples.PLACE)
     window.jobs.begin(job)
     halfway(window, job)
@@ -184,7 +191,7 @@ def busy(window: Window) -> None:
     jobs.end(job, State.FAILED, error=error)
     job = jobs.add("Warm torchinductor_ada", "warm", samples.PLACE)
     jobs.begin(job)
-    job.started = time.time() - 12.4
+    job.started = time.time() - 14.2
     job.note = "MLP, batch 64, backward"
     jobs.progress(job, 5, 8, "steps")
     jobs.log(

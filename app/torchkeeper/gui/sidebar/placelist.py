@@ -251,6 +251,7 @@ class PlacesPane(Section):
         self.list.activated.connect(lambda *_: self.picked.emit())
         self.body.addWidget(self.list)
         self._none: QLabel | None = None
+        self._known = False
         self.add_button: QToolButton | None = None
         theme.follow(self, model.repaint)
 
@@ -268,15 +269,24 @@ class PlacesPane(Section):
         self._tell()
         return self.add_button
 
+    def listed(self) -> None:
+        """It is known which places there are."""
+        self._known = True
+        self._tell()
+
     def _tell(self) -> None:
         """Where there is none, say how one comes to be there."""
         empty = not self._model.rowCount()
         if empty and self._none is None:
-            text = self.tr("No cache is known yet. Drop a folder here, or add one with +.")
-            self._none = forms.label(text, "muted", wrap=True)
+            self._none = forms.label("", "muted", wrap=True)
             self._none.setContentsMargins(16, 0, 16, 8)
             self.body.addWidget(self._none)
         if self._none is not None:
+            self._none.setText(
+                self.tr("No cache is known yet. Drop a folder here, or add one with +.")
+                if self._known
+                else self.tr("Looking for caches…")
+            )
             self._none.setVisible(empty)
 
     def choose(self, path: str) -> None:

@@ -166,7 +166,7 @@ class EntryTable(QTableView):
         model.merged.connect(self._hold)
         self.selectionModel().selectionChanged.connect(lambda *_: self.selection_changed.emit())
         theme.follow(self, self._repaint, now=False)
-        aging.keep_up(self, self._age)
+        aging.keep_up(self, self._repaint)
 
     def fit_name(self) -> None:
         """Have the name take what the others leave; where that is too little, all can scroll."""
@@ -210,11 +210,6 @@ class EntryTable(QTableView):
 
     def _repaint(self) -> None:
         self.viewport().update()
-
-    def _age(self) -> None:
-        """How long ago entries have changed is another by now."""
-        self._painted = None
-        self._repaint()
 
     def selected(self, most: int | None = None) -> list[Entry]:
         """The entries that are selected, in the order of the table; the first ``most`` of them."""
@@ -491,8 +486,7 @@ class EntryTable(QTableView):
         painter.eraseRect(box)
         chosen, root = self.selectionModel(), self.rootIndex()
         any_chosen = chosen.hasSelection()
-        # Without one, the first is where the arrows begin.
-        current = max(0, self.currentIndex().row()) if self.hasFocus() else -1
+        current = self.currentIndex().row() if self.hasFocus() else -1
         active = self.isActiveWindow()
         group = QPalette.ColorGroup.Active if active else QPalette.ColorGroup.Inactive
         selected_ground = palette.brush(group, QPalette.ColorRole.Highlight)
@@ -510,14 +504,28 @@ class EntryTable(QTableView):
                 painter.setBackground(ground)
                 painter.eraseRect(0, top, right, ROW_HEIGHT)
             self._delegate.paint_row(painter, line, top, columns, selected)
-            if row == current and not selected:
-                # Where the keyboard is would be seen nowhere.
-                self._delegate.paint_focus(painter, QRect(0, top, min(right, width), ROW_HEIGHT))
         top_heading = self._on_top()
         if top_heading is not None:
             heading, y = top_heading
             focus = current >= 0 and self._model.where({heading}).get(heading) == current
             self._delegate.paint_heading(painter, QRect(0, y, width, ROW_HEIGHT), heading, focus)
+        self._paint_focus(painter, current, any_chosen)
+
+    def _paint_focus(self, painter: QPainter, current: int, any_chosen: bool) -> None:
+        """Show that the keyboard is here where the selection does not: around the current row, if
+        that is not selected; where nothing is, around all.
+        """
+        if not self.hasFocus() or (not any_chosen and self.frameWidth()):
+            # A table in a dialog has a frame, which shows it.
+            return
+        box = self.viewport().rect()
+        if any_chosen:
+            row = self._model.lines[current] if 0 <= current < len(self._model.lines) else None
+            chosen = self.selectionModel().isRowSelected(current, self.rootIndex())
+            if chosen or not isinstance(row, Row):
+                return
+            box = QRect(0, self.rowViewportPosition(current), box.width(), ROW_HEIGHT)
+        self._delegate.paint_focus(painter, box)
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
         super().scrollContentsBy(dx, dy)
