@@ -207,6 +207,12 @@ class EntryTable(QTableView):
     def resizeEvent(self, event: QResizeEvent) -> None:
         self.fit_name()
         super().resizeEvent(event)
+        at, lower = self.currentIndex(), event.size().height()
+        if at.isValid() and event.oldSize().height() > lower:
+            # The inspector opens below it, for what was just selected: that stays in sight.
+            end = self.rowViewportPosition(at.row()) + ROW_HEIGHT
+            if lower < end <= event.oldSize().height() + ROW_HEIGHT - 1:
+                self.scrollTo(at)
 
     def _repaint(self) -> None:
         self.viewport().update()
