@@ -91,7 +91,7 @@ def test_where_nothing_is_new_it_says_so(
 ) -> None:
     window = open_window()
     dialog = look(qtbot, window, fixture_cache, good)
-    assert dialog.news.text() == "Nothing to import: all 44 are there already"
+    assert dialog.news.text() == "Nothing is new · 44 there already"
     assert not dialog.go.isEnabled()
     # Why it is off is seen beside the button, wherever the rest is scrolled to.
     assert dialog.go.toolTip() == dialog.news.text()

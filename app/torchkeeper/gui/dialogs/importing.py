@@ -525,8 +525,6 @@ class ImportDialog(WorkDialog):
         new, there, differ, bad = (
             self._total(name) for name in ("new", "there", "differs", "left")
         )
-        if there and not (new or differ or bad):
-            return self.tr("Nothing to import: all {} are there already").format(f"{there:,}")
         parts = []
         if new:
             size = say.size(self._total("new", "bytes"))
