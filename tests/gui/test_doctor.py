@@ -96,6 +96,10 @@ def test_what_is_broken_goes_is_looked_at_again_and_comes_back(
     assert codes(page) >= {"entries-broken", "left-over"}
     assert page.summary.text().split("; ")[0].count("warning") == 1
     assert any(text.startswith("Warnings") for text in page.cards.headings)
+    # The keyboard begins at what was found, not at what is done with all of it.
+    window.show_page("entries")
+    window.actions_["doctor"].trigger()
+    assert window.focusWidget() is page.cards.cards[0].button
     preview = press(qtbot, page, "entries-broken")
     assert preview.model.count == 1
     assert "Move what is broken to the trash" in page.mender._plans[0].will
