@@ -106,7 +106,12 @@ def test_what_is_broken_goes_is_looked_at_again_and_comes_back(
     preview.cancel.click()
     assert snapshot(fixture_cache) == before, "it was only shown"
     assert not page.mender.busy
-    click(qtbot, press(qtbot, page, "entries-broken").go)
+    [one] = [one for one in page.diagnosis.found if one.finding.code == "entries-broken"]
+    of_it = page.cards.of(one)
+    assert of_it is not None and window.focusWidget() is of_it.button, "where one was before"
+    preview = press(qtbot, page, "entries-broken")
+    assert preview.go.isDefault(), "it can be undone"
+    click(qtbot, preview.go)
     over(qtbot, page)
     assert "entries-broken" not in codes(page)
     mended = page.mended("entries-broken")
@@ -118,6 +123,7 @@ def test_what_is_broken_goes_is_looked_at_again_and_comes_back(
     card = page.cards.of(mended)
     assert card is not None
     assert card.button is not None
+    assert window.focusWidget() is card.button, "Enter would undo it"
     click(qtbot, card.button)
     over(qtbot, page)
     idle(qtbot, window)
