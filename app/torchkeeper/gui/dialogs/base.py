@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import forms, taborder
+from torchkeeper.gui.choices import Choice
 from torchkeeper.gui.places import Place
 from torchkeeper.link.words import printable
 
@@ -224,7 +225,7 @@ class PlaceChoice(QWidget):
 
     def __init__(self, places: Sequence[Place], current: str | None) -> None:
         super().__init__()
-        self.combo = QComboBox()
+        self.combo = Choice()
         self.combo.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )

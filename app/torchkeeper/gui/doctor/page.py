@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QComboBox, QProgressBar, QStackedWidget, QWidget
 
 from torchkeeper.gui import aging, forms, taborder
 from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.choices import Choice
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.mending import MendDialog
 from torchkeeper.gui.doctor import report
@@ -54,7 +55,7 @@ class DoctorPage(Page):
         #: What is being mended, or put back: its card has the keyboard again after that.
         self._mends: Told | None = None
         self.choice_of = EnvironmentChoice(self._environments, self.tr("No environment"))
-        self.scope = QComboBox()
+        self.scope = Choice()
         aging.keep_up(self, self._say_when)
         self._lay_out()
         self.diagnosis.changed.connect(self._say)

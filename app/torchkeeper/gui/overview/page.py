@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, QTimer
 from PySide6.QtWidgets import (
-    QComboBox,
     QMenu,
     QProgressBar,
     QSplitter,
@@ -18,6 +17,7 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.gui import aging, forms, icons
 from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.choices import Choice
 from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.overview import parts as words
@@ -90,7 +90,7 @@ class OverviewPage(Page):
         self.bar.setAccessibleName(self.tr("How far the looking is"))
         self.notice = Notice()
         self.notice.again.connect(self.refresh)
-        self.by = QComboBox()
+        self.by = Choice()
         self.by.setAccessibleName(self.tr("Group by"))
         for dimension in DIMENSIONS:
             self.by.addItem(words.dimension_words(dimension), dimension)

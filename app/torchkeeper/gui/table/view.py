@@ -137,6 +137,9 @@ class EntryTable(QTableView):
             header.resizeSection(column, width)
         for column in SERVERS:
             header.hideSection(column)
+        #: How wide somebody has dragged the name; 0 where nobody has.
+        self._own_name = 0
+        self._fitting = False
         header.sectionResized.connect(self._resized)
         # Meanwhile the header shows what is hidden, and hides it again.
         self._relaid = False
@@ -172,11 +175,18 @@ class EntryTable(QTableView):
         """Have the name take what the others leave; where that is too little, all can scroll."""
         header = self.horizontalHeader()
         left = self.viewport().width() - header.length() + header.sectionSize(NAME)
-        if left >= _NAME_WIDTH:
+        self._fitting = True
+        if left >= max(_NAME_WIDTH, self._own_name):
             header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         else:
             header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Interactive)
-            header.resizeSection(NAME, _NAME_WIDTH + self._edge())
+            header.resizeSection(NAME, self._own_name or _NAME_WIDTH + self._edge())
+        self._fitting = False
+
+    def forget_name(self) -> None:
+        """The name is again as wide as there is room."""
+        self._own_name = 0
+        self.fit_name()
 
     def _edge(self) -> int:
         """Pixels in which the edge of a column would be seen, beside those that are seen whole: the
@@ -193,9 +203,17 @@ class EntryTable(QTableView):
             named = named or column == NAME
         return room - at if named else 0
 
-    def _resized(self, column: int) -> None:
-        if column != NAME and not self._relaid:
+    def _resized(self, column: int, old: int, new: int) -> None:
+        if self._relaid:
+            return
+        if column != NAME:
             self.fit_name()
+        elif old and new and not self._fitting and self._name_can_be_dragged():
+            self._own_name = new
+
+    def _name_can_be_dragged(self) -> bool:
+        mode = self.horizontalHeader().sectionResizeMode(NAME)
+        return mode is QHeaderView.ResizeMode.Interactive
 
     def _lay_out_again(self) -> None:
         self._relaid = True
