@@ -327,6 +327,10 @@ def test_dropped_on_a_place_before_the_bundle_is_ready(
     qtbot.waitUntil(lambda: dialog.known and scratch(tmp_path) == [], timeout=PATIENCE)
     assert dialog.go.isDefault()
     assert dialog.needed.isChecked()
+    # It counts as the export does: with what the four need.
+    count = int(dialog.title.text().split()[1])
+    assert count > 4 and f"With {count - 4} entries that they need" in dialog.needed.text()
+    assert dialog.go.text() == f"Copy {count} entries"
     click(qtbot, dialog.go)
     idle(qtbot, window)
     assert len(payloads(target, "aotautograd")) == 4

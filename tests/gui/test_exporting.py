@@ -406,6 +406,8 @@ def test_what_the_chosen_need_goes_along_unless_it_is_unchecked(
     dialog = ask(qtbot, window, output)
     assert dialog.needed.isChecked()
     assert texts(dialog)["FX graph"][0] == "7"
+    title, needs = dialog.title.text(), dialog.needed.text()
+    assert f"With {int(title.split()[1]) - 4} entries that they need" in needs
     assert not dialog.lacking.isVisible()
     dialog.needed.setChecked(False)
     qtbot.waitUntil(lambda: dialog.ready and dialog.plan is not None, timeout=PATIENCE)

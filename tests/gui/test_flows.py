@@ -303,7 +303,7 @@ def test_a_bundle_at_the_start_goes_where_the_window_looks(
     assert dialog.target.path == str(fixture_cache)
     # All of it is there: the window exported it from there.
     qtbot.waitUntil(lambda: dialog.known, timeout=PATIENCE)
-    assert "Nothing to import" in dialog.news.text()
+    assert "Nothing is new" in dialog.news.text()
     assert not dialog.go.isEnabled()
     # A folder that is not there yet can be typed.
     new = tmp_path / "not" / "yet"

@@ -18,6 +18,7 @@ from tests.snapshots import snapshot
 from tests.stores.bundles.test_bundle import make
 from tests.stores.bundles.test_signing import sign
 from torchkeeper.gui.dialogs.importing import ImportDialog
+from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.jobs import State
 from torchkeeper.gui.window import Window
 from torchkeeper.link import signers
@@ -90,9 +91,12 @@ def test_where_nothing_is_new_it_says_so(
 ) -> None:
     window = open_window()
     dialog = look(qtbot, window, fixture_cache, good)
-    assert dialog.news.text() == "Nothing to import: all 44 are there already"
+    assert dialog.news.text() == "Nothing is new · 44 there already"
     assert not dialog.go.isEnabled()
+    # Why it is off is seen beside the button, wherever the rest is scrolled to.
     assert dialog.go.toolTip() == dialog.news.text()
+    (page,) = dialog.findChildren(ChoicePage)
+    assert page.why.isVisible() and page.why.text() == dialog.go.toolTip()
     dialog.reject()
 
 

@@ -162,6 +162,25 @@ def test_the_name_takes_what_is_left_also_where_columns_are_hidden(
     assert whole()
 
 
+def test_a_name_that_was_dragged_wide_stays_so(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    window.resize(1100, 700)
+    settle(qtbot)
+    header = window.table.horizontalHeader()
+    least = header.sectionSize(NAME)
+    header.resizeSection(NAME, least + 90)  # as a drag of its border does
+    window.table.sortByColumn(KEY, ASCENDING)
+    settle(qtbot)
+    assert header.sectionSize(NAME) == least + 90
+    window.group_by.group_by_kind()
+    settle(qtbot)
+    assert header.sectionSize(NAME) == least + 90
+    window.columns.reset()
+    assert header.sectionSize(NAME) == least
+
+
 def test_one_column_always_stays(qtbot: QtBot, settings: QSettings) -> None:
     table, chosen = columns(qtbot, settings)
     for action in chosen.actions:

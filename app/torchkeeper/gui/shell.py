@@ -188,6 +188,8 @@ class Shell(QMainWindow):
         for part in parts:
             near = taborder.refuge(part, at) if part.isVisible() else None
             if near is not None:
+                if part is self.pages.page and near is next(taborder.stops(part)):
+                    break  # nothing is left around it: as where one comes to the page
                 near.setFocus(Qt.FocusReason.OtherFocusReason)
                 return True
         return self.focus_page()
@@ -196,10 +198,12 @@ class Shell(QMainWindow):
         """Give the focus to the table, or to the first control of the page that is shown."""
         from torchkeeper.gui import taborder
 
-        page: QWidget | None = self.pages.page or self.stack.currentWidget()
+        shown = self.pages.page
+        page: QWidget | None = shown or self.stack.currentWidget()
         if page is None or not page.isVisible():
             return False
-        first = self.table if page is self.table else next(taborder.stops(page), page)
+        of_page = (shown.first if shown else None) or next(taborder.stops(page), None)
+        first = self.table if page is self.table else of_page or page
         first.setFocus(Qt.FocusReason.OtherFocusReason)
         return True
 

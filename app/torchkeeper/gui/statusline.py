@@ -8,8 +8,10 @@ from PySide6.QtWidgets import QLabel, QStackedWidget, QStatusBar, QStyle, QStyle
 
 from torchkeeper.gui import forms
 
-#: Pixels that the totals and a sentence keep at least, however little room there is.
-_TOTALS, _SENTENCE = 280, 120
+#: Pixels that the totals keep at least: in a bar as wide as the last, and in a narrow one.
+_TOTALS, _SHORT, _ROOMY = 280, 160, 1000
+#: Pixels that a sentence keeps at least.
+_SENTENCE = 120
 
 
 class Line(QLabel):
@@ -17,7 +19,7 @@ class Line(QLabel):
 
     def __init__(self, least: int) -> None:
         super().__init__()
-        self._least = least
+        self.least = least
         self.setTextFormat(Qt.TextFormat.PlainText)
 
     def setText(self, text: str) -> None:
@@ -34,7 +36,7 @@ class Line(QLabel):
 
     def minimumSizeHint(self) -> QSize:
         wanted = self.sizeHint()
-        return QSize(min(wanted.width(), self._least), wanted.height())
+        return QSize(min(wanted.width(), self.least), wanted.height())
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         box = self.contentsRect()
@@ -52,7 +54,7 @@ class StatusBar(QStatusBar):
     def __init__(self) -> None:
         super().__init__()
         self.setSizeGripEnabled(False)
-        self.totals = Line(_TOTALS)
+        self.totals = Line(_SHORT)
         self.totals.setAccessibleName(self.tr("Totals"))
         self._counts = forms.row(gap=6)
         self._counts.addWidget(self.totals)
@@ -74,6 +76,14 @@ class StatusBar(QStatusBar):
     def _say(self, text: str) -> None:
         self._said.setText(text)
         self._stack.setCurrentIndex(int(bool(text)))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        # Were it always the more, a window could not be made narrow.
+        least = _TOTALS if self.width() >= _ROOMY else _SHORT
+        if least != self.totals.least:
+            self.totals.least = least
+            self.totals.updateGeometry()
+        super().resizeEvent(event)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         look = QStyleOption()

@@ -267,10 +267,13 @@ QComboBox::down-arrow {{ image: url({chevron}); width: 12px; height: 12px; }}
 QSpinBox::up-button, QSpinBox::down-button {{ border: none; width: 20px; background: none; }}
 QSpinBox::up-arrow {{ image: url({icons.path("chevron-up-" + tone)}); width: 10px; height: 10px; }}
 QSpinBox::down-arrow {{ image: url({chevron}); width: 10px; height: 10px; }}
+QComboBox::down-arrow:disabled, QSpinBox::down-arrow:disabled {{
+    image: url({icons.path("chevron-off-" + tone)}); }}
+QSpinBox::up-arrow:disabled {{ image: url({icons.path("chevron-up-off-" + tone)}); }}
 QComboBox QAbstractItemView {{ background: {s.base}; border: 1px solid {s.line}; padding: 4px;
     outline: none; }}
 QTableView, QListView, QPlainTextEdit, QTreeView {{ background: {s.base};
-    border: 1px solid {s.line}; border-radius: 6px; outline: none;
+    border: 1px solid {s.line}; border-radius: 3px; outline: none;
     alternate-background-color: {s.raised}; }}
 QTableView#entries, QListView#places, QListView#goto, QListView#environments,
 QListView#jobs, QPlainTextEdit#log, QPlainTextEdit#code, QTableView#rows {{ border: none;

@@ -462,7 +462,10 @@ class Window(Shell):
         return bool(self.entries.query.fields & TIMES) or sorted_by in SERVERS
 
     def _filter(self, asked: Query) -> None:
+        another = asked != self.entries.query
         self.entries.filter(asked)
+        if another:
+            self.table.go_to_top()
         if asked.fields & TIMES:
             self.listing.ask_times()
 

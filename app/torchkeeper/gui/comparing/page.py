@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QWidget
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.gui import forms
 from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.choices import Choice
 from torchkeeper.gui.comparing.cards import Card, Side
 from torchkeeper.gui.comparing.differences import DifferencesTree, DifferenceView
 from torchkeeper.gui.comparing.taking import CompareTaking
@@ -90,7 +91,7 @@ class ComparePage(Page):
         self.view = DifferenceView()
         self.blank = EmptyState("compare")
         self.notice = Notice()
-        self.past = QComboBox()
+        self.past = Choice()
         self.past.setAccessibleName(self.tr("Comparisons of this session"))
         self.past.setToolTip(self.tr("Compare again what was compared before"))
         self.past.setSizeAdjustPolicy(

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import forms, taborder
+from torchkeeper.gui.choices import Choice
 from torchkeeper.gui.places import Place
 from torchkeeper.link.words import printable
 
@@ -76,6 +77,8 @@ class Dialog(QDialog):
         super().showEvent(event)
         if self._scrolled is not None:
             self._grow()
+        elif self.grows and not self.testAttribute(Qt.WidgetAttribute.WA_Resized):
+            self._shrink()
         if self.focusWidget() is None or not self.focusWidget().isEnabled():
             from torchkeeper.gui import taborder
 
@@ -104,6 +107,14 @@ class Dialog(QDialog):
             needed = self.body.totalSizeHint().height()
         needed = min(needed, self.screen().availableSize().height() - 80)
         if needed > self.height():
+            self.resize(self.width(), needed)
+
+    def _shrink(self) -> None:
+        """Be no higher than all that it says: Qt takes wrapped texts for higher than they are at
+        this width.
+        """
+        needed = self.body.totalHeightForWidth(self.width())
+        if 0 < needed < self.height():
             self.resize(self.width(), needed)
 
     def add_scrolled(self, layout: QLayout) -> None:
@@ -214,7 +225,7 @@ class PlaceChoice(QWidget):
 
     def __init__(self, places: Sequence[Place], current: str | None) -> None:
         super().__init__()
-        self.combo = QComboBox()
+        self.combo = Choice()
         self.combo.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )

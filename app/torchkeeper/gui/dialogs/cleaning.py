@@ -6,10 +6,11 @@ import html
 from collections.abc import Callable
 
 from PySide6.QtCore import QSettings, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QFrame, QLabel, QProgressBar, QSpinBox, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QSpinBox, QWidget
 
 from torchkeeper.gui import forms
 from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.choices import Choice, Number
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.engines import Engines
@@ -132,7 +133,7 @@ class CleanDialog(Dialog):
         self.days.setSuffix(self.tr(" days"))
         self.days.valueChanged.connect(self._say_days)
         self.budget = _number(0, 999_999, self.tr("What the rest may take"))
-        self.unit = QComboBox()
+        self.unit = Choice()
         self.unit.addItems([name for name, _ in _UNITS])
         self.unit.setAccessibleName(self.tr("Unit"))
         self.budget.setFixedHeight(self.unit.sizeHint().height())
@@ -391,7 +392,7 @@ class _Sick(QFrame):
 
 
 def _number(least: int, most: int, name: str) -> QSpinBox:
-    made = QSpinBox()
+    made = Number()
     made.setRange(least, most)
     made.setGroupSeparatorShown(True)
     made.setAccessibleName(name)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from torchkeeper.gui import forms
+from torchkeeper.gui.choices import Number
 from torchkeeper.warm.options import MOST_THREADS
 
 
@@ -21,7 +22,7 @@ class CompileOptions(QWidget):
         super().__init__()
         self._fitting: int | None = None
         self._touched = False
-        self.spin = QSpinBox()
+        self.spin = Number()
         self.spin.setRange(0, MOST_THREADS)
         self.spin.setFixedSize(240, forms.field_height())
         self.spin.setAccelerated(True)

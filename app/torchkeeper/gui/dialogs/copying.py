@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text, room_text
 from torchkeeper.gui.dialogs.base import PlaceChoice, choose_target
-from torchkeeper.gui.dialogs.exporting import maker_of
+from torchkeeper.gui.dialogs.exporting import maker_of, needed_text
 from torchkeeper.gui.dialogs.kindtable import KindTable
 from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.secretchoice import SecretChoice
@@ -32,6 +32,9 @@ from torchkeeper.link.words import UserError, printable
 #: an environment builds objects, the names that objects of a bundle have in it, and what becomes of
 #: secrets.
 Start = Callable[[str, bool, bool, dict[str, Any] | None, Naming | None, str | None], Job]
+
+#: What becomes of entries that are copied.
+_OUTCOMES = ("new", "there", "differs", "left")
 
 
 class Chosen(NamedTuple):
@@ -111,9 +114,7 @@ class CopyDialog(WorkDialog):
         target.setFocus()
 
     def _make(self) -> None:
-        entries = say.count(self._chosen.entries, "entry", "entries")
-        self._what = self.tr("Copy {}, {}").format(entries, say.size(self._chosen.size))
-        self.title = forms.label(self._what, "title", wrap=True)
+        self.title = forms.label("", "title", wrap=True)
         source = self.tr("From {}").format(printable(self._chosen.place, 4096))
         self.table = KindTable(
             self.tr("What would be copied, by kind"),
@@ -129,7 +130,7 @@ class CopyDialog(WorkDialog):
         self.replace = QCheckBox()
         self.replace.hide()
         self.replace.toggled.connect(self._say)
-        self.needed = QCheckBox(self.tr("&With what they need: graphs, code and kernels"))
+        self.needed = QCheckBox(needed_text(0))
         self.needed.setChecked(True)
         # With everything goes what it needs.
         self.needed.setVisible(bool(self._chosen.selection.select))
@@ -158,7 +159,7 @@ class CopyDialog(WorkDialog):
         body.addWidget(self.trust)
         # What others have made is copied on purpose, as it is imported.
         self.go.setAutoDefault(not self._chosen.bundle)
-        page = ChoicePage(body, self.cancel, self.go)
+        self._page = page = ChoicePage(body, self.cancel, self.go)
         self.add_choice(page, None if self._chosen.bundle else self.go)
 
     # What is asked of engines.
@@ -242,6 +243,7 @@ class CopyDialog(WorkDialog):
 
     def _say(self) -> None:
         plan = self.plan
+        self._say_how_many()
         news, role = self._news()
         forms.set_role(self.news, role)
         self.news.setText(news)
@@ -259,25 +261,29 @@ class CopyDialog(WorkDialog):
             self.replace.setText(replace_text(there, self.tr))
         # Nothing runs what lies in a bundle.
         self.trust.setVisible(self._chosen.bundle and not is_bundle)
-        self.title.setText(self._what + self._with())
         self.table.say(self._nothing())
         self.table.fill([_row(kind) for kind in plan.get("kinds") or ()] if plan else [])
         why = self._why_not()
         self.go.setEnabled(not why)
         self.go.setToolTip(why)
+        self._page.say_why(why if plan is not None else "")
         able = plan is not None and plan["entries"]
         count = say.count(plan["entries"], "entry", "entries") if plan else ""
         self.go.setText(self.tr("Copy {}").format(count) if able else self.tr("Copy"))
 
-    def _with(self) -> str:
-        """How many others go along, because those that were chosen need them."""
-        plan = self.plan
-        more = int(plan["entries"]) + int(plan["exists"]) - self._chosen.entries if plan else 0
-        if more <= 0:
-            return ""
-        if more == 1:
-            return self.tr(", with 1 more that they need")
-        return self.tr(", with {} more that they need").format(f"{more:,}")
+    def _say_how_many(self) -> None:
+        """How many entries are copied, those among them that the chosen ones need."""
+        chosen = self._chosen
+        count, size = chosen.entries, chosen.size
+        kinds = self.plan.get("kinds") if self.plan else None
+        if kinds and self.needed.isChecked():
+            outcomes = [kind[name] for kind in kinds for name in _OUTCOMES]
+            count = max(count, sum(int(one["entries"]) for one in outcomes))
+            if count > chosen.entries:
+                size = sum(int(one["bytes"]) for one in outcomes)
+                self.needed.setText(needed_text(count - chosen.entries))
+        entries = say.count(count, "entry", "entries")
+        self.title.setText(self.tr("Copy {}, {}").format(entries, say.size(size)))
 
     def _news(self) -> tuple[str, str]:
         """What would happen there in one line, and the role of the label."""
@@ -372,7 +378,7 @@ class CopyDialog(WorkDialog):
 
 
 def _row(kind: dict[str, Any]) -> tuple[str, list[str]]:
-    outcomes = [kind[name] for name in ("new", "there", "differs", "left")]
+    outcomes = [kind[name] for name in _OUTCOMES]
     marks = [f"{one['entries']:,}" if one["entries"] else "–" for one in outcomes[:3]]
     count = sum(int(one["entries"]) for one in outcomes)
     size = sum(int(one["bytes"]) for one in outcomes)

@@ -6,10 +6,11 @@ from typing import Any
 
 from PySide6.QtWidgets import QComboBox
 
+from torchkeeper.gui.choices import Choice
 from torchkeeper.link.words import printable
 
 
-class DeviceChoice(QComboBox):
+class DeviceChoice(Choice):
     """What is compiled for, where a recipe does not say: one of those that an interpreter has."""
 
     def __init__(self) -> None:

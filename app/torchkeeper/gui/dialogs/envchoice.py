@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from torchkeeper.gui import forms
+from torchkeeper.gui.choices import Choice
 from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.environments import Environment, Environments, State
 from torchkeeper.link import environments as words
@@ -30,7 +31,7 @@ class EnvironmentChoice(QWidget):
         self._none = none
         #: Whether the user has chosen: then nothing else is.
         self._touched = False
-        self.combo = QComboBox()
+        self.combo = Choice()
         self.combo.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QSettings, QStandardPaths, Qt
+from PySide6.QtCore import QCoreApplication, QSettings, QStandardPaths, Qt
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from torchkeeper.gui import forms
@@ -96,7 +96,7 @@ class ExportDialog(WorkDialog):
         self.objects = forms.label("", "muted", wrap=True)
         self.out = forms.label("", "muted", wrap=True)
         explain(self, "bundle")
-        self.needed = QCheckBox(self.tr("&With what they need: graphs, code and kernels"))
+        self.needed = QCheckBox(needed_text(0))
         self.needed.setChecked(True)
         self.whole = QCheckBox(
             self.tr("&All {} of the place").format(say.count(self._counts[1], "entry", "entries"))
@@ -251,6 +251,10 @@ class ExportDialog(WorkDialog):
         plan = self.plan
         count = int(plan["entries"]) if plan else self._counts[self.whole.isChecked()]
         entries = say.count(count, "entry", "entries")
+        needs = count - self._counts[0]
+        # Where some cannot be held, how many are needed is not known by this.
+        if plan and self._needs and needs > 0 and not self._left:
+            self.needed.setText(needed_text(needs))
         if self.error:
             self.title.setText(self.error.what.removesuffix("."))
         elif plan and not count:
@@ -434,3 +438,12 @@ def maker_of(environments: Environments) -> dict[str, Any] | None:
 def _some(names: list[str]) -> str:
     shown = [printable(name, 60) for name in names[:_NAMED]]
     return ", ".join([*shown, "…"] if len(names) > _NAMED else shown)
+
+
+def needed_text(count: int) -> str:
+    """The choice of what the chosen entries need, and how many those are, where that is known."""
+    tr = QCoreApplication.translate
+    if not count:
+        return tr("ExportDialog", "&With what they need: graphs, code and kernels")
+    text = tr("ExportDialog", "&With {} that they need: graphs, code and kernels")
+    return text.format(say.count(count, "entry", "entries"))

@@ -174,7 +174,8 @@ class ImportDialog(WorkDialog):
         self.go = forms.button(self.tr("Import"), primary=True)
         self.go.setAutoDefault(False)
         self.go.clicked.connect(self._go)
-        self.add_choice(ChoicePage(body, self.cancel, self.go))
+        self._page = ChoicePage(body, self.cancel, self.go)
+        self.add_choice(self._page)
         # On a small or magnified screen the page is scrolled, never the buttons.
         room = self.screen().availableSize()
         wanted = 796 + self._tree.height()
@@ -454,6 +455,9 @@ class ImportDialog(WorkDialog):
         why = self._why_not()
         self.go.setEnabled(not why)
         self.go.setToolTip(why)
+        # While it is being looked at there is no telling.
+        waits = not self.ready or bool(self.chosen and self.target.path and not self.known)
+        self._page.say_why("" if waits else why)
         self.go.setText(
             self.tr("Import {}").format(say.count(count, "entry", "entries"))
             if count
@@ -521,8 +525,6 @@ class ImportDialog(WorkDialog):
         new, there, differ, bad = (
             self._total(name) for name in ("new", "there", "differs", "left")
         )
-        if there and not (new or differ or bad):
-            return self.tr("Nothing to import: all {} are there already").format(f"{there:,}")
         parts = []
         if new:
             size = say.size(self._total("new", "bytes"))

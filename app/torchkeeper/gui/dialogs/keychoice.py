@@ -9,6 +9,7 @@ from PySide6.QtCore import QSettings, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QFileDialog, QWidget
 
 from torchkeeper.gui import forms
+from torchkeeper.gui.choices import Choice
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.link.keys import Key
 from torchkeeper.link.words import UserError, printable
@@ -36,7 +37,7 @@ class KeyChoice(QWidget):
         #: Why the file that was chosen holds no key.
         self._wrong: UserError | None = None
         self._without_agent = ""
-        self.combo = QComboBox()
+        self.combo = Choice()
         self.combo.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLayout, QVBoxLayout, QWidget
 
 from torchkeeper.gui import forms
@@ -27,14 +28,28 @@ class ChoicePage(QWidget):
         super().__init__()
         self.inside = Scrolled(page_of(body))
         self._row = button_row(*buttons)
+        #: Why the last of the buttons is off, where that is not what one is asked: over the
+        #: buttons, for what says it otherwise may be below the fold.
+        self.why = forms.label("", "muted", wrap=True)
+        self.why.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.why.hide()
         whole = forms.column()
         whole.addWidget(self.inside, 1)
+        whole.addWidget(self.why)
         whole.addLayout(self._row)
         self.setLayout(whole)
 
+    def say_why(self, text: str) -> None:
+        """Say why it cannot go on; nothing where it can."""
+        self.why.setText(text)
+        self.why.setVisible(bool(text))
+
     def needed(self, width: int) -> int:
         """How high all of it is at a width."""
-        return self.inside.needed(width) + forms.GAP + self._row.totalSizeHint().height()
+        high = self.inside.needed(width) + forms.GAP + self._row.totalSizeHint().height()
+        if not self.why.isHidden():
+            high += forms.GAP + self.why.heightForWidth(width)
+        return high
 
 
 def button_row(*widgets: QWidget, before: QWidget | None = None) -> QHBoxLayout:

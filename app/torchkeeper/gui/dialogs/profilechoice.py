@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from torchkeeper.gui import forms
+from torchkeeper.gui.choices import Choice
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.known import Kept
@@ -37,7 +38,7 @@ class ProfileChoice(QWidget):
         self._profiles: dict[str, Profile] = {}
         #: Whether what there is was read: before, nothing is known of the one to begin with.
         self.read = False
-        self.combo = QComboBox()
+        self.combo = Choice()
         self.combo.addItem(self.tr("As in my session"), "")
         self.about = forms.label("", "muted", wrap=True)
         self.moved = forms.label("", "muted", wrap=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import QDir, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QFileDialog, QLineEdit, QPlainTextEdit, QWidget
 
 from torchkeeper.gui import forms, theme
 from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.choices import Choice
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.help.ideas import explain
@@ -29,7 +30,7 @@ class ProfileExport(Dialog):
         self._engines, self._profile = engines, profile
         self._ticket: int | None = None
         self.written: Written | None = None
-        self.format = QComboBox()
+        self.format = Choice()
         for text, data in words.formats():
             self.format.addItem(text, data)
         self.secret = QLineEdit()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from PySide6.QtWidgets import QComboBox, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
 from torchkeeper.gui import forms
 from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.choices import Choice
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.help.ideas import explain
@@ -49,11 +50,11 @@ class ProfileImport(Dialog):
         self.offered: Offered | None = None
         self.where = forms.label(printable(path, 4096), "muted", wrap=True)
         self.notice = Notice()
-        self.format = QComboBox()
+        self.format = Choice()
         self.format.addItem(self.tr("What it looks like"), "")
         for text, data in words.formats():
             self.format.addItem(text, data)
-        self.container = QComboBox()
+        self.container = Choice()
         self.name = QLineEdit()
         self.wrong = forms.label("", "error", wrap=True)
         self.taken = _tree(self.tr("What is taken"), [self.tr("Setting"), self.tr("Value")])

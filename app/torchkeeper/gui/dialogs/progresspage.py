@@ -38,6 +38,7 @@ class ProgressPage(QWidget):
         self.bar.setTextVisible(False)
         self.numbers = forms.label("")
         self.now = forms.label("", "muted")
+        self.now.setMinimumHeight(self.now.fontMetrics().lineSpacing())
         self.laps = RunningLaps()
         self.laps.hide()
         #: The cells of a warm-up; made when there are some.
@@ -72,7 +73,10 @@ class ProgressPage(QWidget):
             self.bar.setValue(round(fraction * _STEPS))
         self.numbers.setText(self._numbers(job))
         self.now.setText(job.now or job.note)
-        self.now.setVisible(bool(self.now.text()) or not (job.laps or job.cells))
+        # While it runs the line stays, also with nothing on it: what comes and goes would move the
+        # buttons from under the pointer.
+        running = job.state is State.RUNNING or not (job.laps or job.cells)
+        self.now.setVisible(bool(self.now.text()) or running)
         if job.laps:
             self.laps.show_laps(job.laps, time.monotonic())
         self.laps.setVisible(bool(job.laps))

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QComboBox, QListWidget, QWidget
 
 from torchkeeper.gui import forms
 from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.choices import Choice
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.help.ideas import explain
@@ -41,7 +42,7 @@ class RecipeChoice(QWidget):
         self.made: Made | None = None
         self.error: UserError | None = None
         explain(self, "recipe")
-        self.combo = QComboBox()
+        self.combo = Choice()
         self.combo.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )

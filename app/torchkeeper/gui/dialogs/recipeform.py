@@ -10,7 +10,6 @@ from typing import Any
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import (
     QCheckBox,
-    QComboBox,
     QFormLayout,
     QGridLayout,
     QLabel,
@@ -20,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import forms, theme
+from torchkeeper.gui.choices import Choice
 from torchkeeper.gui.dialogs.base import choose_files
 from torchkeeper.gui.dialogs.unsaved import UnsavedDialog
 from torchkeeper.gui.help.ideas import explain
@@ -58,10 +58,10 @@ class RecipeForm(UnsavedDialog):
         self._shown: Form | None = None
         #: Where the file with the callable lies.
         self._beside = ""
-        self.which = QComboBox()
+        self.which = Choice()
         self.which.addItems([f"{n}  {printable(name, 80)}" for n, name in enumerate(names, 1)])
         self.about = forms.label("", "muted", wrap=True)
-        self.kind = QComboBox()
+        self.kind = Choice()
         for title in (
             self.tr("An example: it returns the model and its inputs"),
             self.tr("A factory: it returns the model"),
@@ -81,7 +81,7 @@ class RecipeForm(UnsavedDialog):
         theme.follow(self.inputs, lambda: self.inputs.setFont(theme.monospace()))
         self.sizes = QLineEdit()
         self.sizes.setPlaceholderText("batch = 1, 8, 32; cached = 512")
-        self.device = QComboBox()
+        self.device = Choice()
         self.device.setEditable(True)
         self.device.addItems(["", "cpu", "cuda"])
         if edit := self.device.lineEdit():
@@ -89,14 +89,14 @@ class RecipeForm(UnsavedDialog):
         every = [reforming.form_of(data, at) for at in range(len(names))] if data else []
         self.dtypes, dtypes = _boxes([*_DTYPES, *(x for one in every for x in one.dtypes)], 3)
         self.modes, modes = _boxes([*MODES, *(x for one in every for x in one.modes)], 2)
-        self.dynamic = QComboBox()
+        self.dynamic = Choice()
         for title, value in (
             (self.tr("As PyTorch decides"), _DYNAMIC[0]),
             (self.tr("For these sizes only"), _DYNAMIC[1]),
             (self.tr("For any size"), _DYNAMIC[2]),
         ):
             self.dynamic.addItem(title, value)
-        self.gradients = QComboBox()
+        self.gradients = Choice()
         for title, what in (
             (self.tr("The result"), FORWARD),
             (self.tr("The result and its gradients, as in training"), BACKWARD),

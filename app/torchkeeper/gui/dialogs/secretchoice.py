@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from torchkeeper.gui import forms
+from torchkeeper.gui.choices import Choice
 from torchkeeper.link import leaks, say
 
 #: Secrets that are listed; how many there are is said in any case.
@@ -29,7 +30,7 @@ class SecretChoice(QWidget):
         self.list.setAccessibleName(self.tr("Secrets that were found"))
         self.list.setTabChangesFocus(True)
         self.list.setFixedHeight(self.list.fontMetrics().lineSpacing() * 4 + 20)
-        self.choice = QComboBox()
+        self.choice = Choice()
         self.choice.setPlaceholderText(self.tr("Say what is to become of them"))
         for text, value in (
             (self.tr("Redact them: as many x take their place"), "redact"),

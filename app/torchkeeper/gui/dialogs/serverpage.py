@@ -6,10 +6,11 @@ import time
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication
-from PySide6.QtWidgets import QComboBox, QFormLayout, QSpinBox, QWidget
+from PySide6.QtWidgets import QFormLayout, QWidget
 
 from torchkeeper.gui import forms
 from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.choices import Choice, Number
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.help.ideas import explain
@@ -100,11 +101,11 @@ class ExpiryDialog(Dialog):
         where = self.tr("{} drops them by itself then, and programs compile them again.")
         self.body.addWidget(forms.label(where.format(printable(place)), "muted", wrap=True))
         self.body.addSpacing(forms.GAP)
-        self.number = QSpinBox()
+        self.number = Number()
         self.number.setRange(1, 999)
         self.number.setValue(30)
         self.number.setAccessibleName(self.tr("How many"))
-        self.unit = QComboBox()
+        self.unit = Choice()
         self.unit.addItems(
             [self.tr("hours from now"), self.tr("days from now"), self.tr("weeks from now"),
              self.tr("never")]

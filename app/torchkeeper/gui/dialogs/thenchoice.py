@@ -10,6 +10,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 
 from torchkeeper.gui import forms
+from torchkeeper.gui.choices import Choice
 from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text
 from torchkeeper.gui.dialogs.base import choose_target
 from torchkeeper.gui.engines import Engines
@@ -45,7 +46,7 @@ class ThenChoice(QWidget):
         self.check.setContentsMargins(forms.CHECK, 0, 0, 0)
         self.replace = QCheckBox()
         self.publish = QCheckBox(self.tr("P&ublish to a server"))
-        self.server = QComboBox()
+        self.server = Choice()
         self.server.setAccessibleName(self.tr("Server"))
         self.server.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon

@@ -131,11 +131,11 @@ class VerifyDialog(WorkDialog):
         self.cancel = forms.button(self.tr("Cancel"))
         self.cancel.clicked.connect(self.reject)
         self.cancel.setAutoDefault(False)
-        # Never the default: what comes from others is run on purpose only.
+        # The default for what is the user's own: what comes from others is run on purpose only.
         self.go = forms.button(self.tr("Verify"), primary=True)
-        self.go.setAutoDefault(False)
+        self.go.setAutoDefault(own)
         self.go.clicked.connect(self._go)
-        self.add_choice(ChoicePage(body, self.cancel, self.go))
+        self.add_choice(ChoicePage(body, self.cancel, self.go), self.go if own else None)
 
     def begin_with(self, python: str, options: Mapping[str, Any]) -> None:
         """Begin with what it was warmed with: the interpreter, device, threads and portable."""

@@ -11,6 +11,7 @@ from typing import Any
 from PySide6.QtWidgets import QSpinBox, QWidget
 
 from torchkeeper.gui import forms
+from torchkeeper.gui.choices import Number
 from torchkeeper.gui.dialogs.base import PlaceChoice
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
 from torchkeeper.gui.dialogs.devicechoice import DeviceChoice
@@ -42,7 +43,7 @@ def cores() -> int:
 
 
 def _spin(least: int, most: int) -> QSpinBox:
-    made = QSpinBox()
+    made = Number()
     made.setRange(least, most)
     made.setFixedHeight(forms.field_height())
     # A style sheet's padding does not reach the field in it.

@@ -12,6 +12,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QComboBox, QFrame, QLineEdit, QStackedWidget, QTextEdit, QWidget
 
 from torchkeeper.gui import forms, theme
+from torchkeeper.gui.choices import Choice
 from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.inspector import syntax
 from torchkeeper.gui.inspector.code_edit import CodeEdit, cleaned
@@ -86,7 +87,7 @@ class TextPane(QWidget):
         self._matches: list[int] = []
         self._current = -1
         self._length = 0
-        self.choice = QComboBox()
+        self.choice = Choice()
         self.choice.setAccessibleName(self.tr("Which text"))
         self.choice.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, QTimer
 from PySide6.QtWidgets import (
-    QComboBox,
     QMenu,
     QProgressBar,
     QSplitter,
@@ -18,6 +17,7 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.gui import aging, forms, icons
 from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.choices import Choice
 from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.overview import parts as words
@@ -90,7 +90,7 @@ class OverviewPage(Page):
         self.bar.setAccessibleName(self.tr("How far the looking is"))
         self.notice = Notice()
         self.notice.again.connect(self.refresh)
-        self.by = QComboBox()
+        self.by = Choice()
         self.by.setAccessibleName(self.tr("Group by"))
         for dimension in DIMENSIONS:
             self.by.addItem(words.dimension_words(dimension), dimension)
@@ -404,16 +404,16 @@ class OverviewPage(Page):
         could = found.reclaimable(self.within.get("place"))
         self.reclaimable.tell(
             say.size(could.bytes),
-            self._of_all(say.count(could.entries, "entry", "entries")) if could.entries else "",
+            self._of_all(could.entries) if could.entries else "",
             self.tr("What could go, for the reasons below; what has several counts once."),
         )  # fmt: skip
 
-    def _of_all(self, text: str) -> str:
+    def _of_all(self, entries: int) -> str:
         """What could go is known of places alone: where less is shown, it is said of what."""
         if not set(self.within) - {"place"}:
-            return text
+            return say.count(entries, "entry", "entries")
         of = self.tr("{} in the place") if "place" in self.within else self.tr("{} in all places")
-        return of.format(text)
+        return of.format(f"{entries:,}")
 
     def _in_places(self, found: Overview) -> str:
         if "place" in self.within:

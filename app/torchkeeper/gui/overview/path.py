@@ -46,7 +46,7 @@ class Crumbs(QWidget):
                 if level == len(every) - 1
                 else self._button(short, level)
             )
-            if level == len(every) - 1:
+            if 0 < level == len(every) - 1:
                 # As far as the words of a button are from its edge.
                 self._parts[-1].setContentsMargins(4, 0, 0, 0)
             self._parts[-1].setToolTip(forms.tip(name))

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QLineEdit, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from torchkeeper.gui import forms
+from torchkeeper.gui.choices import Choice
 from torchkeeper.gui.dialogs.base import choose_folder
 from torchkeeper.gui.profiles import words
 from torchkeeper.settings import masks
@@ -17,7 +18,7 @@ from torchkeeper.settings.setting import Setting
 from torchkeeper.settings.values import default
 
 if TYPE_CHECKING:
-    from PySide6.QtGui import QWheelEvent
+    pass
 
 #: Pixels of a field for a number.
 _NARROW = 112
@@ -54,20 +55,12 @@ class Editor(QWidget):
         proxy.setAccessibleDescription(about)
 
 
-class _Quiet(QComboBox):
-    """A choice that the wheel passes over: it is for the form that is scrolled."""
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        event.ignore()
-
-
 class SwitchEdit(Editor):
     """On, off, or left to PyTorch; what else a variable says stays as it is."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.combo = _Quiet()
-        self.combo.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.combo = Choice()
         for text, data in (("", None), (self.tr("On"), "1"), (self.tr("Off"), "0")):
             self.combo.addItem(text, data)
         self.combo.activated.connect(lambda *_: self.changed.emit())

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.gui import forms, icons, theme
 from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.choices import Choice
 from torchkeeper.gui.dialogs.pages import page_of
 from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.engines import Engines, Listener
@@ -93,7 +94,7 @@ class OriginsTab(QWidget):
         #: The setting to go to once it is known.
         self._going = ""
         self.processes: list[Process] = []
-        self.of = QComboBox()
+        self.of = Choice()
         self.again = forms.button(self.tr("&Refresh"))
         self.all = QCheckBox(self.tr("Show &all settings"))
         self.about = forms.label("", "muted", wrap=True)

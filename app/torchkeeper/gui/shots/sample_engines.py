@@ -521,6 +521,9 @@ def _by_kind(entries: list[Entry]) -> dict[str, list[Entry]]:
 def _compared(path: str, entries: list[Entry], same: bool) -> dict[str, Any]:
     kinds: list[dict[str, Any]] = []
     for kind, ones in _by_kind(entries).items():
+        if kind == "code" and not same:
+            # What stays out is of this kind.
+            ones = ones[: -len(samples.LEFT)]
         new = [] if same else ones[: max(1, len(ones) // 2)]
         differs = ones[-1:] if kind == "code" and not same else []
         there = ones[len(new) : len(ones) - len(differs)]

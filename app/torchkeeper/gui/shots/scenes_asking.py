@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QDialog
 
+from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.dialogs.profileimport import ProfileImport
 from torchkeeper.gui.dialogs.unsaved import UnsavedDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
@@ -136,6 +137,13 @@ def _unsaved(stage: Stage) -> None:
     stage.close(window)
 
 
+def _hold(engines: SampleEngines, window: Window, entries: list[Entry]) -> None:
+    """Have these in the place, and show it."""
+    engines.entries = entries
+    window.actions_["refresh"].trigger()
+    turn(0.5)
+
+
 def _guide(stage: Stage) -> None:
     engines = SampleEngines(samples.entries()[:5])
     engines.all_answer = True
@@ -145,7 +153,11 @@ def _guide(stage: Stage) -> None:
         window.guide.bar.show_step(number)
         if number == 1:
             window.show_page("entries")
+        if STEPS[number].id == "undo":
+            # All of it was purged.
+            _hold(engines, window, [])
         stage.take(f"guide-{STEPS[number].id}", window)
+    _hold(engines, window, samples.entries()[:5])
     window.resize(1000, 640)
     window.guide.bar.show_step(1)
     stage.take("guide-narrow", window, 0.3)

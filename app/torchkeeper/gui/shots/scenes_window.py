@@ -27,6 +27,8 @@ def _table(stage: Stage) -> None:
     stage.take("window-filtered", window)
     window.head.box.setText("conv3d")
     stage.take("window-no-match", window)
+    window.head.box.clear()
+    turn(0.5)
     window.head.box.setText("size>ten")
     stage.take("window-wrong-filter", window)
     window.head.clear_filter()
@@ -145,6 +147,7 @@ def _jobs(stage: Stage) -> None:
     # Who looks at the jobs has seen what failed.
     window.show_page("activity")
     window.show_page(ENTRIES)
+    window.table.setFocus()
     job = window.jobs.add("Import nightly.torchcache", "import", samples.PLACE)
     window.jobs.begin(job)
     halfway(window, job)

@@ -182,7 +182,7 @@ class Columns(QObject):
             if isinstance(own, int) and _NARROWEST <= own <= _WIDEST:
                 self._widths[COLUMNS[column]] = width = own
             self._header.resizeSection(column, width)
-        self._table.fit_name()
+        self._table.forget_name()
         self._other_sort = None
         self._sort(kept.get("sort"))
 

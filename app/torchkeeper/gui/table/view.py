@@ -15,10 +15,8 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import (
-    QColor,
     QPainter,
     QPalette,
-    QPen,
     QPixmap,
 )
 from PySide6.QtWidgets import (
@@ -70,7 +68,7 @@ if TYPE_CHECKING:
     )
 
 WIDTHS = {
-    KIND: 132,
+    KIND: 122,
     NAME: 260,
     VERDICT: 112,
     KEY: 82,
@@ -139,6 +137,9 @@ class EntryTable(QTableView):
             header.resizeSection(column, width)
         for column in SERVERS:
             header.hideSection(column)
+        #: How wide somebody has dragged the name; 0 where nobody has.
+        self._own_name = 0
+        self._fitting = False
         header.sectionResized.connect(self._resized)
         # Meanwhile the header shows what is hidden, and hides it again.
         self._relaid = False
@@ -174,11 +175,18 @@ class EntryTable(QTableView):
         """Have the name take what the others leave; where that is too little, all can scroll."""
         header = self.horizontalHeader()
         left = self.viewport().width() - header.length() + header.sectionSize(NAME)
-        if left >= _NAME_WIDTH:
+        self._fitting = True
+        if left >= max(_NAME_WIDTH, self._own_name):
             header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         else:
             header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Interactive)
-            header.resizeSection(NAME, _NAME_WIDTH + self._edge())
+            header.resizeSection(NAME, self._own_name or _NAME_WIDTH + self._edge())
+        self._fitting = False
+
+    def forget_name(self) -> None:
+        """The name is again as wide as there is room."""
+        self._own_name = 0
+        self.fit_name()
 
     def _edge(self) -> int:
         """Pixels in which the edge of a column would be seen, beside those that are seen whole: the
@@ -195,9 +203,17 @@ class EntryTable(QTableView):
             named = named or column == NAME
         return room - at if named else 0
 
-    def _resized(self, column: int) -> None:
-        if column != NAME and not self._relaid:
+    def _resized(self, column: int, old: int, new: int) -> None:
+        if self._relaid:
+            return
+        if column != NAME:
             self.fit_name()
+        elif old and new and not self._fitting and self._name_can_be_dragged():
+            self._own_name = new
+
+    def _name_can_be_dragged(self) -> bool:
+        mode = self.horizontalHeader().sectionResizeMode(NAME)
+        return mode is QHeaderView.ResizeMode.Interactive
 
     def _lay_out_again(self) -> None:
         self._relaid = True
@@ -209,6 +225,12 @@ class EntryTable(QTableView):
     def resizeEvent(self, event: QResizeEvent) -> None:
         self.fit_name()
         super().resizeEvent(event)
+        at, lower = self.currentIndex(), event.size().height()
+        if at.isValid() and event.oldSize().height() > lower:
+            # The inspector opens below it, for what was just selected: that stays in sight.
+            end = self.rowViewportPosition(at.row()) + ROW_HEIGHT
+            if lower < end <= event.oldSize().height() + ROW_HEIGHT - 1:
+                self.scrollTo(at)
 
     def _repaint(self) -> None:
         self.viewport().update()
@@ -293,6 +315,23 @@ class EntryTable(QTableView):
                 )
             )
         self.selectionModel().select(found, _SELECT)
+
+    def select_rows(self, rows: Iterable[int]) -> None:
+        """Select these rows, which are in order, and no others."""
+        flags = QItemSelectionModel.SelectionFlag.ClearAndSelect
+        self.selectionModel().select(self._ranges(rows), flags)
+
+    def go_to_top(self) -> None:
+        """Scroll to the top, or to what is selected: other rows are shown than before."""
+        at, chosen = self.currentIndex(), self.selectionModel()
+        # What came before may have stood anywhere.
+        self.updateGeometries()
+        if not chosen.hasSelection():
+            self.scrollToTop()
+            return
+        if not chosen.isSelected(at):
+            at = self._model.index(chosen.selection().at(0).top(), 0)
+        self.scrollTo(at, QAbstractItemView.ScrollHint.PositionAtCenter)
 
     def _remember(self) -> None:
         current = self.currentIndex()
@@ -500,7 +539,8 @@ class EntryTable(QTableView):
         """Show that the keyboard is here where the selection does not: around the current row, if
         that is not selected; where nothing is, around all.
         """
-        if not self.hasFocus():
+        if not self.hasFocus() or (not any_chosen and self.frameWidth()):
+            # A table in a dialog has a frame, which shows it.
             return
         framed = self.frameShape() != QFrame.Shape.NoFrame
         if framed and not any_chosen:
@@ -512,10 +552,7 @@ class EntryTable(QTableView):
             if chosen or not isinstance(row, Row):
                 return
             box = QRect(0, self.rowViewportPosition(current), box.width(), ROW_HEIGHT)
-        painter.setPen(QPen(QColor(theme.shades().accent), 2 - any_chosen))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        by = 0 if any_chosen else 1
-        painter.drawRect(box.adjusted(by, by, -1, -1))
+        self._delegate.paint_focus(painter, box)
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
         super().scrollContentsBy(dx, dy)

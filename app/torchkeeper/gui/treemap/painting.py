@@ -66,6 +66,10 @@ class Writer:
         font = self._large if box.width() >= _WIDE[0] and high >= _WIDE[1] else self._bold
         metrics = self._metrics[id(font)]
         name = metrics.elidedText(tile.name, Qt.TextElideMode.ElideRight, room)
+        folder, slash, _ = tile.name.partition("/")
+        if slash and not name.startswith(folder) and metrics.horizontalAdvance(folder) <= room:
+            # It tells places apart of which all are called alike.
+            name = folder
         if name != tile.name and len(name) < _FEWEST:
             return []
         left, top = box.left() + beside, box.top() + min(beside - 2, (high - self._lowest) / 2)
