@@ -43,6 +43,7 @@ from torchkeeper.gui.table.columns import Columns
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.groupby import GroupBy
 from torchkeeper.gui.table.keyed import Keyed
+from torchkeeper.gui.table.sortby import SortBy
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.wing import Wing
@@ -91,6 +92,7 @@ class Shell(QMainWindow):
         """Make the widgets and put them in their places."""
         self.table = EntryTable(self.entries)
         self.columns = Columns(self.table, self.settings)
+        self.sort_by = SortBy(self.table)
         self.empty = EmptyState()
         self.sidebar = Sidebar(self.places, self.settings)
         self.places_pane = self.sidebar.places
@@ -228,6 +230,7 @@ class Shell(QMainWindow):
             menu.addSeparator()
             for inner, words in (actions.ONLY_MENU, actions.GROUP_MENU, actions.ENVIRONMENT_MENU):
                 self.actions_.fill(menu.addMenu(actions.tr(words)), self.actions_.menu(inner))
+            self.sort_by.fill(menu.addMenu(self.tr("Sort &by")))
             self.columns.fill(menu.addMenu(self.tr("&Columns")))
             self._make_themes(menu.addMenu(self.tr("&Theme")))
 
