@@ -37,7 +37,7 @@ from torchkeeper.gui.panes import Head
 from torchkeeper.gui.places import PlacesModel
 from torchkeeper.gui.sidebar.pane import Sidebar
 from torchkeeper.gui.spread import Spread
-from torchkeeper.gui.statusline import StatusBar
+from torchkeeper.gui.statusline import StatusBar, Trash
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.table.columns import Columns
 from torchkeeper.gui.table.entries import EntriesModel
@@ -102,7 +102,7 @@ class Shell(QMainWindow):
         self.wing = Wing(self.settings)
         self.status = StatusBar()
         self.totals = self.status.totals
-        self.trash_label = forms.label("", "muted")
+        self.trash_label = Trash()
         self.stack = QStackedWidget()
         self.stack.addWidget(self.empty)
         self.stack.addWidget(self.table)

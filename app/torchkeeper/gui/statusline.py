@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QLabel, QStackedWidget, QStatusBar, QStyle, QStyleOption, QWidget
+from PySide6.QtWidgets import (
+    QLabel,
+    QStackedWidget,
+    QStatusBar,
+    QStyle,
+    QStyleOption,
+    QToolButton,
+    QWidget,
+)
 
 from torchkeeper.gui import forms
 
@@ -44,6 +52,35 @@ class Line(QLabel):
         with QPainter(self) as painter:
             painter.setPen(self.palette().color(self.foregroundRole()))
             painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, cut)
+
+
+class Trash(QWidget):
+    """What lies in the trash, with a click to empty it; nothing is seen where there is nothing."""
+
+    #: The trash is to be emptied.
+    asked = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.button = QToolButton()
+        self.button.setObjectName("beside")
+        self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.button.setToolTip(self.tr("Delete for good what lies in the trash; it asks before"))
+        self.button.clicked.connect(self.asked)
+        line = forms.row(gap=0)
+        line.addWidget(self.button)
+        self.setLayout(line)
+        self.setText("")
+
+    def text(self) -> str:
+        """What is said; empty where there is nothing in the trash."""
+        return self.button.text()
+
+    def setText(self, text: str) -> None:
+        """Say what lies in it."""
+        self.button.setText(text)
+        self.button.setAccessibleName(text)
+        self.button.setVisible(bool(text))
 
 
 class StatusBar(QStatusBar):

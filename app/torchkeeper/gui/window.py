@@ -111,6 +111,7 @@ class Window(Shell):
         self.lay_out()
         self.pages.belong_to(self)
         self.actions_ = Actions(self, self.slot)
+        self.trash_label.asked.connect(self.actions_["empty-trash"].trigger)
         self.make_menus()
         self._connect()
         self.later.add(self._offer_places, self._watch_place, self._ask_for_facts)

@@ -312,7 +312,9 @@ def choose_files(
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     modes = QFileDialog.FileMode
     dialog.setFileMode(modes.ExistingFiles if several else modes.ExistingFile)
-    dialog.setDirectory(os.path.dirname(first))
+    # Without a folder Qt would list drives, where its own choice is the current folder.
+    if folder := os.path.dirname(first):
+        dialog.setDirectory(folder)
     if os.path.basename(first):
         dialog.selectFile(first)
     dialog.filesSelected.connect(then)

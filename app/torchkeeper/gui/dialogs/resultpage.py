@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.matrix.pane import CellsPane
 
 #: The margins of the dialog at the left and the right of a list, and the list's own.
-_AROUND = 60
+_AROUND = 76
 #: As many lines of what was left out are seen without a scroll bar.
 _LINES = 10
 #: As high as a widget can be, in Qt (a macro there).

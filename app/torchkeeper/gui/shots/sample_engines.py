@@ -295,8 +295,8 @@ class SampleEngines(Engines):
             if op == "plan_purge" and self.in_use:
                 kept = 0 if params.get("in_use") else len(rows) if self.in_use["all"] else 2
                 rows = rows[kept:]
-                result |= {"entries": len(rows), "bytes": sum(one["size"] for one in rows),
-                           "files": sum(len(one["files"]) for one in rows),
+                result |= {"entries": len(rows), "bytes": sum(one.size for one in rows),
+                           "files": sum(one.files for one in rows),
                            "in_use": {**self.in_use, "left": kept}}  # fmt: skip
             if "look" in params.get("select", {}):
                 result["because"] = {"stale": {"entries": len(rows) - 3, "bytes": 1_702_000},

@@ -542,6 +542,9 @@ class EntryTable(QTableView):
         if not self.hasFocus() or (not any_chosen and self.frameWidth()):
             # A table in a dialog has a frame, which shows it.
             return
+        framed = self.frameShape() != QFrame.Shape.NoFrame
+        if framed and not any_chosen:
+            return  # the frame of its own shows it
         box = self.viewport().rect()
         if any_chosen:
             row = self._model.lines[current] if 0 <= current < len(self._model.lines) else None
