@@ -33,6 +33,7 @@ from torchkeeper.gui.recipes.ofjob import counted, file_of
 from torchkeeper.gui.shots import sample_cells
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
 from torchkeeper.gui.verifications import Beside
+from torchkeeper.link import say
 from torchkeeper.link.phases import NAMES as WORDS
 from torchkeeper.link.verified import Verified
 from torchkeeper.link.words import user_error
@@ -107,6 +108,10 @@ def test_nonsense_does_no_harm(qtbot: QtBot, found: dict[str, Any]) -> None:
     assert len(cells.rows) == 2
     assert all(len(texts(pane.model, line)) == 4 for line in range(pane.model.rowCount()))
     assert sum(cells.counts.values()) == 2
+    # The longest time that there is has room.
+    view = pane.view
+    longest = view.fontMetrics().horizontalAdvance(say.seconds(59 * 60 + 59))
+    assert view.columnWidth(TIME) >= longest + 16
 
 
 def test_a_single_cell_fails_as_its_job_does() -> None:

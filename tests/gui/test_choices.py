@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from pytestqt.qtbot import QtBot
 
 from torchkeeper import gui
+from torchkeeper.gui import theme
 from torchkeeper.gui.choices import Choice, Number
 
 
@@ -34,6 +36,22 @@ def test_the_wheel_leaves_what_is_chosen_and_goes_on_to_the_form(qtbot: QtBot) -
         control.event(turn)
         assert not turn.isAccepted()
     assert (choice.currentIndex(), number.value()) == (0, 7)
+
+
+@pytest.mark.qt_log_ignore("raise\\(\\)", "grabbing the", "SizeHints", extend=True)
+def test_the_rows_of_a_list_are_easily_hit_and_a_line_between_them_is_thin(qtbot: QtBot) -> None:
+    choice = Choice()
+    choice.addItems(["one", "two"])
+    choice.insertSeparator(1)
+    qtbot.addWidget(choice)
+    theme.look().dress()
+    with qtbot.waitExposed(choice):
+        choice.show()
+    choice.showPopup()
+    heights = [choice.view().sizeHintForRow(row) for row in range(3)]
+    choice.hidePopup()
+    assert heights[0] == heights[2] >= 24
+    assert heights[1] < 12
 
 
 def test_every_choice_of_the_window_is_one_that_the_wheel_passes_over() -> None:

@@ -96,13 +96,22 @@ def test_what_is_broken_goes_is_looked_at_again_and_comes_back(
     assert codes(page) >= {"entries-broken", "left-over"}
     assert page.summary.text().split("; ")[0].count("warning") == 1
     assert any(text.startswith("Warnings") for text in page.cards.headings)
+    # The keyboard begins at what was found, not at what is done with all of it.
+    window.show_page("entries")
+    window.actions_["doctor"].trigger()
+    assert window.focusWidget() is page.cards.cards[0].button
     preview = press(qtbot, page, "entries-broken")
     assert preview.model.count == 1
     assert "Move what is broken to the trash" in page.mender._plans[0].will
     preview.cancel.click()
     assert snapshot(fixture_cache) == before, "it was only shown"
     assert not page.mender.busy
-    click(qtbot, press(qtbot, page, "entries-broken").go)
+    [one] = [one for one in page.diagnosis.found if one.finding.code == "entries-broken"]
+    of_it = page.cards.of(one)
+    assert of_it is not None and window.focusWidget() is of_it.button, "where one was before"
+    preview = press(qtbot, page, "entries-broken")
+    assert preview.go.isDefault(), "it can be undone"
+    click(qtbot, preview.go)
     over(qtbot, page)
     assert "entries-broken" not in codes(page)
     mended = page.mended("entries-broken")
@@ -114,6 +123,7 @@ def test_what_is_broken_goes_is_looked_at_again_and_comes_back(
     card = page.cards.of(mended)
     assert card is not None
     assert card.button is not None
+    assert window.focusWidget() is card.button, "Enter would undo it"
     click(qtbot, card.button)
     over(qtbot, page)
     idle(qtbot, window)

@@ -139,10 +139,10 @@ def test_keys_lead_to_pages_and_parts(qtbot: QtBot, settings: QSettings) -> None
     press(qtbot, window.table, Qt.Key.Key_Return)
     assert window.wing.isAncestorOf(window.focusWidget()), "Enter looks into an entry"
     visited = []
-    for _ in range(4):
+    for _ in range(5):
         press(qtbot, window, Qt.Key.Key_F6)
         visited.append(faults.area_of(window.focusWidget(), window))
-    assert visited == ["toolbar", "sidebar", "page", "inspector"]
+    assert visited == ["toolbar", "status bar", "sidebar", "page", "inspector"]
     shown = window.show_page("overview")
     button = shown.findChildren(QPushButton)[0]
     pressed: list[bool] = []

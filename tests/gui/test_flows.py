@@ -235,7 +235,7 @@ def test_purges_all_that_the_filter_shows_then_empties_the_trash(
     idle(qtbot, window)
     assert window.entries.rowCount() == 0
     assert window.entries.total > 0
-    window.actions_["empty-trash"].trigger()
+    click(qtbot, window.trash_label.button)
     ask = open_dialog(qtbot, window, ConfirmDialog)
     assert ask.cancel.isDefault()
     assert f"{shown} entries" in ask.question.text()

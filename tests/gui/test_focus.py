@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QSettings, Qt
+from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QSplitter, QWidget
 from pytestqt.qtbot import QtBot
@@ -13,10 +14,13 @@ from pytestqt.qtbot import QtBot
 from tests.gui import walking
 from tests.gui.conftest import PATIENCE, OpenWindow, idle, settle
 from tests.gui.test_flows import open_dialog
+from torchkeeper.gui import going, theme
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.shots.stage import turn
+from torchkeeper.gui.table.delegate import ROW_HEIGHT
+from torchkeeper.gui.table.ordering import Row
 from torchkeeper.gui.window import Window
 
 
@@ -263,3 +267,62 @@ def test_a_second_menu_opened_by_its_letter_gives_the_keyboard_back(
     window.close_surely()
     qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
     window.deleteLater()
+
+
+def test_a_table_without_a_selection_shows_where_the_keyboard_is(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    window.activateWindow()
+    table, accent = window.table, QColor(theme.shades().accent)
+
+    def framed(row: int) -> bool:
+        turn(0.05)
+        image = table.viewport().grab().toImage()
+        y = table.rowViewportPosition(row) + ROW_HEIGHT // 2
+        return image.pixelColor(1, y) == accent
+
+    window.head.box.setFocus()
+    assert not framed(3)
+    table.setFocus()
+    assert not table.selectionModel().hasSelection()
+    assert framed(0) and framed(3), "around all of it"
+    press(Qt.Key.Key_Down)
+    assert not framed(0) and not framed(3), "one is selected"
+    press(Qt.Key.Key_Down, Qt.KeyboardModifier.ControlModifier)
+    assert framed(1) and not framed(3) and len(table.selected()) == 1
+
+
+def test_a_filtered_list_begins_at_its_top_or_at_what_is_selected(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    window.resize(1000, 560)
+    table, scroll = window.table, window.table.verticalScrollBar()
+    turn(0.1)
+    scroll.setValue(scroll.maximum() - ROW_HEIGHT // 2)
+    window.head.box.setText("kind:code")
+    settle(qtbot)
+    assert scroll.maximum() > 0 and scroll.value() == 0
+    table.go_to_row(window.entries.rowCount() - 1)
+    [chosen] = table.selected()
+    window.head.box.setText("-kind:lock")
+    settle(qtbot)
+    assert table.selected() == [chosen]
+    (row,) = window.entries.rows_of({chosen.identity})
+    top = table.rowViewportPosition(row)
+    assert 0 <= top <= table.viewport().height() - ROW_HEIGHT, "all of it is seen"
+
+
+def test_what_came_back_scattered_is_selected_as_far_as_is_quick(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(going, "_MOST_PIECES", 3)
+    window = open_window(fixture_cache)
+    rows = [row for row in range(12) if row % 3]
+    lines = [window.entries.lines[row] for row in rows]
+    window.going.select_shown({line.entry.identity for line in lines if isinstance(line, Row)})
+    assert [index.row() for index in window.table.selectionModel().selectedRows()] == rows[:6]
+    assert "the first 6 of 8" in window.statusBar().currentMessage()
+    window.going.select_shown({line.entry.identity for line in lines[:6] if isinstance(line, Row)})
+    assert len(window.table.selected()) == 6

@@ -94,7 +94,7 @@ def test_where_nothing_is_new_it_says_so(
     assert dialog.news.text() == "Nothing is new · 44 there already"
     assert not dialog.go.isEnabled()
     # Why it is off is seen beside the button, wherever the rest is scrolled to.
-    assert dialog.go.toolTip() == "All of it is there already."
+    assert dialog.go.toolTip() == dialog.news.text()
     (page,) = dialog.findChildren(ChoicePage)
     assert page.why.isVisible() and page.why.text() == dialog.go.toolTip()
     dialog.reject()

@@ -112,7 +112,8 @@ STATES = {
     "entry": "inspector-nothing inspector-summary inspector-graph inspector-source "
     "inspector-factors inspector-files inspector-broken inspector-orphan inspector-gone "
     "inspector-several inspector-shared",
-    "small": "inspector-beside inspector-below inspector-below-a-map",
+    "small": "inspector-beside inspector-below inspector-below-a-map inspector-below-empty "
+    "inspector-below-nothing",
     "secrets": "inspector-secrets inspector-searching inspector-not-searched",
     "kinds": "inspector-precompile inspector-aoti_eager inspector-autotune inspector-ondisk "
     "inspector-code",

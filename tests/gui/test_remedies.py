@@ -22,6 +22,8 @@ from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.window import PAGE, Window
 from torchkeeper.link.words import CATALOGUE, user_error
 
+#: Whose words are made where it is found.
+OWN = {"partly-unreadable", "engine-gone"}
 SERVER = "redis://cache.example.org:6379/0"
 
 
@@ -56,12 +58,13 @@ def names(window: Window) -> list[str]:
 def test_the_table_names_what_there_is() -> None:
     known = {spec.id for spec in ACTIONS}
     for code, actions in REMEDIES.items():
-        assert code in CATALOGUE, code
+        assert code in {*CATALOGUE, *OWN}, code
         assert set(actions) <= known, code
         assert 1 <= len(actions) <= 2, code
     assert set(LABELS) <= known
     # A button is only where words say what it does.
-    silent = [code for code in REMEDIES if not (CATALOGUE[code].remedy or CATALOGUE[code].why)]
+    words = {code: CATALOGUE[code] for code in REMEDIES if code not in OWN}
+    silent = [code for code, said in words.items() if not (said.remedy or said.why)]
     assert silent == []
 
 
@@ -147,3 +150,14 @@ def test_a_page_offers_no_way_to_itself(qtbot: QtBot, window: Window) -> None:
     assert notice.remedies.buttons == []
     window.tell(error)
     assert names(window) == ["Doctor"], "the bar stays when another page is shown"
+
+
+def test_what_could_not_be_read_is_read_again(
+    qtbot: QtBot, window: Window, engines: SampleEngines
+) -> None:
+    closed = {"unreadable": {"path": f"{samples.PLACE}/fxgraph/3a", "why": "Permission denied"}}
+    engines.found["list"] = [closed]
+    window.refresh()
+    qtbot.waitUntil(window.error_bar.isVisible, timeout=PATIENCE)
+    assert names(window) == ["Refresh"]
+    assert "then refresh" in window.error_bar.remedy.text()

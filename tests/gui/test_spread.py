@@ -14,8 +14,9 @@ from torchkeeper.gui.pages.table import ENTRIES, PAGES
 from torchkeeper.gui.shots.stage import turn
 from torchkeeper.gui.spread import LEAST
 from torchkeeper.gui.table.cells import NAME
+from torchkeeper.gui.table.delegate import ROW_HEIGHT
 from torchkeeper.gui.window import Window
-from torchkeeper.gui.wing import NARROWEST
+from torchkeeper.gui.wing import EMPTY, LOWEST, NARROWEST
 
 NAMES = 180
 
@@ -119,3 +120,27 @@ def test_the_sidebar_comes_and_goes_in_a_small_window(qtbot: QtBot, window: Wind
         assert window.size() == QSize(800, 560)
         assert window.pages.width() == (547 if shown else 800)
         assert window.across.below == (800 - 252 * shown - LEAST < window.wing.least)
+
+
+def test_below_the_table_an_empty_inspector_takes_little_room(
+    qtbot: QtBot, window: Window, settings: QSettings
+) -> None:
+    window.resize(900, 620)
+    window.going.toggle_inspector()
+    turn(0.05)
+    assert window.across.below and window.wing.height() == EMPTY
+    assert window.inspector.low_blank.isVisible()
+    # The last that is seen is selected: it stays in sight.
+    (row,) = window.entries.rows_of({window.table.seen()[-1].identity})
+    window.table.go_to_row(row)
+    chosen = window.table.selected()
+    qtbot.waitUntil(lambda: window.wing.height() >= LOWEST, timeout=PATIENCE)
+    turn(0.05)
+    assert chosen[0] in window.table.seen()
+    top = window.table.rowViewportPosition(window.table.currentIndex().row())
+    assert 0 <= top <= window.table.viewport().height() - ROW_HEIGHT
+    window.table.clearSelection()
+    qtbot.waitUntil(lambda: window.wing.height() == EMPTY, timeout=PATIENCE)
+    assert settings.value("inspector/height") is None, "nobody has said so"
+    window.inspector.low_blank.button.click()
+    qtbot.waitUntil(lambda: len(window.table.selected()) == 1, timeout=PATIENCE)

@@ -105,6 +105,27 @@ def test_columns_are_chosen_at_the_header_and_in_the_menu(
     assert chooser.actions()[: len(COLUMNS)] == window.columns.actions
 
 
+def test_the_table_is_sorted_by_a_menu(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    view = next(one.menu() for one in window.menuBar().actions() if one.text() == "&View")
+    assert isinstance(view, QMenu)
+    view.aboutToShow.emit()
+    by = next(one.menu() for one in view.actions() if one.text() == "Sort &by")
+    assert isinstance(by, QMenu)
+    items = {action.text(): action for action in by.actions()}
+    assert items["Size"].isChecked() and not items["Expires"].isVisible()
+    for text in ("Name", "Files"):
+        items[text].trigger()
+        by.aboutToShow.emit()
+        assert items[text].isChecked()
+    files = [entry.files for entry in window.entries.shown()]
+    assert files == sorted(files, reverse=True) and len(set(files)) > 1
+    items["&The other way round"].trigger()
+    assert [entry.files for entry in window.entries.shown()] == sorted(files)
+
+
 def test_a_server_has_columns_of_its_own(qtbot: QtBot, settings: QSettings) -> None:
     table, chosen = columns(qtbot, settings)
     header = table.horizontalHeader()

@@ -412,12 +412,13 @@ def test_a_screen_reader_hears_the_current_tile(qtbot: QtBot, view: Treemap) -> 
 
 @pytest.mark.qt_log_ignore("raise\\(\\)", extend=True)
 def test_a_tile_is_named_where_the_pointer_rests(qtbot: QtBot, view: Treemap) -> None:
+    view.hint = "A double click goes into it"
     at = _at(view, "fxgraph")
     event = QHelpEvent(QEvent.Type.ToolTip, at, view.mapToGlobal(at))
     QApplication.sendEvent(view, event)
     said = QToolTip.text()
     for words in ("FX graph", "40,000,000 bytes", "40.0% of what is shown", "1,204 entries",
-                  "torch 2.13"):  # fmt: skip
+                  "torch 2.13", "A double click"):  # fmt: skip
         assert words in said
     QToolTip.hideText()
     tile = view.tile_at(QPointF(at))

@@ -88,7 +88,9 @@ def heard(job: Job, one: dict[str, Any]) -> str:
         error = user_error(str(left.get("code")), params if isinstance(params, dict) else {})
         what = kind_words(str(left.get("kind") or "unknown"))
         key = printable(str(left.get("path") or left.get("key") or ""))
-        reason = str(error).replace("\n", " ")
+        # Its name stands before it already.
+        known = error.why in (left.get("path"), left.get("key"))
+        reason = error.what if known else str(error).replace("\n", " ")
         if left.get("file"):
             key = f"{key} ({printable(os.path.basename(str(left['file'])))})"
         job.leave(f"{what} {key}: {reason}", error.what)

@@ -81,7 +81,8 @@ class Following(QObject):
         self._strip = strip = JobStrip(window.jobs, window.statusBar())
         strip.opened.connect(self._show)
         strip.cancelled.connect(window.operations.cancel)
-        window.statusBar().addPermanentWidget(strip)
+        # It has what the counts leave, before those say more than numbers.
+        window.statusBar().addPermanentWidget(strip, 1000)
         strip.refresh()
 
     def _show(self, job: Job) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QTabBar, QWidget
 
 from torchkeeper.gui import taborder
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Pieces of the table that are selected at once.
 _MOST_PIECES = 2000
+#: Milliseconds for which it is said that there are more.
+_SAID_MS = 15_000
 
 
 class Going:
@@ -137,11 +139,19 @@ class Going:
 
     def select_shown(self, identities: set[tuple[str, str]]) -> None:
         """Select those of some entries that the filter lets through, and go to the first; where
-        they lie scattered among very many, that alone is selected: Qt would take a second.
+        they lie scattered among very many, the first of them: for all, Qt would take a second.
         """
         window = self._window
         window.entries.expand_to(identities)
-        if rows := window.entries.rows_of(identities):
-            window.table.setCurrentIndex(window.entries.index(rows[0], 0))
-            if sum(after != row + 1 for row, after in pairwise(rows)) < _MOST_PIECES:
-                window.table.select(identities)
+        rows = window.entries.rows_of(identities)
+        if not rows:
+            return
+        window.table.setCurrentIndex(window.entries.index(rows[0], 0))
+        gaps = (at for at, (row, after) in enumerate(pairwise(rows), 1) if after != row + 1)
+        most = next(islice(gaps, _MOST_PIECES - 1, None), len(rows))
+        window.table.select_rows(rows[:most])
+        if most < len(rows):
+            text = QCoreApplication.translate(
+                "Going", "They lie scattered: the first {} of {} are selected"
+            )
+            window.statusBar().showMessage(text.format(f"{most:,}", f"{len(rows):,}"), _SAID_MS)

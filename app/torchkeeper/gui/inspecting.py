@@ -47,7 +47,8 @@ class Inspecting(QObject):
             named = (printable(one.torch, 60), printable(one.python, 300)) if one else ("", "")
             inspector.tell_about(About(*named, here.unjudged))
         inspector.summary.measured.tell(verifications.of(place) if verifications else None)
-        inspector.blank.offer(self.tr("Select the first") if window.entries.count else "")
+        window.wing.tell_empty(not selected)
+        inspector.offer_first(self.tr("Select the first") if window.entries.count else "")
         inspector.select(window.place, window.listing.is_folder, selected)
 
     def _export(self, redact: bool) -> None:

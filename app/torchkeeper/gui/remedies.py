@@ -34,7 +34,9 @@ REMEDIES: dict[str, tuple[str, ...]] = {
     **_each("place-unwritable place-unfinished", "doctor"),
     **_each("place-protected", "read-only"),
     **_each("disk-full undo-full trash-full verify-no-room", "empty-trash", "clean-up"),
-    **_each("entry-gone text-unknown folder-unreadable nothing-to-undo", "refresh"),
+    **_each("entry-gone text-unknown folder-unreadable nothing-to-undo partly-unreadable",
+            "refresh"),
+    **_each("engine-gone", "show-log"),
     **_each(
         "payload-unreadable payload-empty payload-name-mismatch reader-stuck reader-crashed "
         "object-truncated triton-incomplete library-missing graph-gone code-unnamed "
@@ -85,7 +87,7 @@ LABELS = {
     "purge": _n("Purge…"),
 }
 #: Here it is the list that is to be read again, whatever else can be tried again.
-_OUTDATED = frozenset({"entry-gone", "text-unknown"})
+_OUTDATED = frozenset({"entry-gone", "text-unknown", "partly-unreadable"})
 #: These are about the place that is shown, and of no use where another one is the matter.
 _OF_PLACE = frozenset({"read-only", "remove-place", "empty-trash", "clean-up", "refresh", "purge",
                        "edit-server", "enter-password", "server"})  # fmt: skip

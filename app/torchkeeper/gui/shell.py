@@ -37,12 +37,13 @@ from torchkeeper.gui.panes import Head
 from torchkeeper.gui.places import PlacesModel
 from torchkeeper.gui.sidebar.pane import Sidebar
 from torchkeeper.gui.spread import Spread
-from torchkeeper.gui.statusline import StatusBar
+from torchkeeper.gui.statusline import StatusBar, Trash
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.table.columns import Columns
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.groupby import GroupBy
 from torchkeeper.gui.table.keyed import Keyed
+from torchkeeper.gui.table.sortby import SortBy
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.wing import Wing
@@ -91,6 +92,7 @@ class Shell(QMainWindow):
         """Make the widgets and put them in their places."""
         self.table = EntryTable(self.entries)
         self.columns = Columns(self.table, self.settings)
+        self.sort_by = SortBy(self.table)
         self.empty = EmptyState()
         self.sidebar = Sidebar(self.places, self.settings)
         self.places_pane = self.sidebar.places
@@ -102,7 +104,7 @@ class Shell(QMainWindow):
         self.wing = Wing(self.settings)
         self.status = StatusBar()
         self.totals = self.status.totals
-        self.trash_label = forms.label("", "muted")
+        self.trash_label = Trash()
         self.stack = QStackedWidget()
         self.stack.addWidget(self.empty)
         self.stack.addWidget(self.table)
@@ -188,6 +190,8 @@ class Shell(QMainWindow):
         for part in parts:
             near = taborder.refuge(part, at) if part.isVisible() else None
             if near is not None:
+                if part is self.pages.page and near is next(taborder.stops(part)):
+                    break  # nothing is left around it: as where one comes to the page
                 near.setFocus(Qt.FocusReason.OtherFocusReason)
                 return True
         return self.focus_page()
@@ -196,10 +200,12 @@ class Shell(QMainWindow):
         """Give the focus to the table, or to the first control of the page that is shown."""
         from torchkeeper.gui import taborder
 
-        page: QWidget | None = self.pages.page or self.stack.currentWidget()
+        shown = self.pages.page
+        page: QWidget | None = shown or self.stack.currentWidget()
         if page is None or not page.isVisible():
             return False
-        first = self.table if page is self.table else next(taborder.stops(page), page)
+        of_page = (shown.first if shown else None) or next(taborder.stops(page), None)
+        first = self.table if page is self.table else of_page or page
         first.setFocus(Qt.FocusReason.OtherFocusReason)
         return True
 
@@ -224,6 +230,7 @@ class Shell(QMainWindow):
             menu.addSeparator()
             for inner, words in (actions.ONLY_MENU, actions.GROUP_MENU, actions.ENVIRONMENT_MENU):
                 self.actions_.fill(menu.addMenu(actions.tr(words)), self.actions_.menu(inner))
+            self.sort_by.fill(menu.addMenu(self.tr("Sort &by")))
             self.columns.fill(menu.addMenu(self.tr("&Columns")))
             self._make_themes(menu.addMenu(self.tr("&Theme")))
 

@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent, QSettings, Qt
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QSplitter, QWidget
 
-from torchkeeper.gui.wing import LOWEST, Wing
+from torchkeeper.gui.wing import EMPTY, LOWEST, Wing
 
 #: Pixels that the page keeps at least, beside the others: the kind, the name and the verdict of an
 #: entry can be read; and of its height, where the inspector stands below.
@@ -82,7 +82,7 @@ class Spread(QSplitter):
     def _fit_down(self) -> None:
         high, gap = self._down.height(), self.handleWidth()
         room = high - gap - max(LEAST_HIGH, self._page.minimumSizeHint().height())
-        wing = max(LOWEST, min(self._kept(BELOW, _BELOW), room))
+        wing = EMPTY if self._wing.empty else max(LOWEST, min(self._kept(BELOW, _BELOW), room))
         sizes = [max(1, high - gap - wing), wing]
         if self._down.sizes() != sizes:
             self._down.setSizes(sizes)
@@ -112,7 +112,7 @@ class Spread(QSplitter):
         if not self._side.isHidden():
             # Of one that is hidden it stays as it was.
             self._settings.setValue(SIDE, self.sizes()[0])
-        if not self._wing.isHidden():
+        if not self._wing.isHidden() and not (self.below and self._wing.empty):
             size = self._wing.height() if self.below else self._wing.width()
             self._settings.setValue(BELOW if self.below else WING, size)
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QLabel, QStackedWidget, QStatusBar, QStyle, QStyleOption, QWidget
+from PySide6.QtWidgets import (
+    QLabel,
+    QStackedWidget,
+    QStatusBar,
+    QStyle,
+    QStyleOption,
+    QToolButton,
+    QWidget,
+)
 
 from torchkeeper.gui import forms
 
-#: Pixels that the totals and a sentence keep at least, however little room there is.
-_TOTALS, _SENTENCE = 280, 120
+#: Pixels that the totals keep at least: in a bar as wide as the last, and in a narrow one.
+_TOTALS, _SHORT, _ROOMY = 280, 160, 1000
+#: Pixels that a sentence keeps at least.
+_SENTENCE = 120
 
 
 class Line(QLabel):
@@ -17,7 +27,7 @@ class Line(QLabel):
 
     def __init__(self, least: int) -> None:
         super().__init__()
-        self._least = least
+        self.least = least
         self.setTextFormat(Qt.TextFormat.PlainText)
 
     def setText(self, text: str) -> None:
@@ -34,7 +44,7 @@ class Line(QLabel):
 
     def minimumSizeHint(self) -> QSize:
         wanted = self.sizeHint()
-        return QSize(min(wanted.width(), self._least), wanted.height())
+        return QSize(min(wanted.width(), self.least), wanted.height())
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         box = self.contentsRect()
@@ -42,6 +52,35 @@ class Line(QLabel):
         with QPainter(self) as painter:
             painter.setPen(self.palette().color(self.foregroundRole()))
             painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, cut)
+
+
+class Trash(QWidget):
+    """What lies in the trash, with a click to empty it; nothing is seen where there is nothing."""
+
+    #: The trash is to be emptied.
+    asked = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.button = QToolButton()
+        self.button.setObjectName("beside")
+        self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.button.setToolTip(self.tr("Delete for good what lies in the trash; it asks before"))
+        self.button.clicked.connect(self.asked)
+        line = forms.row(gap=0)
+        line.addWidget(self.button)
+        self.setLayout(line)
+        self.setText("")
+
+    def text(self) -> str:
+        """What is said; empty where there is nothing in the trash."""
+        return self.button.text()
+
+    def setText(self, text: str) -> None:
+        """Say what lies in it."""
+        self.button.setText(text)
+        self.button.setAccessibleName(text)
+        self.button.setVisible(bool(text))
 
 
 class StatusBar(QStatusBar):
@@ -52,7 +91,7 @@ class StatusBar(QStatusBar):
     def __init__(self) -> None:
         super().__init__()
         self.setSizeGripEnabled(False)
-        self.totals = Line(_TOTALS)
+        self.totals = Line(_SHORT)
         self.totals.setAccessibleName(self.tr("Totals"))
         self._counts = forms.row(gap=6)
         self._counts.addWidget(self.totals)
@@ -74,6 +113,14 @@ class StatusBar(QStatusBar):
     def _say(self, text: str) -> None:
         self._said.setText(text)
         self._stack.setCurrentIndex(int(bool(text)))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        # Were it always the more, a window could not be made narrow.
+        least = _TOTALS if self.width() >= _ROOMY else _SHORT
+        if least != self.totals.least:
+            self.totals.least = least
+            self.totals.updateGeometry()
+        super().resizeEvent(event)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         look = QStyleOption()

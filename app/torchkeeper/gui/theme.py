@@ -272,6 +272,7 @@ QComboBox::down-arrow:disabled, QSpinBox::down-arrow:disabled {{
 QSpinBox::up-arrow:disabled {{ image: url({icons.path("chevron-up-off-" + tone)}); }}
 QComboBox QAbstractItemView {{ background: {s.base}; border: 1px solid {s.line}; padding: 4px;
     outline: none; }}
+QComboBox QAbstractItemView::item {{ min-height: 26px; padding: 0 6px; }}
 QTableView, QListView, QPlainTextEdit, QTreeView {{ background: {s.base};
     border: 1px solid {s.line}; border-radius: 3px; outline: none;
     alternate-background-color: {s.raised}; }}

@@ -111,6 +111,7 @@ class Window(Shell):
         self.lay_out()
         self.pages.belong_to(self)
         self.actions_ = Actions(self, self.slot)
+        self.trash_label.asked.connect(self.actions_["empty-trash"].trigger)
         self.make_menus()
         self._connect()
         self.later.add(self._offer_places, self._watch_place, self._ask_for_facts)
@@ -462,7 +463,10 @@ class Window(Shell):
         return bool(self.entries.query.fields & TIMES) or sorted_by in SERVERS
 
     def _filter(self, asked: Query) -> None:
+        another = asked != self.entries.query
         self.entries.filter(asked)
+        if another:
+            self.table.go_to_top()
         if asked.fields & TIMES:
             self.listing.ask_times()
 

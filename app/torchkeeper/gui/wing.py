@@ -11,6 +11,8 @@ from torchkeeper.gui import forms
 WIDE = 1500
 #: Pixels that it is wide at least, and high.
 NARROWEST, LOWEST = 380, 180
+#: Pixels that it is high below the page while it says no more than that nothing is selected.
+EMPTY = 84
 #: Where it is kept whether it is shown.
 SHOWN = "inspector/shown"
 
@@ -29,10 +31,12 @@ class Wing(QFrame):
         #: Whether it is wanted, and whether the page that is shown has one.
         self._wanted = False
         self._here = True
+        #: Whether there is nothing to show in it.
+        self.empty = True
         self._inside = forms.column(gap=0)
         self.setLayout(self._inside)
         # What is in it needs no more than this, whatever it says: else the window would grow.
-        self.setMinimumSize(NARROWEST, LOWEST)
+        self.setMinimumSize(NARROWEST, EMPTY)
 
     def hold(self, widget: QWidget) -> None:
         """Show this."""
@@ -43,6 +47,13 @@ class Wing(QFrame):
     def least(self) -> int:
         """Pixels that it is wide at least, so that nothing in it is cut."""
         return max(NARROWEST, self._held.minimumWidth() if self._held is not None else 0)
+
+    def tell_empty(self, empty: bool) -> None:
+        """Whether there is nothing to show in it: then it needs little of the page's height."""
+        if empty != self.empty:
+            self.empty = empty
+            self.setMinimumHeight(EMPTY if empty else LOWEST)
+            self.turned.emit()
 
     def restore(self, width: int) -> None:
         """As it was left; where it never was, shown if the window is wide enough."""

@@ -979,7 +979,7 @@ CATALOGUE: dict[str, Words] = {
         "Correct it in an editor, or remove it. Nothing was changed.",
     ),
     "profile-unwritable": Words(
-        "The profile could not be kept.",
+        "The profile could not be saved.",
         "{file} cannot be written: {why}.",
         "Check the folder's permissions, and that its disk is not full.",
     ),

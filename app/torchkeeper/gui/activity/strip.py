@@ -23,6 +23,8 @@ _WONDER = 5.0
 _BAR, _NAME = 96, 90
 #: Pixels of the icon and what is around it in a status bar.
 _PICTURE = 32
+#: Pixels that the words have at least, and that are around and between all of it.
+_WORDS, _EDGES, _GAP = 80, (4, 8), 4
 _STEPS = 1000
 #: Stands between what is said of a job.
 _DOT = " · "
@@ -78,7 +80,7 @@ class _Words(QToolButton):
         return QSize(metrics.horizontalAdvance(self.text()) + 14, metrics.height() + 6)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(80, self.sizeHint().height())
+        return QSize(_WORDS, self.sizeHint().height())
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         shades = theme.shades()
@@ -111,6 +113,8 @@ class JobStrip(QWidget):
         self._over: Job | None = None
         self._failed: list[Job] = []
         self.setAccessibleName(self.tr("Jobs"))
+        # It has the room that the counts leave, and wants no more than it has to say.
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.picture = forms.label("")
         self.picture.setFixedWidth(_PICTURE)
         self.words = _Words()
@@ -120,8 +124,8 @@ class JobStrip(QWidget):
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName(self.tr("Progress"))
         self.cancel = forms.icon_button("cancel", self.tr("Cancel this job"))
-        line = forms.row(gap=4)
-        line.setContentsMargins(4, 0, 8, 0)
+        line = forms.row(gap=_GAP)
+        line.setContentsMargins(_EDGES[0], 0, _EDGES[1], 0)
         line.addStretch(1)
         for widget in (self.picture, self.words, self.bar, self.cancel):
             line.addWidget(widget)
@@ -194,6 +198,14 @@ class JobStrip(QWidget):
             self._tick.start()
         elif not job.active:
             self._tick.stop()
+        self._measure()
+
+    def _measure(self) -> None:
+        beside = [part for part in (self.bar, self.cancel) if not part.isHidden()]
+        wide = sum(_EDGES) + _PICTURE + _GAP * (1 + len(beside))
+        wide += sum(min(part.sizeHint().width(), part.maximumWidth()) for part in beside)
+        self.setMinimumWidth(wide + _WORDS)
+        self.setMaximumWidth(wide + max(_WORDS, self.words.sizeHint().width()))
 
     def _parts(self, job: Job) -> list[str]:
         """How far a job is, how many there are besides, and how long it will take, or takes."""

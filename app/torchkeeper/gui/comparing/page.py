@@ -303,8 +303,8 @@ class ComparePage(Page):
             if one
             else self.tr("This says what makes two entries different, and which of that is why one "
                          "of them is not found. Select two entries in the table and press "
-                         "Ctrl+D, or one and Ctrl+Shift+D for the nearest; or copy one and "
-                         "paste it here."),
+                         "Ctrl+D, or one and Ctrl+Shift+D for the nearest; a right click on "
+                         "them offers the same. You can also drag one here, or paste it."),
         )  # fmt: skip
         self.blank.offer(self.tr("Go to entries"))
         self.stack.setCurrentWidget(self.blank)

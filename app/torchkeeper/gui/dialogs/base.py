@@ -77,6 +77,8 @@ class Dialog(QDialog):
         super().showEvent(event)
         if self._scrolled is not None:
             self._grow()
+        elif self.grows and not self.testAttribute(Qt.WidgetAttribute.WA_Resized):
+            self._shrink()
         if self.focusWidget() is None or not self.focusWidget().isEnabled():
             from torchkeeper.gui import taborder
 
@@ -105,6 +107,14 @@ class Dialog(QDialog):
             needed = self.body.totalSizeHint().height()
         needed = min(needed, self.screen().availableSize().height() - 80)
         if needed > self.height():
+            self.resize(self.width(), needed)
+
+    def _shrink(self) -> None:
+        """Be no higher than all that it says: Qt takes wrapped texts for higher than they are at
+        this width.
+        """
+        needed = self.body.totalHeightForWidth(self.width())
+        if 0 < needed < self.height():
             self.resize(self.width(), needed)
 
     def add_scrolled(self, layout: QLayout) -> None:
@@ -302,7 +312,9 @@ def choose_files(
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     modes = QFileDialog.FileMode
     dialog.setFileMode(modes.ExistingFiles if several else modes.ExistingFile)
-    dialog.setDirectory(os.path.dirname(first))
+    # Without a folder Qt would list drives, where its own choice is the current folder.
+    if folder := os.path.dirname(first):
+        dialog.setDirectory(folder)
     if os.path.basename(first):
         dialog.selectFile(first)
     dialog.filesSelected.connect(then)

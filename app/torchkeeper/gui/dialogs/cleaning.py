@@ -234,6 +234,8 @@ class CleanDialog(Dialog):
         looking = found.error is None and result is None
         self.bar.setVisible(looking)
         self.again.setEnabled(not looking)
+        # What went wrong has a button of its own to try again.
+        self.again.setVisible(found.error is None)
         for row in self.rows.values():
             row.setVisible(found.error is None)
         if found.error is not None:

@@ -330,7 +330,7 @@ class CopyDialog(WorkDialog):
         if self.plan is not None:
             return self.tr("Nothing of this can be copied there")
         waits = self.target.path is not None and self.error is None
-        return self.tr("Reading…") if waits else self.tr("Nothing to show")
+        return self.tr("Reading…") if waits else self.tr("What would be copied is listed here")
 
     def _why_not(self) -> str:
         """Why it cannot begin; empty where it can."""

@@ -115,28 +115,28 @@ def _verified(job: Job) -> Outcome:
     result = job.result
     _, counts = verifying.told_by(result)
     rebuilt = number(counts, "rebuilt")
-    found = _tr("{} of {} were found, {} rebuilt.").format(
+    graphs = _tr("{} of {} were found, {} rebuilt.").format(
         f"{number(counts, 'hits'):,}",
         say.count(number(counts, "graphs"), "graph", "graphs"),
         say.count(rebuilt, "object", "objects") if rebuilt else _tr("no object"),
     )
-    ran = _ran(job)
+    found, ran = [graphs], _ran(job)
     if len(cells := result.get("cells") or []) > 1:
         good = f"{sum(cell['good'] for cell in cells):,}", say.count(len(cells), "cell", "cells")
-        ran.insert(0, _tr("{} of {} are good.").format(*good))
+        found = [_tr("{} of {} are good.").format(*good), *found]
     if result["good"]:
         title = _tr("Verified")
         if (ratio := best(result, "cold")) is not None:
             title = _tr("Verified: {}× as fast as cold").format(f"{ratio:.1f}")
-        return Outcome("done", "good", title, [found, *ran])
+        return Outcome("done", "good", title, [*found, *ran])
     # What it names was told by PyTorch.
     advice = verifying.advice(result, job.asked.get("made_threads"))
     remedies = [printable(text, 1000) for text in advice]
-    return Outcome("error", "error", verifying.verdict(result), [found, *remedies, *ran])
+    return Outcome("error", "error", verifying.verdict(result), [*found, *remedies, *ran])
 
 
 def _ran(job: Job) -> list[str]:
-    """With what it was run."""
+    """With what it was run, and how long it took."""
     result, parts = job.result, []
     if torch := result.get("torch"):
         parts.append(_tr("torch {}").format(printable(str(torch), 40)))
@@ -144,6 +144,5 @@ def _ran(job: Job) -> list[str]:
         parts.append(printable(str(device), 80))
     if threads := number(result, "threads"):
         parts.append(say.count(threads, "thread", "threads"))
-    if seconds := job.elapsed(0):
-        parts.append(_tr("took {}").format(say.seconds(seconds)))
-    return [" · ".join(parts)] if parts else []
+    run = [_tr("It ran with {}.").format(", ".join(parts))] if parts else []
+    return [*run, *took(job)]

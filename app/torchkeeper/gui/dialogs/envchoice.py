@@ -127,10 +127,13 @@ class EnvironmentChoice(QWidget):
         if one is None and self.combo.count():
             said = ""
         elif one is None:
-            none = self.tr("No interpreter was found. Name one in TORCHKEEPER_TORCH_PYTHON.")
+            none = self.tr("No interpreter was found. Add one under Environments on the left, or "
+                           "name it in TORCHKEEPER_TORCH_PYTHON.")  # fmt: skip
             looking = self.tr("Looking for interpreters…")
             said = none if self._environments.found else looking
             role = "error" if self._environments.found else "muted"
+            found = self._environments.found
+            self.combo.setPlaceholderText(self.tr("No interpreter") if found else "")
         elif one.torch:
             said = environment.summary(one.facts or {})
         elif one.error is not None and one.state is not State.ASKING:

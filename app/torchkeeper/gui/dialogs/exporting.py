@@ -256,7 +256,7 @@ class ExportDialog(WorkDialog):
         if plan and self._needs and needs > 0 and not self._left:
             self.needed.setText(needed_text(needs))
         if self.error:
-            self.title.setText(self.error.what)
+            self.title.setText(self.error.what.removesuffix("."))
         elif plan and not count:
             self.title.setText(self.tr("There is nothing to export"))
         elif plan:
@@ -342,7 +342,7 @@ class ExportDialog(WorkDialog):
     def _nothing(self) -> str:
         """What the table says while it has no rows."""
         if self.error:
-            return self.tr("Nothing to show")
+            return self.tr("What would be exported is listed here")
         if self.plan is None:
             return self.tr("Working out what goes in…")
         return self.tr("A bundle can hold none of these entries")

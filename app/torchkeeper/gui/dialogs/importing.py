@@ -484,8 +484,7 @@ class ImportDialog(WorkDialog):
             return self.tr("The environment is still being asked.")
         if self.compared is not None:
             if not self._total("new"):
-                whole = self._total("there") == sum(file.entries for file in self.chosen)
-                return self.tr("All of it is there already.") if whole else self.news.text()
+                return self.news.text()
             if self.compared["space"].get("why"):
                 return self.room.text()
         return ""

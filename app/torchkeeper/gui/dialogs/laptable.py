@@ -97,8 +97,8 @@ class LapTable(_Table):
     def __init__(self) -> None:
         super().__init__(
             tr("What each run took"),
-            [tr("Run"), tr("Time"), tr("Of cold"), tr("Of mega-cache"), tr("Misses"),
-             tr("Rebuilt")],
+            [tr("Run"), tr("Time"), tr("Against cold"), tr("Against mega-cache"),
+             tr("Misses"), tr("Rebuilt")],
             (0, 88, 112, 152, 80, 80),
             0,
         )  # fmt: skip

@@ -61,7 +61,8 @@ class MendDialog(Dialog):
         self.go.clicked.connect(self._go)
         self.go.setVisible(bool(doing))
         self.buttons(self.cancel, self.go)
-        self.cancel.setDefault(not doing)
+        # Enter is enough for what can be undone.
+        (self.go if doing and all_go else self.cancel).setDefault(True)
         if self.table.isVisibleTo(self):
             self.resize(self.width(), min(520, self.screen().availableSize().height() - 80))
 

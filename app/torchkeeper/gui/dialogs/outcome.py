@@ -34,7 +34,8 @@ def outcome(job: Job) -> Outcome:
     if job.state is State.FAILED:
         error = job.error
         said = [error.why, error.remedy] if error else []
-        title = error.what if error else _tr("It failed")
+        # A title ends without a full stop, as those of what went well do.
+        title = error.what.removesuffix(".") if error else _tr("It failed")
         return Outcome("error", "error", title, [line for line in said if line])
     if job.kind in ("warm", "verify", "prepare"):
         return compiled(job)
@@ -65,7 +66,7 @@ def _exported(job: Job) -> Outcome:
             printable(os.path.basename(output), 60),
             say.size(size),
         ),
-        printable(os.path.dirname(output), 4096),
+        _tr("The file is in {}.").format(printable(os.path.dirname(output), 4096)),
     ]
     if "signature" not in job.result:
         return Outcome("done", "good", _tr("Exported"), [*lines, *took(job)])

@@ -58,7 +58,7 @@ class ProfileImport(Dialog):
         self.name = QLineEdit()
         self.wrong = forms.label("", "error", wrap=True)
         self.taken = _tree(self.tr("What is taken"), [self.tr("Setting"), self.tr("Value")])
-        self.left = _tree(self.tr("What is left"), [self.tr("Left out"), self.tr("Why")])
+        self.left = _tree(self.tr("What is left"), [self.tr("Variable"), self.tr("Why")])
         self.taken_title = forms.label(self.tr("Reading…"), "heading")
         self.left_title = forms.label("", "heading")
         self.cancel = forms.button(self.tr("Cancel"))

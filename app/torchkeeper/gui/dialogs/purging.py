@@ -65,6 +65,11 @@ class PurgeDialog(Dialog):
         for column in (KEY, FILES, TORCH, DEVICE, COMPILE, VERDICT):
             self.table.setColumnHidden(column, True)
         self.table.setColumnWidth(MTIME, 120)
+        self.waiting = forms.label(self.tr("Reading…"), "muted")
+        self.waiting.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        over = forms.column()
+        over.addWidget(self.waiting)
+        self.table.viewport().setLayout(over)
         self.title = forms.label(self.tr("Working out what goes…"), "title", wrap=True)
         self.text = forms.label(printable(place), "muted", wrap=True)
         self.users = _Users()
@@ -147,6 +152,7 @@ class PurgeDialog(Dialog):
             self.cancel.setFocus()
             return
         self._show_plan(True)
+        self.waiting.hide()
         if count:
             entries = say.count(count, "entry", "entries")
             self.title.setText(
@@ -179,7 +185,7 @@ class PurgeDialog(Dialog):
 
     def _failed(self, error: UserError) -> None:
         self.model.end()
-        self.title.setText(error.what)
+        self.title.setText(error.what.removesuffix("."))
         self.text.setText("\n".join(part for part in (error.why, error.remedy) if part))
         self._end()
 

@@ -21,6 +21,13 @@ from torchkeeper.stores.names import is_server
 if TYPE_CHECKING:
     from torchkeeper.gui.matrix.pane import CellsPane
 
+#: The margins of the dialog at the left and the right of a list, and the list's own.
+_AROUND = 76
+#: As many lines of what was left out are seen without a scroll bar.
+_LINES = 10
+#: As high as a widget can be, in Qt (a macro there).
+QWIDGETSIZE_MAX = 16_777_215
+
 
 class ResultPage(QWidget):
     """What came of a job, what it left out, and what can be done now."""
@@ -47,6 +54,8 @@ class ResultPage(QWidget):
         self.left.setAccessibleName(self.tr("What was left out, and why"))
         theme.follow(self.left, lambda: self.left.setFont(theme.monospace()))
         self.left_title.setBuddy(self.left)
+        #: Whether what was left out is more than is seen at a glance.
+        self.has_long_list = False
         self.more = Aftermath()
         self.copy = forms.button(self.tr("Cop&y list"))
         self.copy.setToolTip(self.tr("Copy what was left out, and why, to the clipboard"))
@@ -118,13 +127,15 @@ class ResultPage(QWidget):
         self.details.setVisible(folded)
         if folded:
             self.left.hide()
+        self.left.setPlainText("\n".join(job.left_lines))
+        self._fit_list()
         more = self.more.show_job(job)
         self.more.setVisible(more)
         tall = more and self.more.has_list
         cells = self._show_cells(job)
-        self._layout.setStretchFactor(self.left, 1 if left else 0)
+        self._layout.setStretchFactor(self.left, 1 if left and self.has_long_list else 0)
         self._layout.setStretchFactor(self.more, 1 if tall else 0)
-        filled = (left and not folded) or tall or cells
+        filled = (left and not folded and self.has_long_list) or tall or cells
         self._layout.setStretch(self._layout.count() - 2, 0 if filled else 1)
         warmed = job.kind == "warm" and job.state is State.DONE
         some = not job.cells or len(job.cells.bad) < len(job.cells.rows)
@@ -138,7 +149,6 @@ class ResultPage(QWidget):
                 else self.tr("One entry was left out")
             )
             self.left_reasons.setText("\n".join(left_summary(job)))
-            self.left.setPlainText("\n".join(job.left_lines))
         over = job.state in (State.FAILED, State.CANCELLED)
         self.again.setVisible(over and again)
         self.open.setVisible(job.fruit is not None)
@@ -154,14 +164,27 @@ class ResultPage(QWidget):
             self.open.setToolTip(self.tr("Show the place, with what was imported selected"))
         self._paint()
 
+    def _fit_list(self) -> None:
+        """Have the list as high as its lines; where these are many it takes the room there is."""
+        metrics, room = self.left.fontMetrics(), max(self.window().width() - _AROUND, 1)
+        lines = sum(
+            -(-metrics.horizontalAdvance(text) // room) or 1
+            for text in self.left.toPlainText().split("\n")[: _LINES + 1]
+        )
+        self.has_long_list = lines > _LINES
+        height = min(lines, _LINES) * metrics.lineSpacing() + 18
+        self.left.setMinimumHeight(height)
+        self.left.setMaximumHeight(QWIDGETSIZE_MAX if self.has_long_list else height)
+
     def _show_list(self) -> None:
         self.details.hide()
-        self._layout.setStretch(self._layout.count() - 2, 0)
+        self._layout.setStretch(self._layout.count() - 2, 0 if self.has_long_list else 1)
         self.left.show()
         self.left.setFocus()
         window = self.window()
         room = self.screen().availableSize().height() - 80
-        window.resize(window.width(), min(window.height() + 180, room))
+        more = 180 if self.has_long_list else self.left.minimumHeight() + forms.GAP
+        window.resize(window.width(), min(window.height() + more, room))
 
     def _show_cells(self, job: Job) -> bool:
         if not job.cells or job.kind != "warm":

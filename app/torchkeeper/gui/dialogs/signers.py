@@ -175,7 +175,7 @@ class SignersDialog(Dialog):
         if self._ticket is not None and not self.known:
             return self.tr("Reading…")
         if not self.known:
-            return self.tr("Nothing to show")
+            return self.tr("The list cannot be read")
         return self.tr(
             "You trust nobody yet.\nAdd the public key of somebody whose bundles you take, or drop "
             "its file here."

@@ -36,7 +36,7 @@ class Stays(Counter[str]):
         reasons = [f"{number:,} × {why}" for why, number in self.most_common(_NAMED)]
         if len(self) > _NAMED:
             reasons.append(tr("and {} reasons more").format(len(self) - _NAMED))
-        if len(reasons) == 1:
+        if count == 1:
             why = reasons[0].partition("× ")[2]
             # But an abbreviation stays one.
             return f"{stay}: {why if why[1:2].isupper() else why[:1].lower() + why[1:]}"

@@ -83,7 +83,7 @@ class WarmDialog(WorkDialog):
         self.options = CompileOptions(
             self.tr("Entries are found only by programs with as many (OMP_NUM_THREADS). Choose "
                     "that of the machine that will use them."),
-            self.tr("A fresh machine then needs not build a header of 149 MB first. It is a key "
+            self.tr("A fresh machine then need not build a header of 149 MB first. It is a key "
                     "factor: programs find the entries only where they set it, too."),
         )  # fmt: skip
         self.device = DeviceChoice()

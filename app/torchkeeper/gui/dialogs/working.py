@@ -205,7 +205,7 @@ class WorkDialog(Dialog):
         self._timer.stop()
         self.result_page.show_job(job, self.choice is not None)
         page = self.result_page
-        height = _HIGH if page.left.isVisibleTo(self) else 0
+        height = _HIGH if page.left.isVisibleTo(self) and page.has_long_list else 0
         if page.more.has_list:
             height = _TALL
         self._turn_to(self.result_page, height, self.result_page.close_)

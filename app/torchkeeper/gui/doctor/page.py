@@ -52,6 +52,8 @@ class DoctorPage(Page):
             window.engines, self._environments, window.operations, window.jobs, self.diagnosis, self
         )
         self.preview: MendDialog | None = None
+        #: What is being mended, or put back: its card has the keyboard again after that.
+        self._mends: Told | None = None
         self.choice_of = EnvironmentChoice(self._environments, self.tr("No environment"))
         self.scope = Choice()
         aging.keep_up(self, self._say_when)
@@ -104,8 +106,8 @@ class DoctorPage(Page):
         for widget in (self.summary, self.where, self.when, self.bar, self.notice):
             self.body.addWidget(widget)
         self.cards = Cards(self.tr("What was found"))
-        self.cards.fix.connect(lambda one: self.mender.plan([one]))
-        self.cards.undo.connect(self.mender.undo)
+        self.cards.fix.connect(self._fix)
+        self.cards.undo.connect(self._undo)
         self.cards.setting.connect(self._show_setting)
         self.cards.place.connect(lambda path: self._window.open_paths([path]))
         self.blank = EmptyState("doctor")
@@ -279,6 +281,8 @@ class DoctorPage(Page):
             left.append(("toolchain", "", found.untried))
         mended = [(one, mender.can_undo(one)) for one in mender.mended]
         self.cards.show_all(found.found, mended, left, able=idle)
+        if idle:
+            self._come_back()
         nothing = idle and not found.found and not mended and not left
         well = over and nothing
         self.stack.setCurrentWidget(self.blank if nothing else self.cards)
@@ -375,6 +379,30 @@ class DoctorPage(Page):
         QGuiApplication.clipboard().setText(report.text(self.diagnosis))
 
     # Mending.
+
+    def _fix(self, one: Told) -> None:
+        self.mender.plan([one])
+        self._mends = one
+
+    def _undo(self, one: Mended) -> None:
+        self.mender.undo(one)
+        self._mends = one.told
+
+    def _come_back(self) -> None:
+        """The button that was pressed was off meanwhile, and another has the keyboard."""
+        one, self._mends = self._mends, None
+        at = self.window().focusWidget()
+        if one is None or not (self._here and (at is None or self.isAncestorOf(at))):
+            return
+        about = one.finding.code, one.finding.place
+        for card_of, told in [
+            *((mended, mended.told) for mended in self.mender.mended),
+            *((told, told) for told in self.diagnosis.found),
+        ]:
+            card = self.cards.of(card_of)
+            if (told.finding.code, told.finding.place) == about and card and card.button:
+                card.button.setFocus(Qt.FocusReason.OtherFocusReason)
+                return
 
     def _show_plans(self, plans: list[Plan]) -> None:
         self.preview = preview = MendDialog(self, plans)

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication, QHideEvent, QKeyEvent, QShowEvent
+from PySide6.QtGui import QGuiApplication, QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QStackedWidget,
@@ -37,12 +37,13 @@ from torchkeeper.gui.inspector.details import (
 from torchkeeper.gui.inspector.factors import FactorsPane
 from torchkeeper.gui.inspector.facts import FactsView
 from torchkeeper.gui.inspector.filelist import FilesPane
+from torchkeeper.gui.inspector.lowblank import LowBlank
 from torchkeeper.gui.inspector.parts import Chip, Elided
 from torchkeeper.gui.inspector.sources import TextPane
 from torchkeeper.gui.inspector.summary import SummaryPage
 from torchkeeper.gui.inspector.verdictcard import About
 from torchkeeper.gui.table.cells import shown_name
-from torchkeeper.gui.wing import NARROWEST
+from torchkeeper.gui.wing import LOWEST, NARROWEST
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
@@ -106,6 +107,8 @@ class Inspector(QFrame):
     def _make(self) -> None:
         self.blank = EmptyState("inspector", side=True)
         self.blank.asked.connect(lambda _: self.first.emit())
+        self.low_blank = LowBlank()
+        self.low_blank.first.connect(self.first)
         self.name = Elided("heading")
         self.chip = Chip()
         self.key = Elided("muted")
@@ -171,7 +174,7 @@ class Inspector(QFrame):
         self._several = QWidget()
         self._several.setLayout(several)
         self.stack = QStackedWidget()
-        for page in (self.blank, self._one, self._several):
+        for page in (self.blank, self.low_blank, self._one, self._several):
             self.stack.addWidget(page)
         whole = forms.column(gap=0)
         whole.addWidget(self.stack)
@@ -197,6 +200,11 @@ class Inspector(QFrame):
         self.setMinimumWidth(max(NARROWEST, self.tabs.tabBar().sizeHint().width() + 24))
         self.clock.start()
         self._changed()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self.stack.currentWidget() in (self.blank, self.low_blank):
+            self._suit_blank()
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
@@ -251,7 +259,17 @@ class Inspector(QFrame):
                     "it needs, its graph and code, and what would leak if it were shared. Select "
                     "several, and they are added up."),
         )  # fmt: skip
-        self.stack.setCurrentWidget(self.blank)
+        self._suit_blank()
+
+    def _suit_blank(self) -> None:
+        self.stack.setCurrentWidget(self.low_blank if self.height() < LOWEST else self.blank)
+
+    def offer_first(self, text: str) -> None:
+        """Where nothing is selected, have a button that selects the first entry; none without a
+        text.
+        """
+        self.blank.offer(text)
+        self.low_blank.offer(text)
 
     def _count(self) -> None:
         if self._counting is None:

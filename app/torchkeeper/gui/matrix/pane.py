@@ -106,7 +106,7 @@ class CellsPane(QWidget):
         header.setHighlightSections(False)
         header.setStretchLastSection(False)
         # Where there is little room, names come first.
-        widths = (48, 108, 76, 140) if self._narrow else (64, 116, 84, 300)
+        widths = (48, 108, 92, 124) if self._narrow else (64, 116, 100, 300)
         for column, width in zip((HITS, MISSES, TIME, PHASES), widths, strict=True):
             header.resizeSection(column, width)
         header.setSectionResizeMode(CELL, QHeaderView.ResizeMode.Stretch)

@@ -109,6 +109,7 @@ class OverviewPage(Page):
         self.map = Treemap()
         explain(self.map, "treemap")
         self.map.setAccessibleName(self.tr("The parts, as a map"))
+        self.map.hint = self.tr("A double click goes into it")
         self.map.opened.connect(lambda key: self._open(str(key[-1])))
         self.map.chosen.connect(lambda keys: self.list.select(str(key[-1]) for key in keys))
         self.map.up.connect(self.go_up)

@@ -96,7 +96,7 @@ class OriginsTab(QWidget):
         self.processes: list[Process] = []
         self.of = Choice()
         self.again = forms.button(self.tr("&Refresh"))
-        self.all = QCheckBox(self.tr("Show &all, also what is as PyTorch has it"))
+        self.all = QCheckBox(self.tr("Show &all settings"))
         self.about = forms.label("", "muted", wrap=True)
         self.notice = Notice()
         self.make = forms.button(self.tr("&Make a profile of this"))

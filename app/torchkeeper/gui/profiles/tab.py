@@ -116,7 +116,8 @@ class ProfilesTab(QWidget):
         self.across = QSplitter(Qt.Orientation.Horizontal)
         self.across.setObjectName("framed")
         self.across.setChildrenCollapsible(False)
-        self.across.addWidget(page_of(left))
+        self._listed = page_of(left)
+        self.across.addWidget(self._listed)
         whole.addWidget(self.across, 1)
         self.setLayout(whole)
         yield
@@ -234,6 +235,8 @@ class ProfilesTab(QWidget):
         draft = self.current
         for button in (self.rename, self.remove):
             button.setEnabled(draft is not None)
+        # An empty list beside what says that there is none says it twice.
+        self._listed.setVisible(bool(self.drafts))
         if draft is None:
             self.blank.say(*self._nothing())
             self.blank.offer(self.tr("New profile") if self.read else "")

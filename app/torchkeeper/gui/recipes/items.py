@@ -31,7 +31,8 @@ def item_of(one: Listed) -> QTreeWidgetItem:
     for known in one.recipes:
         item.addChild(_known_item(known, False))
     if one.error is not None:
-        item.setText(SOURCE, "–")
+        gone = one.error.code == "recipe-unknown"
+        item.setText(SOURCE, words.missing() if gone else "–")
         item.setToolTip(NAME, one.error.what)
     return item
 

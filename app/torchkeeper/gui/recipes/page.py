@@ -240,6 +240,7 @@ class RecipesPage(Page):
 
     def _failed(self, error: UserError) -> None:
         self.notice.tell(error, again=True)
+        self._chosen()
 
     def _show(self, listed: list[Listed]) -> None:
         self.notice.tell(None)
@@ -356,7 +357,7 @@ class RecipesPage(Page):
                 printable(self._window.place or "", 200))
             if there else self.tr("Choose a folder or a bundle on the left, to measure it there")
         )  # fmt: skip
-        self._show_text(one)
+        self._show_text(paths, one)
 
     def _told(self, one: Listed | Known | None) -> str:
         """The file, what it compiles, and when it was warmed."""
@@ -373,22 +374,20 @@ class RecipesPage(Page):
         file = "" if one.path == BUILTIN else printable(one.path, 4096)
         return "\n".join(x for x in (file, " · ".join(parts)) if x)
 
-    def _show_text(self, one: Listed | Known | None) -> None:
-        """The text of a recipe that has a file; without recipes of one's own, what to do next."""
+    def _show_text(self, paths: list[str], one: Listed | Known | None) -> None:
+        """The text of a recipe that has a file; of anything else what it is."""
         path = one.path if isinstance(one, Known) and one.path != BUILTIN else ""
         if not path:
             self._engines.forget(self._reading)
             self._text_of = ""
-            alone = bool(self._listed) and len(self._listed) <= 1
-            self.blank.say(
-                self.tr("No recipe of your own yet"),
-                self.tr(
-                    "A recipe says what is compiled ahead of time. Begin one under New, with a "
-                    "form or an example; add files or a folder; or drop them here."
-                ),
-            )
-            self.blank.offer(self.tr("Write a recipe…"))
-            self.below.setCurrentWidget(self.blank if alone else self._nothing)
+            # What is wrong with it is said above.
+            told = bool(paths) and (one is None or one.error is None)
+            if told:
+                # A list that could not be read may have had some.
+                alone = len(self._listed) <= 1 and self.notice.error is None
+                self.blank.say(*words.instead_of_text(paths, alone))
+                self.blank.offer(self.tr("Write a recipe…") if paths == [BUILTIN] else "")
+            self.below.setCurrentWidget(self.blank if told else self._nothing)
             return
         if path == self._text_of:
             return

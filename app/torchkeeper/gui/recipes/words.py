@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication
 
@@ -35,6 +36,36 @@ def builtin_help() -> str:
     return _tr(
         "An op, an MLP trained at two batch sizes, and an attention block, forward and backward."
     )
+
+
+def instead_of_text(paths: Sequence[str], alone: bool) -> tuple[str, str]:
+    """What is said of what has no text to show, as a title and more: folders, several recipes, and
+    the built-in one; ``alone``: there is no other.
+    """
+    if list(paths) != [BUILTIN]:
+        if len(paths) > 1:
+            return _tr("More than one is chosen"), _tr(
+                "Warm all compiles everything that is chosen, one after another. Choose one alone "
+                "to see its text."
+            )
+        return _tr("A folder of recipes"), _tr(
+            "Every recipe in it is on the list, and so is one that is put there later. Warm all "
+            "compiles them one after another. Choose one to see its text."
+        )
+    if alone:
+        return _tr("No recipe of your own yet"), _tr(
+            "A recipe says what is compiled ahead of time. Begin one under New, with a form or an "
+            "example; add files or a folder; or drop them here."
+        )
+    return _tr("It comes with Torchkeeper"), _tr(
+        "It needs no model of yours: warm it to see what ends up in a cache, and verify it to see "
+        "how much faster a program starts. It has no file, so there is nothing to edit."
+    )
+
+
+def missing() -> str:
+    """What stands for what it compiles where it is not there any more."""
+    return _tr("missing")
 
 
 def source_title(source: str) -> str:

@@ -102,7 +102,7 @@ def told(upto: int, failing: tuple[int, ...] = (), running: int = 0) -> Cells:
     for number in range(upto, upto + running):
         cell = cells.rows[number]
         if cell.began is not None:
-            cell.began -= 4.0
+            cell.began -= 8.0
     return cells
 
 

@@ -295,7 +295,9 @@ class SampleEngines(Engines):
             if op == "plan_purge" and self.in_use:
                 kept = 0 if params.get("in_use") else len(rows) if self.in_use["all"] else 2
                 rows = rows[kept:]
-                result |= {"entries": len(rows), "in_use": {**self.in_use, "left": kept}}
+                result |= {"entries": len(rows), "bytes": sum(one.size for one in rows),
+                           "files": sum(one.files for one in rows),
+                           "in_use": {**self.in_use, "left": kept}}  # fmt: skip
             if "look" in params.get("select", {}):
                 result["because"] = {"stale": {"entries": len(rows) - 3, "bytes": 1_702_000},
                                      "needless": {"entries": 3, "bytes": 204_800}}  # fmt: skip
@@ -519,6 +521,9 @@ def _by_kind(entries: list[Entry]) -> dict[str, list[Entry]]:
 def _compared(path: str, entries: list[Entry], same: bool) -> dict[str, Any]:
     kinds: list[dict[str, Any]] = []
     for kind, ones in _by_kind(entries).items():
+        if kind == "code" and not same:
+            # What stays out is of this kind.
+            ones = ones[: -len(samples.LEFT)]
         new = [] if same else ones[: max(1, len(ones) // 2)]
         differs = ones[-1:] if kind == "code" and not same else []
         there = ones[len(new) : len(ones) - len(differs)]

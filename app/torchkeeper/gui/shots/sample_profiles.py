@@ -88,7 +88,7 @@ def _process(pid: int, command: str, torch: str, folder: str) -> dict[str, Any]:
 
 
 PROCESSES = [
-    _process(41_213, "python serve.py --port 8000", "2.13.0+cu130", "/var/cache/torchinductor/x"),
+    _process(41_213, "python serve.py --port 8000", "2.13.0+cu130", "/mnt/scratch/teams"),
     _process(52_780, "python -m trainer.main --config nightly.yaml", "2.9.1", "/mnt/scratch/x"),
 ]
 

@@ -360,6 +360,7 @@ def probed(python: str) -> dict[str, Any]:
 def judged(entries: list[Entry], python: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """What an engine would find of entries in an environment: the finding, and the counts."""
     here = "2.9.1+cu128" if python == OLD_PYTHON else "2.13.0+cu130"
+    broken = next((one.problem for one in entries if one.problem), "payload-unreadable")
     said: list[dict[str, Any]] = [
         {"verdict": "usable", "reasons": [], "conditions": []},
         {"verdict": "conditional", "reasons": [], "conditions": [
@@ -367,7 +368,7 @@ def judged(entries: list[Entry], python: str) -> tuple[dict[str, Any], dict[str,
             {"factor": "cuda_matmul_settings", "entry": "high", "here": "highest"}]},
         {"verdict": "stale", "conditions": [], "reasons": []},
         {"verdict": "broken", "conditions": [], "reasons": [
-            {"factor": "payload", "entry": "payload-unreadable", "here": None}]},
+            {"factor": "payload", "entry": broken, "here": None}]},
         {"verdict": "conditional", "reasons": [], "conditions": [
             {"factor": name, "entry": None, "here": None}
             for name in ("source", "environment", "ptxas")]},

@@ -11,6 +11,7 @@ from torchkeeper.gui.shots import samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.scenes_window import halfway
 from torchkeeper.gui.shots.stage import Stage, turn
+from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.gui.window import Window
 from torchkeeper.link.words import UserError, user_error
 
@@ -191,7 +192,7 @@ def _end(
         if job.asked.get("offer_prepare"):
             code, about = "object-cpu", samples.LEFT[0]["params"]
         why = user_error(code, about)
-        job.leave(f"Left out: {kind} {key}: {why.what}", why.what)
+        job.leave(f"{kind_words(kind)} {key}: {why.what}", why.what)
     if error is None:
         window.jobs.end(job, State.DONE, note="34 entries (5.1 MB)", result=result)
     else:

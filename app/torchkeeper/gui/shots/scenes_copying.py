@@ -53,7 +53,9 @@ def _choice(stage: Stage) -> None:
     stage.dialog("copy-selected", _asked(window))
     window.table.clearSelection()
     engines.failing["copy"] = user_error("copy-onto-itself", {"place": samples.PLACE})
-    stage.dialog("copy-onto-itself", _asked(window))
+    dialog = _asked(window)
+    dialog.target.combo.setEditText(samples.PLACE)
+    stage.dialog("copy-onto-itself", dialog, _TYPED)
     del engines.failing["copy"]
     engines.silent.add("copy")
     engines.progress["copy"] = (3_100_000.0, 5_000_000.0, "bytes")
@@ -105,8 +107,7 @@ def _over(stage: Stage) -> None:
         job.started -= 4.2
         for number in range(left):
             why = user_error("key-taken", {"path": f"mn/cmnvkzanes3ggbbm{number}.py"})
-            text = str(why).replace("\n", " ")
-            job.leave(f"Code mn/cmnvkzanes3ggbbm{number}.py: {text}", why.what)
+            job.leave(f"Code mn/cmnvkzanes3ggbbm{number}.py: {why.what}", why.what)
         window.jobs.end(job, State.DONE, note="17 entries (2.5 MB)", result=result)
         stage.dialog(name, dialog)
     stage.close(window)

@@ -138,6 +138,12 @@ def _small(stage: Stage) -> None:
         stage.take(f"inspector-{name}", window)
     window.going.toggle_map()
     stage.take("inspector-below-a-map", window, 0.5)
+    window.going.toggle_map()
+    window.table.clearSelection()
+    stage.take("inspector-below-empty", window, 0.5)
+    window.guide.bar.show_step(1)
+    window.head.box.setText("no such entry")
+    stage.take("inspector-below-nothing", window, 0.8)
     stage.close(window)
 
 

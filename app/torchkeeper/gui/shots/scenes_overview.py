@@ -23,6 +23,10 @@ def _opened(stage: Stage, engines: SampleEngines, *others: str) -> tuple[Window,
     page = window.show_page("overview")
     assert isinstance(page, OverviewPage)
     turn(5.0, lambda: page.looking.found is not None or bool(page.looking.error))
+    # What the table was told of the place is less than what the sums say; they come last.
+    turn(5.0, lambda: not window.listing.loading)
+    page.refresh()
+    turn(5.0, lambda: not page.looking.running)
     return window, page
 
 

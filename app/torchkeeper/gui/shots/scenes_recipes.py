@@ -70,6 +70,7 @@ def _warm(stage: Stage) -> None:
     turn(0.1)
     dialog.then.bundle.setChecked(True)
     dialog.then.publish.setChecked(True)
+    turn(5.0, dialog.go.isEnabled)
     stage.dialog("warm-recipes", dialog)
     problem = {"code": "device-missing", "params": {"device": "cuda:1", "found": "cuda:0, cpu"}}
     engines.cells = [{"problem": problem}, {"problem": problem}, {"problem": None}]

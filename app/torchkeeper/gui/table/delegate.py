@@ -155,9 +155,13 @@ class EntryDelegate(QStyledItemDelegate):
         text = self._metrics.elidedText(group.numbers, Qt.TextElideMode.ElideRight, room)
         painter.drawText(left + taken, box.top(), room, box.height(), _LEFT, text)
         if focus:
-            painter.setPen(QPen(QColor(shades.accent), 2))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRect(box.adjusted(1, 1, -1, -1))
+            self.paint_focus(painter, box)
+
+    def paint_focus(self, painter: QPainter, box: QRect) -> None:
+        """Paint the frame of what has the keyboard."""
+        painter.setPen(QPen(QColor(theme.shades().accent), 2))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(box.adjusted(1, 1, -1, -1))
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)

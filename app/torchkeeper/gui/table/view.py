@@ -15,10 +15,8 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import (
-    QColor,
     QPainter,
     QPalette,
-    QPen,
     QPixmap,
 )
 from PySide6.QtWidgets import (
@@ -227,6 +225,12 @@ class EntryTable(QTableView):
     def resizeEvent(self, event: QResizeEvent) -> None:
         self.fit_name()
         super().resizeEvent(event)
+        at, lower = self.currentIndex(), event.size().height()
+        if at.isValid() and event.oldSize().height() > lower:
+            # The inspector opens below it, for what was just selected: that stays in sight.
+            end = self.rowViewportPosition(at.row()) + ROW_HEIGHT
+            if lower < end <= event.oldSize().height() + ROW_HEIGHT - 1:
+                self.scrollTo(at)
 
     def _repaint(self) -> None:
         self.viewport().update()
@@ -311,6 +315,23 @@ class EntryTable(QTableView):
                 )
             )
         self.selectionModel().select(found, _SELECT)
+
+    def select_rows(self, rows: Iterable[int]) -> None:
+        """Select these rows, which are in order, and no others."""
+        flags = QItemSelectionModel.SelectionFlag.ClearAndSelect
+        self.selectionModel().select(self._ranges(rows), flags)
+
+    def go_to_top(self) -> None:
+        """Scroll to the top, or to what is selected: other rows are shown than before."""
+        at, chosen = self.currentIndex(), self.selectionModel()
+        # What came before may have stood anywhere.
+        self.updateGeometries()
+        if not chosen.hasSelection():
+            self.scrollToTop()
+            return
+        if not chosen.isSelected(at):
+            at = self._model.index(chosen.selection().at(0).top(), 0)
+        self.scrollTo(at, QAbstractItemView.ScrollHint.PositionAtCenter)
 
     def _remember(self) -> None:
         current = self.currentIndex()
@@ -521,6 +542,9 @@ class EntryTable(QTableView):
         if not self.hasFocus() or (not any_chosen and self.frameWidth()):
             # A table in a dialog has a frame, which shows it.
             return
+        framed = self.frameShape() != QFrame.Shape.NoFrame
+        if framed and not any_chosen:
+            return  # the frame of its own shows it
         box = self.viewport().rect()
         if any_chosen:
             row = self._model.lines[current] if 0 <= current < len(self._model.lines) else None
@@ -528,10 +552,7 @@ class EntryTable(QTableView):
             if chosen or not isinstance(row, Row):
                 return
             box = QRect(0, self.rowViewportPosition(current), box.width(), ROW_HEIGHT)
-        painter.setPen(QPen(QColor(theme.shades().accent), 2 - any_chosen))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        by = 0 if any_chosen else 1
-        painter.drawRect(box.adjusted(by, by, -1, -1))
+        self._delegate.paint_focus(painter, box)
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
         super().scrollContentsBy(dx, dy)

@@ -60,6 +60,8 @@ class Treemap(speaking.Heard):
         self.setMinimumSize(160, 96)
         #: What is said where there is nothing.
         self.nothing = self.tr("Nothing to show")
+        #: What the tip of a tile says besides: what a double click does.
+        self.hint = ""
         self._given: tuple[list[Tile], Tile | None] = [], None
         #: What was shown before each look behind the tile of the smallest ones.
         self._above: list[tuple[list[Tile], Tile | None]] = []
@@ -393,8 +395,9 @@ class Treemap(speaking.Heard):
                 where: QRect = self._boxes[number].toAlignedRect()
                 tile = self._folded.tiles[number]
                 shrunk = self._folded.shrunk and tile is self._folded.tiles[-1]
-                text = forms.tip(speaking.told(tile, self._total, shrunk=shrunk))
-                QToolTip.showText(event.globalPos(), text, self, where)
+                told = speaking.told(tile, self._total, shrunk=shrunk)
+                text = "\n".join(line for line in (told, self.hint) if line)
+                QToolTip.showText(event.globalPos(), forms.tip(text), self, where)
             return True
         return super().event(event)
 

@@ -51,7 +51,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "TORCHINDUCTOR_REDIS_URL", "url", "text", "server",
-        "The Redis server, as redis://host:port/0; before host and port.",
+        "The Redis server, as redis://host:port/0; it goes before host and port.",
         (("2.9", None),), _REMOTE,
         conflicts=("TORCHINDUCTOR_REDIS_HOST", "TORCHINDUCTOR_REDIS_PORT"), secret=True,
     ),

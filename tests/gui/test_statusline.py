@@ -1,0 +1,69 @@
+"""The status bar: counts, and for a while a sentence in their place."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from PySide6.QtWidgets import QApplication, QLabel
+from pytestqt.qtbot import QtBot
+
+from torchkeeper.gui.statusline import StatusBar
+from torchkeeper.gui.verdictbar import VerdictBar
+
+COUNTS = {
+    "verdicts": {"usable": 160_857, "conditional": 73_135, "unknown": 14_385, "broken": 2,
+                 "stale": 124_528},
+    "made_by": {"2.9.1+cu128": 124_528},
+}  # fmt: skip
+
+
+def shown(bar: StatusBar) -> list[str]:
+    return [label.text() for label in bar.findChildren(QLabel) if label.isVisible()]
+
+
+def test_a_sentence_takes_the_place_of_the_counts(qtbot: QtBot) -> None:
+    bar = StatusBar()
+    qtbot.addWidget(bar)
+    bar.resize(700, 30)
+    bar.totals.setText("36 entries")
+    bar.show()
+    assert shown(bar) == ["36 entries"]
+    bar.showMessage("Drop to import it")
+    # What comes, or is shown anew, meanwhile does not stand over it.
+    bar.count(QLabel("10 usable"))
+    bar.totals.setText("37 entries")
+    bar.totals.setVisible(True)
+    assert shown(bar) == ["Drop to import it"]
+    bar.clearMessage()
+    assert shown(bar) == ["37 entries", "10 usable"]
+
+
+def test_what_has_no_room_is_cut_and_said_in_full(qtbot: QtBot) -> None:
+    bar = StatusBar()
+    qtbot.addWidget(bar)
+    bar.totals.setText("544,836 entries · 1,204,118 files · 233.4 GB · 18,837 orphans")
+    assert bar.totals.minimumSizeHint().width() < bar.totals.sizeHint().width()
+    bar.resize(320, 30)
+    bar.show()
+    QApplication.processEvents()
+    assert bar.totals.toolTip() == bar.totals.text()
+    bar.resize(900, 30)
+    QApplication.processEvents()
+    assert bar.totals.toolTip() == ""
+
+
+def test_numbers_of_verdicts_keep_their_room(qtbot: QtBot) -> None:
+    bar = StatusBar()
+    qtbot.addWidget(bar)
+    verdicts = VerdictBar()
+    bar.count(verdicts)
+    bar.totals.setText("544,836 entries · 1,204,118 files · 233.4 GB")
+    bar.show()
+    verdicts.tell(COUNTS, "")
+    for width in (300, 700, 1400):
+        bar.resize(max(width, bar.minimumSizeHint().width()), 30)
+        QApplication.processEvents()
+        boxes = [button.geometry() for button in verdicts.buttons.values()]
+        assert all(a.right() < b.left() for a, b in pairwise(boxes)), width
+    assert verdicts.said.text() == "made by torch 2.9.1+cu128"
+    assert verdicts.buttons["stale"].text() == "124,528 stale"
