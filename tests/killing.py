@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from tests.conftest import DATA
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.process import Engine
+from torchkeeper.link.engines.process import Engine
 from torchkeeper.stores import places
 from torchkeeper.warm import processes
 

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import pytest
 
 import torchkeeper
-from torchkeeper.link import doctorwords
-from torchkeeper.link.findingwords import WORDS
-from torchkeeper.link.travel import PACKAGES
-from torchkeeper.link.words import CATALOGUE
+from torchkeeper.link.engines.travel import PACKAGES
+from torchkeeper.link.words import doctorwords
+from torchkeeper.link.words.findingwords import WORDS
+from torchkeeper.link.words.problems import CATALOGUE
 
 APP = Path(torchkeeper.__file__).parent
 #: From the ground up; a package may import itself and what stands before it.
@@ -182,7 +182,7 @@ def test_every_finding_has_words_and_no_words_are_idle() -> None:
 
 
 def test_no_finding_is_said_in_two_ways() -> None:
-    source = (APP / "link/findingwords.py").read_text(encoding="utf-8")
+    source = (APP / "link/words/findingwords.py").read_text(encoding="utf-8")
     named = {
         key.value
         for node in ast.walk(ast.parse(source))

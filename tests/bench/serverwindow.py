@@ -28,7 +28,7 @@ from PySide6.QtWidgets import QMainWindow
 from tests.bench.streaming import Lateness
 from tests.bench.tree import Tree
 from torchkeeper.gui.app import application
-from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.window import Window
 

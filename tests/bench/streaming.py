@@ -35,7 +35,7 @@ from tests.bench.measure import Figure
 from tests.bench.table import ROWS, entries
 from torchkeeper.engine import wire
 from torchkeeper.gui.app import application
-from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.window import Window
 
 _TICK = 0.016

@@ -29,9 +29,9 @@ from tests.bench.measure import Figure
 from tests.bench.servers import fill
 from tests.redis_server import serving
 from torchkeeper.gui.app import application
-from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.jobs import JobsModel
-from torchkeeper.gui.operations import Operations
+from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.jobs.model import JobsModel
+from torchkeeper.gui.jobs.operations import Operations
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.window import PAGE, Window
 

@@ -16,8 +16,8 @@ import pytest
 from tests.cli.conftest import Tk
 from torchkeeper.gui.desktop.pictures import draw
 from torchkeeper.link.desktop import entry, files, placing
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words.problems import UserError
 
 ENTRY = "applications/torchkeeper.desktop"
 #: As a session of no desktop in particular has it.

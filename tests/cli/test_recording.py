@@ -15,8 +15,8 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.cli.test_run import tracing
-from torchkeeper.link import defining, recorded, recording, tomltext
-from torchkeeper.link.recorded import Recorded
+from torchkeeper.link.recipes import defining, recorded, recording, tomltext
+from torchkeeper.link.recipes.recorded import Recorded
 from torchkeeper.warm.recipes import recipe as recipes
 from torchkeeper.warm.recipes.expanding import cells_of
 

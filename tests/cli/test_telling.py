@@ -9,7 +9,7 @@ import pytest
 
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.telling import Live, tell
-from torchkeeper.link.process import Engine
+from torchkeeper.link.engines.process import Engine
 
 QUEUED = [{"index": n, "recipe": "small", "name": f"f, batch {n}", "source": "callable",
            "state": "queued"} for n in range(2)]  # fmt: skip

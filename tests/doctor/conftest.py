@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from torchkeeper.engine.wire import Message
-from torchkeeper.link import diagnosing, probes
-from torchkeeper.link.process import Engine
+from torchkeeper.link import diagnosing
+from torchkeeper.link.engines import probes
+from torchkeeper.link.engines.process import Engine
 from torchkeeper.settings.finding import Finding
 
 

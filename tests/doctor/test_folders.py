@@ -15,8 +15,9 @@ import pytest
 
 from tests.doctor.conftest import Doctor, Stock
 from torchkeeper.doctor.clock import skew_of
-from torchkeeper.link import diagnosing, findingwords
-from torchkeeper.link.words import UserError
+from torchkeeper.link import diagnosing
+from torchkeeper.link.words import findingwords
+from torchkeeper.link.words.problems import UserError
 from torchkeeper.settings.finding import Finding
 
 AGO = time.time() - 3 * 86_400

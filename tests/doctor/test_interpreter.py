@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from tests.doctor.conftest import Doctor, Found
-from torchkeeper.link import diagnosing, findingwords
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError
+from torchkeeper.link import diagnosing
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words import findingwords
+from torchkeeper.link.words.problems import UserError
 
 Script = Callable[[str], str]
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.engine.test_overviewing import Looked, listed
 from tests.redis_server import serving
-from torchkeeper.link.process import Engine
+from torchkeeper.link.engines.process import Engine
 
 
 def added(engine: Engine, place: object, select: dict[str, Any]) -> dict[str, Any]:

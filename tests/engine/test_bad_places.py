@@ -16,8 +16,8 @@ import pytest
 
 from tests.conftest import SlowDisk
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words.problems import UserError
 
 #: Seconds in which a cancelled request must have ended; what is aimed for is half a second.
 SOON = 10.0

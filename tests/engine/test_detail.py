@@ -11,8 +11,8 @@ import pytest
 
 from torchkeeper.engine.detail import PAGE
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words.problems import UserError
 
 Ask = Callable[..., tuple[dict[str, Any], list[Message]]]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from torchkeeper.link.process import Engine
+from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.signing import sign
-from torchkeeper.link.words import UserError
+from torchkeeper.link.words.problems import UserError
 
 
 def test_it_has_no_name_until_it_is_signed(kept_291: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.process import Engine
+from torchkeeper.link.engines.process import Engine
 
 
 def test_what_is_as_it_was_is_not_sent_again(fixture_cache: Path) -> None:

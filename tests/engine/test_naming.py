@@ -16,8 +16,8 @@ import pytest
 from tests.bench.carry import elsewhere
 from tests.conftest import DATA
 from torchkeeper.engine.wire import Message
-from torchkeeper.link import probes
-from torchkeeper.link.process import Engine
+from torchkeeper.link.engines import probes
+from torchkeeper.link.engines.process import Engine
 
 pytestmark = pytest.mark.torch
 

@@ -16,9 +16,9 @@ import pytest
 from tests.conftest import DATA, SlowDisk
 from tests.redis_server import dump, serving
 from torchkeeper.engine.wire import Message
+from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.overviewing import Overview
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError
+from torchkeeper.link.words.problems import UserError
 
 DAY = 86_400.0
 ENVIRONMENTS: dict[str, dict[str, Any]] = json.loads((DATA / "environments.json").read_text())

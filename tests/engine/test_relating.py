@@ -14,8 +14,8 @@ from torchkeeper.engine import relating
 from torchkeeper.engine.relating import related
 from torchkeeper.engine.session import Session
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words.problems import UserError
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.needs import Relatives, needed
 from torchkeeper.stores.redis.describing import described

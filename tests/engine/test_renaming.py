@@ -16,8 +16,8 @@ from tests.stores.bundles.test_bundle import edit
 from torchkeeper.artifacts.code import key_of
 from torchkeeper.engine.wire import Message
 from torchkeeper.link import carrying
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import CATALOGUE, UserError
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words.problems import CATALOGUE, UserError
 from torchkeeper.verdict import machine
 
 FIRST, SECOND = (one["extra"] for one in NATIVE["commands"])

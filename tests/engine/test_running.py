@@ -12,7 +12,7 @@ from tests.warm.test_trace import CHANGES, lookup, record, written
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.running import MAX_NEAR, explain_trace, held
 from torchkeeper.engine.session import Session
-from torchkeeper.link import causes
+from torchkeeper.link.words import causes
 from torchkeeper.warm.traces import trace
 
 #: What is said of each change, and nothing else.

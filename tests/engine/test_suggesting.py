@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words.problems import UserError
 
 
 @pytest.fixture

@@ -17,10 +17,10 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from torchkeeper.gui.app import application
-from torchkeeper.gui.environments import KEY, NONE
 from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.verdicts.environments import KEY, NONE
 from torchkeeper.gui.window import PAGE, Window
-from torchkeeper.link import probes
+from torchkeeper.link.engines import probes
 
 #: Milliseconds a real engine may take on a busy machine.
 PATIENCE = 60_000

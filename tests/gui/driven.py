@@ -24,8 +24,8 @@ from torchkeeper.gui import start
 from torchkeeper.gui.activity.strip import JobStrip
 from torchkeeper.gui.app import application
 from torchkeeper.gui.dialogs.leaving import LeaveDialog
-from torchkeeper.gui.environments import KEY, NONE
-from torchkeeper.gui.jobs import Job, state_text
+from torchkeeper.gui.jobs.model import Job, state_text
+from torchkeeper.gui.verdicts.environments import KEY, NONE
 from torchkeeper.gui.window import Window
 
 #: Milliseconds between two looks at whether something can be done now.

@@ -16,12 +16,12 @@ from torchkeeper.gui.activity.page import ActivityPage
 from torchkeeper.gui.activity.strip import DONE_MS, JobStrip
 from torchkeeper.gui.comparing.differences import DifferencesTree
 from torchkeeper.gui.dialogs.base import ConfirmDialog
-from torchkeeper.gui.jobs import LOG_LINES, State
-from torchkeeper.gui.operations import Selection
+from torchkeeper.gui.jobs.model import LOG_LINES, State
+from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.window import Window
-from torchkeeper.link import history
-from torchkeeper.link.words import user_error
+from torchkeeper.link.kept import history
+from torchkeeper.link.words.problems import user_error
 
 #: Seconds that the main thread may be at one thing, on a machine three times as slow as ours.
 _SLICE = 0.05

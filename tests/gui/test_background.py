@@ -20,9 +20,10 @@ from tests.gui.conftest import OpenWindow
 from tests.gui.test_handover import ARGV, RAISES, runtime, sockets, until
 from tests.gui.test_notifying import Desktop, bus, desktop
 from torchkeeper.gui.guide.guide import SINCE, STEP
-from torchkeeper.gui.jobs import State
-from torchkeeper.link import history, probes, running
-from torchkeeper.link.history import Past
+from torchkeeper.gui.jobs.model import State
+from torchkeeper.link.engines import probes
+from torchkeeper.link.kept import history, running
+from torchkeeper.link.kept.history import Past
 from torchkeeper.warm.recipes.recipe import BUILTIN
 
 __all__ = ["bus", "desktop", "runtime"]  # the fixtures

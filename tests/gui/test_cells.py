@@ -16,12 +16,12 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import click
 from tests.gui.test_look import contrast
 from tests.gui.test_slices import SLICE
-from torchkeeper.gui import findings
 from torchkeeper.gui.activity.shown import mark
 from torchkeeper.gui.dialogs.laptable import VerifiedCells
 from torchkeeper.gui.dialogs.outcome import outcome
 from torchkeeper.gui.dialogs.resultpage import ResultPage
-from torchkeeper.gui.jobs import Job, JobsModel, State, cells_text
+from torchkeeper.gui.jobs import findings
+from torchkeeper.gui.jobs.model import Job, JobsModel, State, cells_text
 from torchkeeper.gui.matrix.cells import Cells
 from torchkeeper.gui.matrix.model import CELL, HITS, MISSES, PHASES, TIME, CellsModel
 from torchkeeper.gui.matrix.pane import CellsPane
@@ -32,11 +32,11 @@ from torchkeeper.gui.recipes.known import BUILTIN
 from torchkeeper.gui.recipes.ofjob import counted, file_of
 from torchkeeper.gui.shots import sample_cells
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
-from torchkeeper.gui.verifications import Beside
-from torchkeeper.link import say
-from torchkeeper.link.phases import NAMES as WORDS
-from torchkeeper.link.verified import Verified
-from torchkeeper.link.words import user_error
+from torchkeeper.gui.verdicts.verifications import Beside
+from torchkeeper.link.kept.verified import Verified
+from torchkeeper.link.words import say
+from torchkeeper.link.words.phases import NAMES as WORDS
+from torchkeeper.link.words.problems import user_error
 
 Lab = tuple[float, float, float]
 

@@ -20,7 +20,7 @@ from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.cleaning import CleanDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.window import Window
-from torchkeeper.link import probes
+from torchkeeper.link.engines import probes
 
 pytestmark = pytest.mark.torch
 

@@ -22,7 +22,7 @@ from tests.snapshots import snapshot
 from tests.stores.bundles.test_bundle import make
 from torchkeeper.artifacts.report import Report
 from torchkeeper.gui.dialogs.copying import CopyDialog
-from torchkeeper.gui.jobs import State
+from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.window import Window
 from torchkeeper.stores.bundles.bundle import Bundle
 

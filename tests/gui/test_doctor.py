@@ -20,9 +20,9 @@ from torchkeeper.gui.dialogs.mending import MendDialog
 from torchkeeper.gui.doctor.page import DoctorPage
 from torchkeeper.gui.profiles.page import SettingsPage
 from torchkeeper.gui.window import Window
-from torchkeeper.link import checkwords
-from torchkeeper.link.process import Engine
+from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.profiles.profile import Profile
+from torchkeeper.link.words import checkwords
 
 #: What is so of the disk of whoever runs the tests, and no fault that a test has made.
 OF_THE_DISK = {"folder-in-container", "folder-in-memory", "folder-on-network", "disk-nearly-full"}

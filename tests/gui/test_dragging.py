@@ -19,7 +19,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, idle, settle
 from torchkeeper.gui.table import mimedata
 from torchkeeper.gui.window import Window
-from torchkeeper.link.process import Engine
+from torchkeeper.link.engines.process import Engine
 
 Dropped = list[tuple[Path, bytes]]
 

@@ -21,7 +21,7 @@ from tests.gui import walking
 from tests.gui.conftest import PATIENCE, settle
 from torchkeeper.gui.comparing.page import ComparePage
 from torchkeeper.gui.dialogs.importing import ImportDialog
-from torchkeeper.gui.jobs import State
+from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.shots import samples
 from torchkeeper.gui.sidebar.pagelist import PageList
 from torchkeeper.gui.table import mimedata

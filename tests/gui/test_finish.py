@@ -15,13 +15,13 @@ from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
-from torchkeeper.gui.jobs import State
+from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.shots import samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.table.cells import NAME, SIZE
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words import CATALOGUE, user_error
+from torchkeeper.link.words.problems import CATALOGUE, user_error
 
 
 @pytest.fixture

@@ -16,11 +16,11 @@ from tests.gui.conftest import PATIENCE, OpenWindow, idle, settle
 from tests.gui.test_flows import open_dialog
 from torchkeeper.gui import going, theme
 from torchkeeper.gui.dialogs.purging import PurgeDialog
-from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.shots.stage import turn
 from torchkeeper.gui.table.delegate import ROW_HEIGHT
 from torchkeeper.gui.table.ordering import Row
+from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.window import Window
 
 

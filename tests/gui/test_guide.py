@@ -13,7 +13,7 @@ from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.guide.guide import STEP
 from torchkeeper.gui.guide.steps import STEPS
-from torchkeeper.gui.jobs import State
+from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.window import PAGE, Window
 
 

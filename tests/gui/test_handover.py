@@ -24,8 +24,8 @@ from torchkeeper.gui.desktop.door import Door
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.window import Window
 from torchkeeper.link import handover
+from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.handover import Handed, Seat
-from torchkeeper.link.process import Engine
 
 ARGV = [sys.executable, "-W", "error", "-m", "torchkeeper"]
 

@@ -12,13 +12,13 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, settle, type_in
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
-from torchkeeper.gui.environments import KEY
 from torchkeeper.gui.help import ideas
 from torchkeeper.gui.help.page import IdeasDialog
 from torchkeeper.gui.shots import sample_overview, samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.table.cells import COLUMNS
 from torchkeeper.gui.treemap.view import Treemap
+from torchkeeper.gui.verdicts.environments import KEY
 from torchkeeper.gui.window import Window
 
 EVERY = [idea for _, some in ideas.IDEAS for idea in some]

@@ -19,7 +19,7 @@ from tests.stores.bundles.test_bundle import make
 from tests.stores.bundles.test_signing import sign
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.dialogs.pages import ChoicePage
-from torchkeeper.gui.jobs import State
+from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.window import Window
 from torchkeeper.link import signers
 

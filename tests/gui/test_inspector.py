@@ -23,7 +23,9 @@ from tests.gui.test_look import contrast
 from tests.gui.test_models import entry, under_test
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.layout import payload_path
-from torchkeeper.gui.engines import Listener
+from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.chrome.spread import Spread
+from torchkeeper.gui.chrome.wing import Wing
 from torchkeeper.gui.inspector import syntax
 from torchkeeper.gui.inspector.code_edit import LINE, CodeEdit
 from torchkeeper.gui.inspector.details import (
@@ -39,12 +41,10 @@ from torchkeeper.gui.inspector.rows import RowsModel
 from torchkeeper.gui.inspector.sharing import REST_MS
 from torchkeeper.gui.inspector.sources import Text, TextPane
 from torchkeeper.gui.shots.sample_engines import SampleEngines
-from torchkeeper.gui.spread import Spread
 from torchkeeper.gui.table.cells import NAME
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
 from torchkeeper.gui.window import Window
-from torchkeeper.gui.wing import Wing
-from torchkeeper.link import say
+from torchkeeper.link.words import say
 
 SUMMARY, GRAPH, SOURCE, FACTORS, FILES = range(5)
 PYTHON, CPP = syntax.PYTHON, syntax.CPP

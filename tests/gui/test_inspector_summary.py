@@ -17,8 +17,8 @@ from tests.gui.conftest import PATIENCE, OpenWindow, click, settle
 from tests.gui.test_inspector import choose, first, open_inspector
 from tests.gui.test_models import entry
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.exporting import ExportDialog
-from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.inspector.details import Detail, Need, Relatives, sections
 from torchkeeper.gui.inspector.facts import FactsView
 from torchkeeper.gui.inspector.measured import Measured
@@ -26,9 +26,9 @@ from torchkeeper.gui.inspector.sharing import Sharing
 from torchkeeper.gui.inspector.verdictcard import About, VerdictCard
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.scenes_verifying import result
-from torchkeeper.gui.verifications import Beside
-from torchkeeper.link.verdicts import must, told
-from torchkeeper.link.verified import Verified
+from torchkeeper.gui.verdicts.verifications import Beside
+from torchkeeper.link.kept.verified import Verified
+from torchkeeper.link.words.verdicts import must, told
 
 PASSWORD = "hunter2-not-a-real-password"
 HERE = About("2.13.0+cpu", "/opt/py312/bin/python")

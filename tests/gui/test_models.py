@@ -12,8 +12,8 @@ from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
 from torchkeeper.artifacts.entry import KINDS, Entry
-from torchkeeper.gui.jobs import JobsModel, State, state_text
-from torchkeeper.gui.places import Place, PlacesModel
+from torchkeeper.gui.jobs.model import JobsModel, State, state_text
+from torchkeeper.gui.places.model import Place, PlacesModel
 from torchkeeper.gui.table.cells import (
     COLUMNS,
     EXPIRES,
@@ -28,7 +28,7 @@ from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.lines import SortRole
 from torchkeeper.gui.table.ordering import narrows
 from torchkeeper.gui.table.view import EntryTable
-from torchkeeper.link.words import UserError
+from torchkeeper.link.words.problems import UserError
 from torchkeeper.stores.query import parse
 
 ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder

@@ -24,12 +24,12 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow
 from torchkeeper.gui.desktop import front
-from torchkeeper.gui.jobs import Job, State
-from torchkeeper.gui.notifying import SETTING
+from torchkeeper.gui.jobs.model import Job, State
+from torchkeeper.gui.jobs.notifying import SETTING
 from torchkeeper.gui.window import Window
 from torchkeeper.link.desktop import dbus
 from torchkeeper.link.desktop.notifications import Note, Notifications
-from torchkeeper.link.words import UserError
+from torchkeeper.link.words.problems import UserError
 
 
 class Desktop:

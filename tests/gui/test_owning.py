@@ -13,10 +13,10 @@ from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, listed, settle
-from torchkeeper.gui.findings import heard
 from torchkeeper.gui.inspector.details import sections
-from torchkeeper.gui.jobs import Job
-from torchkeeper.gui.places import PlacesModel
+from torchkeeper.gui.jobs.findings import heard
+from torchkeeper.gui.jobs.model import Job
+from torchkeeper.gui.places.model import PlacesModel
 from torchkeeper.gui.window import Window
 from torchkeeper.stores.folders import owners
 from torchkeeper.stores.folders.accounts import Accounts

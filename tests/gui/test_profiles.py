@@ -28,7 +28,7 @@ from torchkeeper.gui.profiles.page import SettingsPage
 from torchkeeper.gui.window import Window
 from torchkeeper.link.profiles import keeping, reading
 from torchkeeper.link.profiles.profile import Profile
-from torchkeeper.link.settled import Settled
+from torchkeeper.link.words.settled import Settled
 from torchkeeper.settings import masks
 from torchkeeper.settings.known import BY_NAME, SETTINGS
 from torchkeeper.settings.origins import Origin

@@ -12,8 +12,8 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, idle, listed
 from torchkeeper.gui.dialogs.importing import ImportDialog
-from torchkeeper.gui.operations import Selection
-from torchkeeper.gui.recent import MOST, SETTING
+from torchkeeper.gui.jobs.operations import Selection
+from torchkeeper.gui.places.recent import MOST, SETTING
 from torchkeeper.gui.window import Window
 
 

@@ -21,13 +21,15 @@ from torchkeeper.gui.dialogs.recipeform import RecipeForm
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.jobs import Job, State
+from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.recipes import known, words
 from torchkeeper.gui.recipes.known import BUILTIN
 from torchkeeper.gui.recipes.page import RecipesPage
 from torchkeeper.gui.window import Window
-from torchkeeper.link import examples, recipes, warmed
-from torchkeeper.link.words import UserError
+from torchkeeper.link.kept import warmed
+from torchkeeper.link.recipes import examples
+from torchkeeper.link.recipes import files as recipes
+from torchkeeper.link.words.problems import UserError
 
 GOOD = """\
 [[callable]]

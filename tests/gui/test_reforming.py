@@ -14,7 +14,7 @@ import pytest
 from torchkeeper.gui.recipes import forming, reforming
 from torchkeeper.gui.recipes.forming import GRADIENTS, KINDS, Form
 from torchkeeper.gui.recipes.reforming import Unfit
-from torchkeeper.link import tomltext
+from torchkeeper.link.recipes import tomltext
 
 INPUTS: list[Any] = [
     {"shape": ["batch", 4], "dtype": "float32"}, {"shape": [4]}, 3, 0.5, True, "mean", "3", "a, b",

@@ -11,7 +11,6 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, click, settle
 from torchkeeper.gui.actions import ACTIONS
-from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
 from torchkeeper.gui.dialogs.login import PasswordDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
@@ -19,8 +18,9 @@ from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.remedies import LABELS, REMEDIES
 from torchkeeper.gui.shots import samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
+from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.window import PAGE, Window
-from torchkeeper.link.words import CATALOGUE, user_error
+from torchkeeper.link.words.problems import CATALOGUE, user_error
 
 #: Whose words are made where it is found.
 OWN = {"partly-unreadable", "engine-gone"}

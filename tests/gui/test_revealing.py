@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle
 from tests.gui.test_exporting import ask
-from torchkeeper.gui.jobs import State
+from torchkeeper.gui.jobs.model import State
 
 _FILE_MANAGER = """
 import sys

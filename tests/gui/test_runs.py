@@ -24,7 +24,8 @@ from torchkeeper.gui.runs.history import MOST, History
 from torchkeeper.gui.runs.page import COMMAND, RunsPage
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.window import Window
-from torchkeeper.link import causes, runs, say
+from torchkeeper.link.kept import runs
+from torchkeeper.link.words import causes, say
 
 
 @pytest.fixture(autouse=True)

@@ -15,8 +15,8 @@ from tests.gui.test_exporting import ask
 from tests.gui.test_flows import open_dialog
 from torchkeeper.gui.dialogs.copying import CopyDialog
 from torchkeeper.gui.dialogs.importing import ImportDialog
-from torchkeeper.gui.jobs import State
-from torchkeeper.link.process import Engine
+from torchkeeper.gui.jobs.model import State
+from torchkeeper.link.engines.process import Engine
 
 PASSWORD = b"hunter2-not-a-real-password"
 

@@ -17,21 +17,23 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
 from tests.redis_server import Server, dump, free_port, serving
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui import facts as gui_facts
 from torchkeeper.gui import start
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.login import PasswordDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.server import ServerDialog
-from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.facts import AT_ONCE, REST_MS, SELECTED
-from torchkeeper.gui.jobs import State, state_text
-from torchkeeper.gui.places import Place, PlacesModel
+from torchkeeper.gui.jobs.model import State, state_text
+from torchkeeper.gui.places import facts as gui_facts
+from torchkeeper.gui.places.facts import AT_ONCE, REST_MS, SELECTED
+from torchkeeper.gui.places.model import Place, PlacesModel
 from torchkeeper.gui.table.cells import EXPIRES, MTIME, SIZE, USED, cell_text
 from torchkeeper.gui.window import Window
-from torchkeeper.link import kept, protected, secrets
-from torchkeeper.link.serverpage import meanings
-from torchkeeper.link.words import UserError
+from torchkeeper.link import secrets
+from torchkeeper.link.kept import lists as kept
+from torchkeeper.link.kept import protected
+from torchkeeper.link.words.problems import UserError
+from torchkeeper.link.words.serverpage import meanings
 from torchkeeper.stores.redis.server import MEANINGS
 
 SECRET = "p@ss/wörd:1"

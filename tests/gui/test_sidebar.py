@@ -20,13 +20,12 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, settle, type_in
+from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.importing import ImportDialog
-from torchkeeper.gui.engines import Listener
-from torchkeeper.gui.environments import KEY
-from torchkeeper.gui.jobs import State
+from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.pages.table import ENTRIES, PAGES
-from torchkeeper.gui.places import FEW, Place, PlacesModel
+from torchkeeper.gui.places.model import FEW, Place, PlacesModel
 from torchkeeper.gui.shots import samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.sidebar import gauge
@@ -35,10 +34,11 @@ from torchkeeper.gui.sidebar.lists import SideList
 from torchkeeper.gui.sidebar.pagelist import page_item
 from torchkeeper.gui.sidebar.section import FOLDED
 from torchkeeper.gui.sidebar.standing import Standing
+from torchkeeper.gui.verdicts.environments import KEY
 from torchkeeper.gui.window import Window
-from torchkeeper.link import interpreters
+from torchkeeper.link.engines import interpreters
 from torchkeeper.link.overviewing import PlaceTold
-from torchkeeper.link.words import user_error
+from torchkeeper.link.words.problems import user_error
 
 TEAM, FULL = "/srv/shared/team", "/scratch/full/cache"
 

@@ -26,6 +26,7 @@ from tests.stores.bundles.test_bundle import make as bundle
 from tests.stores.bundles.test_signing import sign
 from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.sshsig import Signature
+from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.exporting import ExportDialog
 from torchkeeper.gui.dialogs.keychoice import SIGN_WITH
@@ -33,8 +34,7 @@ from torchkeeper.gui.dialogs.passphrase import PassphraseDialog
 from torchkeeper.gui.dialogs.signers import SignersDialog
 from torchkeeper.gui.dialogs.signing import SignDialog
 from torchkeeper.gui.dialogs.trusting import TrustDialog
-from torchkeeper.gui.engines import Listener
-from torchkeeper.gui.jobs import State
+from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.window import Window
 from torchkeeper.link import signers
 from torchkeeper.link import signing as link_signing

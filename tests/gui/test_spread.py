@@ -10,13 +10,13 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui import walking
 from tests.gui.conftest import PATIENCE
+from torchkeeper.gui.chrome.spread import LEAST
+from torchkeeper.gui.chrome.wing import EMPTY, LOWEST, NARROWEST
 from torchkeeper.gui.pages.table import ENTRIES, PAGES
 from torchkeeper.gui.shots.stage import turn
-from torchkeeper.gui.spread import LEAST
 from torchkeeper.gui.table.cells import NAME
 from torchkeeper.gui.table.delegate import ROW_HEIGHT
 from torchkeeper.gui.window import Window
-from torchkeeper.gui.wing import EMPTY, LOWEST, NARROWEST
 
 NAMES = 180
 

@@ -11,12 +11,12 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, listed
 from torchkeeper.gui import start
-from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.later import Later
 from torchkeeper.gui.window import Window
-from torchkeeper.link.ahead import Ahead
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError
+from torchkeeper.link.engines.ahead import Ahead
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words.problems import UserError
 
 
 def test_what_was_listed_ahead_is_shown_and_not_asked_for_again(

@@ -7,8 +7,8 @@ from itertools import pairwise
 from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
-from torchkeeper.gui.statusline import StatusBar
-from torchkeeper.gui.verdictbar import VerdictBar
+from torchkeeper.gui.chrome.statusline import StatusBar
+from torchkeeper.gui.chrome.verdictbar import VerdictBar
 
 COUNTS = {
     "verdicts": {"usable": 160_857, "conditional": 73_135, "unknown": 14_385, "broken": 2,

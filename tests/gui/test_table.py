@@ -25,7 +25,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, settle
 from tests.gui.test_models import entry, load, under_test
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui import watching
+from torchkeeper.gui.places import watching
 from torchkeeper.gui.table import copying
 from torchkeeper.gui.table.cells import (
     COLUMNS,

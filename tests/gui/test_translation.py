@@ -34,8 +34,8 @@ from torchkeeper.gui import language
 from torchkeeper.gui.pages.table import PAGES
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.window import Window
-from torchkeeper.link import say, tongue
-from torchkeeper.link.words import user_error
+from torchkeeper.link.words import say, tongue
+from torchkeeper.link.words.problems import user_error
 
 ROOT = Path(__file__).parents[2]
 COMMAND = ROOT / "packaging" / "translations"

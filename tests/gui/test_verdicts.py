@@ -20,16 +20,16 @@ from tests.gui.test_models import entry
 from tests.redis_server import dump, serving
 from tests.stores.bundles.test_bundle import make
 from torchkeeper.artifacts.entry import VERDICTS, Entry
-from torchkeeper.gui import verdicts as gui_verdicts
 from torchkeeper.gui.dialogs.purging import PurgeDialog
-from torchkeeper.gui.environments import KEY, Environment, State
 from torchkeeper.gui.table.cells import VERDICT, accessible_text, cell_text, tooltip
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
+from torchkeeper.gui.verdicts import shown as gui_verdicts
+from torchkeeper.gui.verdicts.environments import KEY, Environment, State
 from torchkeeper.gui.window import Window
-from torchkeeper.link import interpreters, probes
-from torchkeeper.link.process import Engine
-from torchkeeper.link.verdicts import told
+from torchkeeper.link.engines import interpreters, probes
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words.verdicts import told
 from torchkeeper.stores.query import parse
 
 GRAPHS = ("fxgraph", "aotautograd")

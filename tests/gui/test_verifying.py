@@ -22,7 +22,7 @@ from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, list
 from tests.link.test_verified import result
 from tests.stores.building import NATIVE, rename
 from torchkeeper.artifacts.layout import HEADERS
-from torchkeeper.gui import laps
+from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.aftermath import Aftermath
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
 from torchkeeper.gui.dialogs.laptable import LapTable
@@ -30,16 +30,18 @@ from torchkeeper.gui.dialogs.outcome import outcome
 from torchkeeper.gui.dialogs.preparing import PrepareDialog
 from torchkeeper.gui.dialogs.progresspage import ProgressPage
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
-from torchkeeper.gui.engines import Listener
-from torchkeeper.gui.environments import KEY
-from torchkeeper.gui.jobs import Job, JobsModel, State
-from torchkeeper.gui.naming import Naming
-from torchkeeper.gui.places import PlacesModel
-from torchkeeper.gui.verifications import Beside
+from torchkeeper.gui.jobs import laps
+from torchkeeper.gui.jobs.model import Job, JobsModel, State
+from torchkeeper.gui.jobs.naming import Naming
+from torchkeeper.gui.places.model import PlacesModel
+from torchkeeper.gui.verdicts.environments import KEY
+from torchkeeper.gui.verdicts.verifications import Beside
 from torchkeeper.gui.window import Window
-from torchkeeper.link import carrying, preparing, verified, verifying
-from torchkeeper.link.process import Engine
-from torchkeeper.link.verified import Verified
+from torchkeeper.link import carrying
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.kept import verified
+from torchkeeper.link.kept.verified import Verified
+from torchkeeper.link.words import preparing, verifying
 from torchkeeper.stores import places
 from torchkeeper.warm.options import MOST_THREADS
 

@@ -20,8 +20,8 @@ from tests.hostile.running import Run
 from tests.hostile.tripwires import MOST_MEMORY, Arena, memory_bounded, peak_of
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.engine import wire
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import CATALOGUE, UserError, user_error
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words.problems import CATALOGUE, UserError, user_error
 
 _BOOT = """if True:
     import sys

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import DATA
-from torchkeeper.link import explaining
+from torchkeeper.link.words import explaining
 from torchkeeper.verdict import comparing, flat, nearest
 from torchkeeper.verdict.comparing import Comparison, Difference, Side
 

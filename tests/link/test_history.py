@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from torchkeeper.link import history
-from torchkeeper.link.history import Past
-from torchkeeper.link.words import UserError
+from torchkeeper.link.kept import history
+from torchkeeper.link.kept.history import Past
+from torchkeeper.link.words.problems import UserError
 
 
 @pytest.fixture(autouse=True)
@@ -95,7 +95,7 @@ def test_a_log_keeps_its_last_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_two_windows_write_at_once() -> None:
     code = (
         "import sys\n"
-        "from torchkeeper.link import history\n"
+        "from torchkeeper.link.kept import history\n"
         "from tests.link.test_history import past\n"
         "for n in range(40):\n"
         "    history.keep([past(f'{sys.argv[1]}{n:02}', float(n), ('x y ' * 40,) * 20)])\n"

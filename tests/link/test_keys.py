@@ -11,7 +11,7 @@ import pytest
 
 from tests.agents import agent as running
 from torchkeeper.link import keys, signing
-from torchkeeper.link.words import UserError
+from torchkeeper.link.words.problems import UserError
 
 
 def make(path: Path, *more: str, phrase: str = "") -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchkeeper.link import preparing
+from torchkeeper.link.words import preparing
 
 FOLDER = "/tmp/torchinductor_me/precompiled_headers"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from torchkeeper.link import probes, travel
-from torchkeeper.link.words import UserError
+from torchkeeper.link.engines import probes, travel
+from torchkeeper.link.words.problems import UserError
 
 
 @pytest.fixture(autouse=True)

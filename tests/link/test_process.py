@@ -19,10 +19,10 @@ import pytest
 from torchkeeper.engine import home
 from torchkeeper.engine.operations import OPERATIONS
 from torchkeeper.engine.wire import MAX_ROWS, Message
-from torchkeeper.link import interpreters, process, travel
 from torchkeeper.link.ending import Ended, signals_as_interrupts
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import CATALOGUE, UserError, printable, user_error
+from torchkeeper.link.engines import interpreters, process, travel
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words.problems import CATALOGUE, UserError, printable, user_error
 from torchkeeper.stores import atrest
 
 
@@ -166,7 +166,7 @@ def test_a_signal_ends_it_even_where_no_engine_answers(monkeypatch: pytest.Monke
 def test_a_dead_window_leaves_no_engine(tmp_path: Path) -> None:
     script = """if True:
         import sys, time
-        from torchkeeper.link.process import Engine
+        from torchkeeper.link.engines.process import Engine
         engine = Engine()
         engine.send("list", {"place": "/"})
         print(engine.pid, flush=True)
@@ -191,7 +191,7 @@ def test_an_engine_whose_window_dies_before_it_has_said_hello_leaves_no_folder(
 ) -> None:
     script = f"""if True:
         import os, signal, sys
-        from torchkeeper.link.process import Engine
+        from torchkeeper.link.engines.process import Engine
         print(Engine({python}).pid, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
     """
@@ -211,7 +211,7 @@ def test_what_was_killed_with_its_engine_leaves_no_folder_after_the_next(
     monkeypatch.setattr(tempfile, "tempdir", None)
     script = """if True:
         import os, signal
-        from torchkeeper.link.process import Engine
+        from torchkeeper.link.engines.process import Engine
         engine = Engine()
         engine.call("places")
         print(flush=True)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from torchkeeper.link import kept, protected
-from torchkeeper.link.words import UserError
+from torchkeeper.link.kept import lists as kept
+from torchkeeper.link.kept import protected
+from torchkeeper.link.words.problems import UserError
 
 
 @pytest.fixture(autouse=True)

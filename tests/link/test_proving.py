@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchkeeper.link import proving
-from torchkeeper.link.proving import Proof
+from torchkeeper.link.recipes import proving
+from torchkeeper.link.recipes.proving import Proof
 
 
 def cell(index: int, name: str = "Net", hits: int = 1, problem: str = "") -> dict[str, Any]:

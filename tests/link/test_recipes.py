@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import torchkeeper
-from torchkeeper.link import recipes
-from torchkeeper.link.recipewords import EXPECTED, expectation
-from torchkeeper.link.tomllines import Lines
-from torchkeeper.link.tomltext import text_of
-from torchkeeper.link.words import UserError, user_error
+from torchkeeper.link.recipes import files as recipes
+from torchkeeper.link.recipes.tomllines import Lines
+from torchkeeper.link.recipes.tomltext import text_of
+from torchkeeper.link.words.problems import UserError, user_error
+from torchkeeper.link.words.recipewords import EXPECTED, expectation
 
 GOOD = '[callable]\nfunction = "m:f"\n'
 

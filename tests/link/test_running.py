@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from torchkeeper.link import history, running
-from torchkeeper.link.running import Board, Running
+from torchkeeper.link.kept import history, running
+from torchkeeper.link.kept.running import Board, Running
 
 JOB = Running("20261122-100000-aaaa", "warm", "Warm it", "/cache", "running", 1000.0, 0.5,
               "3 of 6 cells", 4711, True)  # fmt: skip
@@ -19,7 +19,7 @@ JOB = Running("20261122-100000-aaaa", "warm", "Warm it", "/cache", "running", 10
 #: Tells of a job, and waits until it is ended.
 TELLS = """
 import sys, time
-from torchkeeper.link.running import Board, Running
+from torchkeeper.link.kept.running import Board, Running
 board = Board()
 board.tell([Running("20261122-110000-bbbb", "export", "Export", "", "running", 2000.0, None,
                     "redis://:s3cret@h:1/0", 1, False)])

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from torchkeeper.link import runs
-from torchkeeper.link.runs import discreet
-from torchkeeper.link.words import UserError
+from torchkeeper.link.kept import runs
+from torchkeeper.link.kept.runs import discreet
+from torchkeeper.link.words.problems import UserError
 
 RESULT = {
     "graphs": 3, "hits": 1, "misses": 1, "bypasses": 1, "local": 1, "remote": 0, "unknown": 0,

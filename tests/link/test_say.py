@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchkeeper.link import say
+from torchkeeper.link.words import say
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from torchkeeper.link.tomledits import put, remove, rename
+from torchkeeper.link.recipes.tomledits import put, remove, rename
 
 TEXT = """\
 # A recipe.

@@ -15,13 +15,15 @@ from typing import Any
 
 import pytest
 
-from torchkeeper.link import (
-    carrying,
+from torchkeeper.link import carrying, diagnosing
+from torchkeeper.link.engines.everywhere import Everywhere
+from torchkeeper.link.profiles import keeping, profile
+from torchkeeper.link.recipes import files as recipes
+from torchkeeper.link.words import (
     causes,
     checkwords,
     cutoff,
     dead,
-    diagnosing,
     doctorwords,
     environments,
     explaining,
@@ -31,7 +33,6 @@ from torchkeeper.link import (
     owned,
     phases,
     preparing,
-    recipes,
     recipewords,
     runnable,
     say,
@@ -41,10 +42,8 @@ from torchkeeper.link import (
     verdicts,
     verifying,
     whys,
-    words,
 )
-from torchkeeper.link.everywhere import Everywhere
-from torchkeeper.link.profiles import keeping, profile
+from torchkeeper.link.words import problems as words
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.origins import Origin, Override
 from torchkeeper.settings.processes import Process

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from torchkeeper.link import travel
+from torchkeeper.link.engines import travel
 
 #: Imports the engine, and says where from; then what the trace of an error in it looks like.
 ASK = """

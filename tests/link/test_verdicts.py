@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from torchkeeper.link import verdicts
+from torchkeeper.link.words import verdicts
 
 HEADERS = "inductor_config[cpp_cache_precompile_headers]"
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from torchkeeper.link import verified, verifying
+from torchkeeper.link.kept import verified
+from torchkeeper.link.words import verifying
 from torchkeeper.warm.options import RUNS
 
 

@@ -19,7 +19,7 @@ from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog
 from torchkeeper.gui.dialogs.exporting import ExportDialog
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
-from torchkeeper.gui.jobs import Job, State
+from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.window import Window
 
 FILTERS = ("", "kind:fxgraph", "kind:triton", "torch:2.9", "size>20k", "kind:aoti_eager,autotune")

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from torchkeeper.link import settled
-from torchkeeper.link.process import Engine
-from torchkeeper.link.settled import Settled
-from torchkeeper.link.words import UserError
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words import settled
+from torchkeeper.link.words.problems import UserError
+from torchkeeper.link.words.settled import Settled
 from torchkeeper.settings.known import BY_NAME, SETTINGS
 from torchkeeper.settings.origins import Origin
 

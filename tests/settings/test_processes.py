@@ -19,8 +19,8 @@ from tests.settings.secrets import FORMS, MARK, PASSWORDS, SEEN
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.wire import MAX_LINE, encode
-from torchkeeper.link import settled
-from torchkeeper.link.findingwords import said
+from torchkeeper.link.words import settled
+from torchkeeper.link.words.findingwords import said
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.origins import Origin, Override, fitting

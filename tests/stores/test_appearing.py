@@ -16,8 +16,9 @@ import pytest
 from tests.stores.bundles.test_bundle import Left, described
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.link import travel, whole
-from torchkeeper.link.words import UserError, leftovers_gone, user_error
+from torchkeeper.link.engines import travel
+from torchkeeper.link.kept import whole
+from torchkeeper.link.words.problems import UserError, leftovers_gone, user_error
 from torchkeeper.stores import appearing as module
 from torchkeeper.stores import atrest
 from torchkeeper.stores.appearing import Appearing, appearing

@@ -19,7 +19,7 @@ from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.detail import Details, Full
 from torchkeeper.engine.session import Session, chosen_of
-from torchkeeper.link.facts import told
+from torchkeeper.link.words.facts import told
 from torchkeeper.stores import places
 from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.bundles.export import export

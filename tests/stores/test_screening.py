@@ -20,8 +20,8 @@ from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import PORTABLE, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, user_error
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words.problems import UserError, user_error
 from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders.folder import Folder

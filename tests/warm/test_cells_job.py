@@ -14,8 +14,8 @@ import pytest
 
 from tests.conftest import DATA, once
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import CATALOGUE
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words.problems import CATALOGUE
 
 pytestmark = pytest.mark.torch
 

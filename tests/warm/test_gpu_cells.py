@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import DATA
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.process import Engine
+from torchkeeper.link.engines.process import Engine
 
 pytestmark = [pytest.mark.torch, pytest.mark.gpu]
 

@@ -11,8 +11,9 @@ import pytest
 
 from tests.warm.conftest import Filled, Recorder
 from torchkeeper.engine import wire
-from torchkeeper.link import verified, verifying
-from torchkeeper.link.process import Engine
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.kept import verified
+from torchkeeper.link.words import verifying
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.warm.caches import Used, led_to
 from torchkeeper.warm.ground import Ground

@@ -32,8 +32,8 @@ def read(kind: str, names: list[str], files: dict[str, bytes], full: bool) -> di
     names: its files; files: the contents of those that are to be read, by name. ``strange``, where
     there is any: what the pickle names that PyTorch never does (artifacts.named); of a kind and
     NAMED only what ``named.facts`` tells.
-    ``problem`` in the answer is a code for ``link.words``; ``why`` says what was wrong. Never
-    raises for bad content, but may end the process.
+    ``problem`` in the answer is a code for ``link.words.problems``; ``why`` says what was wrong.
+    Never raises for bad content, but may end the process.
     """
     try:
         if kind.endswith(NAMED):

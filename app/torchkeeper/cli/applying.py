@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from torchkeeper.cli import findings, output
 from torchkeeper.cli.asking import Answer
-from torchkeeper.link import interpreters, knowing
+from torchkeeper.link.engines import interpreters, knowing
 from torchkeeper.link.profiles import applying
 from torchkeeper.link.profiles.chosen import found
 from torchkeeper.link.profiles.profile import Profile

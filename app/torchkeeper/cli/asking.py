@@ -8,9 +8,17 @@ from typing import Any
 from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.cli import output, owning
 from torchkeeper.engine.wire import Message
-from torchkeeper.link import cutoff, protected, signers
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, leftovers_gone, printable, user_error, waiting_for
+from torchkeeper.link import signers
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.kept import protected
+from torchkeeper.link.words import cutoff
+from torchkeeper.link.words.problems import (
+    UserError,
+    leftovers_gone,
+    printable,
+    user_error,
+    waiting_for,
+)
 from torchkeeper.stores.names import is_server
 
 Answer = dict[str, Any]

@@ -19,12 +19,14 @@ from torchkeeper.cli.carrying import (
     renamed,
     tell_names,
 )
-from torchkeeper.link import carrying, protected, runnable, say, verdicts
-from torchkeeper.link.knowing import known
-from torchkeeper.link.process import Engine
+from torchkeeper.link import carrying
+from torchkeeper.link.engines.knowing import known
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.kept import protected
 from torchkeeper.link.signers import check_policy, signers_file
 from torchkeeper.link.signing import check_key
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.words import runnable, say, verdicts
+from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import is_server
 
 TRUST = (

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Answer
-from torchkeeper.link import carrying, interpreters, knowing, say
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError
+from torchkeeper.link import carrying
+from torchkeeper.link.engines import interpreters, knowing
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError
 
 
 def maker_of(args: argparse.Namespace) -> Answer | None:

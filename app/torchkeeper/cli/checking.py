@@ -9,9 +9,10 @@ from typing import Any
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.cli import looking, output, owning
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import environments, interpreters, knowing, owned, probes, verdicts
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.engines import interpreters, knowing, probes
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words import environments, owned, verdicts
+from torchkeeper.link.words.problems import UserError, printable
 
 #: What makes the exit code 1.
 _BAD = ("stale", "broken")

@@ -9,10 +9,12 @@ from torchkeeper.cli import leaking, looking, output, signing
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.cli.bundles import TRUST, failures
 from torchkeeper.cli.carrying import here_of, maker_of, renamed, tell_names
-from torchkeeper.link import carrying, protected, say
-from torchkeeper.link.knowing import known
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link import carrying
+from torchkeeper.link.engines.knowing import known
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.kept import protected
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.beforehand import what_is
 from torchkeeper.stores.names import is_server
 

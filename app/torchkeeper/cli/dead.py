@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from torchkeeper.artifacts.entry import Problem, entry_from_json
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import dead, interpreters, say
-from torchkeeper.link.everywhere import Everywhere, everywhere
-from torchkeeper.link.knowing import asks_verdicts, know
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link.engines import interpreters
+from torchkeeper.link.engines.everywhere import Everywhere, everywhere
+from torchkeeper.link.engines.knowing import asks_verdicts, know
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words import dead, say
+from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores import query
 from torchkeeper.stores.names import is_server
 

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from torchkeeper.cli import looking, output
-from torchkeeper.link import say
 from torchkeeper.link.desktop import entry, files, placing
 from torchkeeper.link.desktop.files import Draw
 from torchkeeper.link.desktop.placing import Placed
-from torchkeeper.link.words import printable
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import printable
 
 #: Where a system has what its administrator, and not its packages, installed.
 SYSTEM = "/usr/local"

@@ -9,12 +9,14 @@ from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.fixing import Fixer
 from torchkeeper.doctor.checks import CHECKS
-from torchkeeper.link import checkwords, diagnosing, findingwords, interpreters, probes
+from torchkeeper.link import diagnosing
 from torchkeeper.link.diagnosing import Told
-from torchkeeper.link.everywhere import everywhere
+from torchkeeper.link.engines import interpreters, probes
+from torchkeeper.link.engines.everywhere import everywhere
+from torchkeeper.link.engines.process import Engine, clean_environment
 from torchkeeper.link.paths import what_at_once
-from torchkeeper.link.process import Engine, clean_environment
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link.words import checkwords, findingwords
+from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.settings.finding import worst
 from torchkeeper.stores.names import is_server
 

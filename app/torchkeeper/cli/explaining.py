@@ -9,9 +9,10 @@ from typing import Any
 from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import explaining, interpreters, knowing, verdicts
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link.engines import interpreters, knowing
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words import explaining, verdicts
+from torchkeeper.link.words.problems import UserError, printable, user_error
 
 #: What makes the exit code 1.
 _BAD = ("stale", "broken")

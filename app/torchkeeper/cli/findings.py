@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchkeeper.cli import output
-from torchkeeper.link import say
-from torchkeeper.link.findingwords import said
 from torchkeeper.link.profiles.taking import no_setting
-from torchkeeper.link.words import printable
+from torchkeeper.link.words import say
+from torchkeeper.link.words.findingwords import said
+from torchkeeper.link.words.problems import printable
 from torchkeeper.settings.finding import Finding, worst
 
 #: Nothing worse than advice is 0.

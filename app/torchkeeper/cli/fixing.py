@@ -12,10 +12,10 @@ from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.removing import needs_answer
 from torchkeeper.link import diagnosing
 from torchkeeper.link.diagnosing import Told
-from torchkeeper.link.everywhere import everywhere
-from torchkeeper.link.knowing import know
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.engines.everywhere import everywhere
+from torchkeeper.link.engines.knowing import know
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words.problems import UserError, printable
 
 #: Asks for the findings of some checks again.
 Again = Callable[[Told], list[Told]]

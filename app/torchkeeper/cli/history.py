@@ -6,10 +6,11 @@ import argparse
 import time
 
 from torchkeeper.cli import looking, output
-from torchkeeper.link import history, running, say
-from torchkeeper.link.history import Past
-from torchkeeper.link.running import Running
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.kept import history, running
+from torchkeeper.link.kept.history import Past
+from torchkeeper.link.kept.running import Running
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError, printable
 
 
 def add_jobs(command: argparse.ArgumentParser) -> None:

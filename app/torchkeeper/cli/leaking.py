@@ -9,8 +9,8 @@ from typing import Any
 
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import leaks, say
-from torchkeeper.link.words import UserError, user_error
+from torchkeeper.link.words import leaks, say
+from torchkeeper.link.words.problems import UserError, user_error
 
 #: Secrets that are listed one by one on a terminal.
 _LISTED = 20

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 from torchkeeper.artifacts.entry import KINDS, UNREAD, Entry, entry_from_json
 from torchkeeper.cli import output, owning
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import owned, protected, say
-from torchkeeper.link.facts import WORDED, WORDED_OF_ALL, told
-from torchkeeper.link.interpreters import VARIABLE
-from torchkeeper.link.knowing import known
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, not_looked_at, printable, user_error
+from torchkeeper.link.engines.interpreters import VARIABLE
+from torchkeeper.link.engines.knowing import known
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.kept import protected
+from torchkeeper.link.words import owned, say
+from torchkeeper.link.words.facts import WORDED, WORDED_OF_ALL, told
+from torchkeeper.link.words.problems import UserError, not_looked_at, printable, user_error
 from torchkeeper.stores.names import is_server
 
 _RANKS: dict[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}

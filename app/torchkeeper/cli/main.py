@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import torchkeeper
 from torchkeeper.cli import output
 from torchkeeper.link.ending import Ended, signals_as_interrupts
-from torchkeeper.link.words import UserError
+from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
     from torchkeeper.link.desktop.files import Draw

@@ -8,9 +8,10 @@ from typing import Any
 
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import interpreters, phases, preparing, say
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import device_reason, printable
+from torchkeeper.link.engines import interpreters
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words import phases, preparing, say
+from torchkeeper.link.words.problems import device_reason, printable
 
 #: What PLACE is, and why.
 _INTO = (

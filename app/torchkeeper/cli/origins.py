@@ -9,9 +9,10 @@ from dataclasses import asdict
 from typing import Any
 
 from torchkeeper.cli import findings, output
-from torchkeeper.link import interpreters, say, settled
-from torchkeeper.link.settled import Settled
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.engines import interpreters
+from torchkeeper.link.words import say, settled
+from torchkeeper.link.words.problems import UserError, printable
+from torchkeeper.link.words.settled import Settled
 from torchkeeper.settings.origins import Origin
 from torchkeeper.settings.processes import Process
 

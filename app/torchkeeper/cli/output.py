@@ -10,8 +10,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from torchkeeper.link import say
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError, printable, user_error
 
 
 def line(text: str = "") -> None:

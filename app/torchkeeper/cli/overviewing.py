@@ -12,13 +12,14 @@ from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import LOCKED, Answer, Asker
 from torchkeeper.cli.dead import age, know_all, short
 from torchkeeper.cli.dead import measure as measured
-from torchkeeper.link import dead, interpreters, say
-from torchkeeper.link.everywhere import Everywhere, everywhere
-from torchkeeper.link.interpreters import VARIABLE
-from torchkeeper.link.knowing import environment
+from torchkeeper.link.engines import interpreters
+from torchkeeper.link.engines.everywhere import Everywhere, everywhere
+from torchkeeper.link.engines.interpreters import VARIABLE
+from torchkeeper.link.engines.knowing import environment
+from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.overviewing import Overview, Part, PlaceTold, Reclaim, Totals
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.words import dead, say
+from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores import query
 from torchkeeper.stores.names import is_server
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchkeeper.cli import output
-from torchkeeper.link import owned
+from torchkeeper.link.words import owned
 from torchkeeper.stores.folders import owners
 
 

@@ -10,10 +10,12 @@ from typing import Any
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.cli.telling import Live
-from torchkeeper.link import proving, recipes, temporary
-from torchkeeper.link.process import Engine
-from torchkeeper.link.proving import Proof
-from torchkeeper.link.words import UserError
+from torchkeeper.link import temporary
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.recipes import files as recipes
+from torchkeeper.link.recipes import proving
+from torchkeeper.link.recipes.proving import Proof
+from torchkeeper.link.words.problems import UserError
 from torchkeeper.settings.checks.about import URL
 from torchkeeper.settings.known import BY_NAME
 

@@ -6,8 +6,10 @@ import argparse
 import os
 
 from torchkeeper.cli import looking, output, warming
-from torchkeeper.link import examples, recipes, say
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.recipes import examples
+from torchkeeper.link.recipes import files as recipes
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.warm.recipes.recipe import BUILTIN
 
 _HELP = """\

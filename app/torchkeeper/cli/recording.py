@@ -10,10 +10,12 @@ from dataclasses import dataclass
 
 from torchkeeper.cli import looking, output, proving
 from torchkeeper.cli.asking import Answer
-from torchkeeper.link import recorded, recording, say, tomltext, whole
-from torchkeeper.link.noted import NOT_CACHED
-from torchkeeper.link.proving import Proof
-from torchkeeper.link.words import printable, user_error
+from torchkeeper.link.kept import whole
+from torchkeeper.link.recipes import recorded, recording, tomltext
+from torchkeeper.link.recipes.noted import NOT_CACHED
+from torchkeeper.link.recipes.proving import Proof
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import printable, user_error
 from torchkeeper.warm import commands
 
 #: Reasons that are said on the command line; the recipe has more.

@@ -7,9 +7,10 @@ from typing import Any
 
 from torchkeeper.cli import dead, looking, output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import protected, say
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import (
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.kept import protected
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import (
     UserError,
     printable,
     removed_by_then,

@@ -14,19 +14,13 @@ from typing import Any
 
 from torchkeeper.cli import applying, looking, output, owning, recording
 from torchkeeper.cli.asking import Asker
-from torchkeeper.link import (
-    causes,
-    interpreters,
-    phases,
-    program,
-    protected,
-    runs,
-    say,
-    temporary,
-    whole,
-)
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link import temporary
+from torchkeeper.link.engines import interpreters
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.kept import protected, runs, whole
+from torchkeeper.link.recipes import program
+from torchkeeper.link.words import causes, phases, say
+from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores import places
 from torchkeeper.warm import supervise
 

@@ -7,11 +7,11 @@ import re
 
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker
-from torchkeeper.link import say
-from torchkeeper.link.knowing import known
-from torchkeeper.link.process import Engine
-from torchkeeper.link.serverpage import figures, meanings
-from torchkeeper.link.words import printable
+from torchkeeper.link.engines.knowing import known
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import printable
+from torchkeeper.link.words.serverpage import figures, meanings
 from torchkeeper.stores.names import is_server
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800, "y": 31557600}

@@ -9,8 +9,8 @@ from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import signers as trust
 from torchkeeper.link import signing
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import printable
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words.problems import printable
 
 _HELP = """\
 examples:

@@ -9,8 +9,8 @@ from typing import Any
 
 from torchkeeper.cli import making, output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import causes, say
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link.words import causes, say
+from torchkeeper.link.words.problems import UserError, printable, user_error
 
 #: Lines of its log that are shown of a cell that failed, and cells of which they are.
 _TAIL, _SHOWN = 12, 20

@@ -8,19 +8,13 @@ from typing import Any
 
 from torchkeeper.cli import applying, looking, making, output, signing
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import (
-    carrying,
-    interpreters,
-    knowing,
-    preparing,
-    recipes,
-    say,
-    temporary,
-    verified,
-    verifying,
-)
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link import carrying, temporary
+from torchkeeper.link.engines import interpreters, knowing
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.kept import verified
+from torchkeeper.link.recipes import files as recipes
+from torchkeeper.link.words import preparing, say, verifying
+from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
 from torchkeeper.warm.options import JUDGED, RUNS
 

@@ -12,19 +12,14 @@ from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.cli.bundles import failures
 from torchkeeper.cli.carrying import maker_of, note_undescribed
 from torchkeeper.cli.telling import Live, complain, tell
-from torchkeeper.link import (
-    carrying,
-    interpreters,
-    knowing,
-    picking,
-    preparing,
-    protected,
-    recipes,
-    say,
-    warmed,
-)
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link import carrying
+from torchkeeper.link.engines import interpreters, knowing
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.kept import protected, warmed
+from torchkeeper.link.recipes import files as recipes
+from torchkeeper.link.recipes import picking
+from torchkeeper.link.words import preparing, say
+from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
 from torchkeeper.warm.options import MOST_JOBS
 from torchkeeper.warm.recipes.sections import MOST_SECONDS

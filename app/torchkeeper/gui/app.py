@@ -13,13 +13,13 @@ from PySide6.QtWidgets import QApplication
 
 import torchkeeper
 from torchkeeper.gui import icons, theme
+from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.bugs import Bugs
-from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.start import NAME
 from torchkeeper.gui.theme import Look, Theme
 from torchkeeper.gui.window import Window
 from torchkeeper.link import handover
-from torchkeeper.link.ahead import Ahead
+from torchkeeper.link.engines.ahead import Ahead
 from torchkeeper.link.handover import Seat
 from torchkeeper.stores.names import is_server
 

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QDir, QObject
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.comparing.flow import CompareFlows
-from torchkeeper.gui.engines import Listener
-from torchkeeper.gui.jobs import Job
-from torchkeeper.gui.operations import Selection
-from torchkeeper.gui.places import EXPORTED_TO, Place
+from torchkeeper.gui.jobs.model import Job
+from torchkeeper.gui.jobs.operations import Selection
+from torchkeeper.gui.jobs.results import Results
+from torchkeeper.gui.places.model import EXPORTED_TO, Place
 from torchkeeper.gui.recipeflows import RecipeFlows
 from torchkeeper.gui.recipes.ofjob import counted
-from torchkeeper.gui.results import Results
 from torchkeeper.gui.signingflows import SigningFlows
-from torchkeeper.link import say
-from torchkeeper.link.words import printable
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import printable
 
 if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.cleaning import CleanDialog

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QDir, QObject, Signal
 
-from torchkeeper.gui.engines import Listener
+from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.recipes.words import FORM
 
 if TYPE_CHECKING:

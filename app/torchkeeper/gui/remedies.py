@@ -1,7 +1,7 @@
 """What the window itself can do about what went wrong: buttons beside the words of an error.
 
-The words are for both, the window and the command line (``link.words``); this is the table of what
-to press, by their codes.
+The words are for both, the window and the command line (``link.words.problems``); this is the table
+of what to press, by their codes.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, Qt, QTimer
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDialog, QPushButton, QWidget
 
-from torchkeeper.gui import forms
 from torchkeeper.gui.actions import Actions
-from torchkeeper.link.words import UserError
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words.problems import UserError
 
 _N = QT_TRANSLATE_NOOP
 

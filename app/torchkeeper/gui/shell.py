@@ -22,22 +22,22 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.gui import actions, forms, theme
+from torchkeeper.gui import actions, theme
 from torchkeeper.gui.actions import Actions
-from torchkeeper.gui.bars import ErrorBar, NoteBar, UndoBar
-from torchkeeper.gui.emptystate import EmptyState
-from torchkeeper.gui.engines import Engines
+from torchkeeper.gui.background.engines import Engines
+from torchkeeper.gui.chrome.bars import ErrorBar, NoteBar, UndoBar
+from torchkeeper.gui.chrome.menubar import MenuBar
+from torchkeeper.gui.chrome.owning import OwnersBar
+from torchkeeper.gui.chrome.panes import Head
+from torchkeeper.gui.chrome.spread import Spread
+from torchkeeper.gui.chrome.statusline import StatusBar, Trash
+from torchkeeper.gui.chrome.wing import Wing
 from torchkeeper.gui.entrymap.shelf import Shelf
-from torchkeeper.gui.jobs import JobsModel
+from torchkeeper.gui.jobs.model import JobsModel
 from torchkeeper.gui.later import Later
-from torchkeeper.gui.menubar import MenuBar
-from torchkeeper.gui.owning import OwnersBar
 from torchkeeper.gui.pages.stack import Pages
-from torchkeeper.gui.panes import Head
-from torchkeeper.gui.places import PlacesModel
+from torchkeeper.gui.places.model import PlacesModel
 from torchkeeper.gui.sidebar.pane import Sidebar
-from torchkeeper.gui.spread import Spread
-from torchkeeper.gui.statusline import StatusBar, Trash
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.table.columns import Columns
 from torchkeeper.gui.table.entries import EntriesModel
@@ -46,7 +46,8 @@ from torchkeeper.gui.table.keyed import Keyed
 from torchkeeper.gui.table.sortby import SortBy
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.theme import Theme
-from torchkeeper.gui.wing import Wing
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.emptystate import EmptyState
 
 if TYPE_CHECKING:
     from torchkeeper.gui.inspector.details import Need

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QDir, QObject
 
-from torchkeeper.gui.places import EXPORTED_TO
-from torchkeeper.link.words import printable
+from torchkeeper.gui.places.model import EXPORTED_TO
+from torchkeeper.link.words.problems import printable
 
 if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.passphrase import PassphraseDialog
     from torchkeeper.gui.dialogs.signers import SignersDialog
     from torchkeeper.gui.dialogs.signing import SignDialog
     from torchkeeper.gui.dialogs.working import WorkDialog
-    from torchkeeper.gui.jobs import Job
+    from torchkeeper.gui.jobs.model import Job
     from torchkeeper.gui.window import Window
 
 

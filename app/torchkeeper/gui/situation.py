@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchkeeper.gui.chrome.summary import comparable
 from torchkeeper.gui.pages.table import ENTRIES
-from torchkeeper.gui.summary import comparable
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.entry import Entry
-    from torchkeeper.gui.environments import Environment
+    from torchkeeper.gui.verdicts.environments import Environment
     from torchkeeper.gui.window import Window
 
 

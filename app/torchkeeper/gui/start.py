@@ -6,10 +6,10 @@ import os
 import sys
 
 from torchkeeper.link import handover
-from torchkeeper.link.ahead import Ahead
+from torchkeeper.link.engines.ahead import Ahead
+from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.paths import what_at_once
-from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError
+from torchkeeper.link.words.problems import UserError
 from torchkeeper.stores.names import is_server
 
 #: The application's name for Qt, and the setting that says what was shown last.
@@ -62,6 +62,6 @@ def started(folder: str | None) -> Ahead | None:
         folder = str(QSettings(NAME, NAME).value(CURRENT) or "")
     # For a server it may need a password, which takes long to find.
     if folder and not is_server(folder):
-        # Exactly what gui.listing is going to ask for first.
+        # Exactly what gui.places.listing is going to ask for first.
         ahead.ask("list", {"place": folder, "unless": ""})
     return ahead

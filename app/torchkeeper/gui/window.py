@@ -11,21 +11,21 @@ from PySide6.QtCore import QCoreApplication, QEvent, QSettings, QTimer, Signal
 
 from torchkeeper.gui import situation
 from torchkeeper.gui.actions import Actions
+from torchkeeper.gui.background.engines import Engines
+from torchkeeper.gui.chrome.summary import empty_state, status_text, trash_text
 from torchkeeper.gui.closing import Closing
-from torchkeeper.gui.discovery import Discovery
-from torchkeeper.gui.engines import Engines
-from torchkeeper.gui.following import ACTIVITY, Following
 from torchkeeper.gui.going import Going
 from torchkeeper.gui.guide.guide import Guide
-from torchkeeper.gui.listing import Listing
-from torchkeeper.gui.opening import Opening
+from torchkeeper.gui.jobs.following import ACTIVITY, Following
 from torchkeeper.gui.pages.table import ENTRIES, FIRST
+from torchkeeper.gui.places.discovery import Discovery
+from torchkeeper.gui.places.listing import Listing
+from torchkeeper.gui.places.opening import Opening
 from torchkeeper.gui.shell import Shell
 from torchkeeper.gui.start import CURRENT
-from torchkeeper.gui.summary import empty_state, status_text, trash_text
 from torchkeeper.gui.table.cells import SERVERS
-from torchkeeper.link import cutoff
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.words import cutoff
+from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.query import TIMES, Query
 
@@ -39,20 +39,20 @@ if TYPE_CHECKING:
     )
     from PySide6.QtWidgets import QMenu, QWidget
 
-    from torchkeeper.gui.dragging import DragOut
-    from torchkeeper.gui.dropping import Drops
-    from torchkeeper.gui.facts import Facts
+    from torchkeeper.gui.dragdrop.dragging import DragOut
+    from torchkeeper.gui.dragdrop.dropping import Drops
     from torchkeeper.gui.flows import Flows
-    from torchkeeper.gui.here import Here
-    from torchkeeper.gui.inspecting import Inspecting
-    from torchkeeper.gui.notifying import Notifier
-    from torchkeeper.gui.operations import Operations
-    from torchkeeper.gui.recent import Recent
-    from torchkeeper.gui.servers import Servers
+    from torchkeeper.gui.inspector.inspecting import Inspecting
+    from torchkeeper.gui.jobs.notifying import Notifier
+    from torchkeeper.gui.jobs.operations import Operations
+    from torchkeeper.gui.places.facts import Facts
+    from torchkeeper.gui.places.recent import Recent
+    from torchkeeper.gui.places.servers import Servers
+    from torchkeeper.gui.places.watching import Watch
     from torchkeeper.gui.sidebar.more import More
     from torchkeeper.gui.table.copying import RowCopier
-    from torchkeeper.gui.verifications import Verifications
-    from torchkeeper.gui.watching import Watch
+    from torchkeeper.gui.verdicts.here import Here
+    from torchkeeper.gui.verdicts.verifications import Verifications
 
 #: The page that was shown last.
 PAGE = "pages/current"
@@ -171,13 +171,13 @@ class Window(Shell):
         )
 
     def _watch_place(self) -> None:
-        from torchkeeper.gui.watching import Watch
+        from torchkeeper.gui.places.watching import Watch
 
         self._watch = Watch(self, self.listing, self._filling)
         self._watch.update()
 
     def _follow_drags(self) -> None:
-        from torchkeeper.gui.dragging import DragOut
+        from torchkeeper.gui.dragdrop.dragging import DragOut
 
         self.dragging = DragOut(self.table, self.engines, self.places_pane.list, self.sidebar.pages)
         self.dragging.asked.connect(self.flows.drag_out)
@@ -192,12 +192,12 @@ class Window(Shell):
         attached.to_here(self.here)
 
     def _ask_for_facts(self) -> None:
-        from torchkeeper.gui.facts import Facts
+        from torchkeeper.gui.places.facts import Facts
 
         self.facts = Facts(self.engines, self.listing, self.entries, self.table)
 
     def _connect_inspector(self) -> None:
-        from torchkeeper.gui.inspecting import Inspecting
+        from torchkeeper.gui.inspector.inspecting import Inspecting
 
         self.inspector.followed.connect(self.going.follow)
         self.inspector.left.connect(self.focus_page)
@@ -214,7 +214,7 @@ class Window(Shell):
     def operations(self) -> Operations:
         """What starts jobs; made when it is first asked for."""
         if self._operations is None:
-            from torchkeeper.gui.operations import Operations
+            from torchkeeper.gui.jobs.operations import Operations
 
             self._operations = made = Operations(self.engines, self.jobs, self)
             made.changed.connect(self.discovery.changed)
@@ -243,7 +243,7 @@ class Window(Shell):
     def servers(self) -> Servers:
         """The dialogs about servers; made when one is first asked for."""
         if self._servers is None:
-            from torchkeeper.gui.servers import Servers
+            from torchkeeper.gui.places.servers import Servers
 
             self._servers = Servers(self)
         return self._servers
@@ -252,7 +252,7 @@ class Window(Shell):
     def here(self) -> Here:
         """What is about verdicts; made when it is first asked for."""
         if self._here is None:
-            from torchkeeper.gui.here import Here
+            from torchkeeper.gui.verdicts.here import Here
 
             self._here = Here(self)
         return self._here
@@ -261,7 +261,7 @@ class Window(Shell):
     def verifications(self) -> Verifications:
         """What places were last verified to be; made when it is first asked for."""
         if self._verifications is None:
-            from torchkeeper.gui.verifications import Verifications
+            from torchkeeper.gui.verdicts.verifications import Verifications
 
             self._verifications = made = Verifications(self.engines, self)
             made.changed.connect(self._show_verified)
@@ -275,7 +275,7 @@ class Window(Shell):
     def recent(self) -> Recent:
         """The bundles that were opened or made lately; made when it is first asked for."""
         if self._recent is None:
-            from torchkeeper.gui.recent import Recent
+            from torchkeeper.gui.places.recent import Recent
 
             self._recent = Recent(self)
         return self._recent
@@ -287,7 +287,7 @@ class Window(Shell):
     def notifier(self) -> Notifier:
         """What tells the desktop of jobs that have ended; made when it is first asked for."""
         if self._notifier is None:
-            from torchkeeper.gui.notifying import Notifier
+            from torchkeeper.gui.jobs.notifying import Notifier
 
             self._notifier = Notifier(self)
             self.update_soon()
@@ -306,7 +306,7 @@ class Window(Shell):
     def drops(self) -> Drops:
         """What becomes of what is dropped; made when something is first dragged over the window."""
         if self._drops is None:
-            from torchkeeper.gui.dropping import Drops
+            from torchkeeper.gui.dragdrop.dropping import Drops
 
             self._drops = Drops(self, self.more.taking)
             self._drops.said.connect(self.more.say)

@@ -32,10 +32,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from torchkeeper.engine import wire
-from torchkeeper.link import preparing, say
-from torchkeeper.link.process import Engine
-from torchkeeper.link.tongue import several, tr
-from torchkeeper.link.words import printable
+from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words import preparing, say
+from torchkeeper.link.words.problems import printable
+from torchkeeper.link.words.tongue import several, tr
 from torchkeeper.verdict.machine import vector_instructions
 
 Answer = dict[str, Any]

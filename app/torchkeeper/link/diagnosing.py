@@ -13,10 +13,11 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from torchkeeper.link import say, secrets
-from torchkeeper.link.doctorwords import FIXES
-from torchkeeper.link.tongue import Nouns, tr
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link import secrets
+from torchkeeper.link.words import say
+from torchkeeper.link.words.doctorwords import FIXES
+from torchkeeper.link.words.problems import UserError, printable, user_error
+from torchkeeper.link.words.tongue import Nouns, tr
 from torchkeeper.settings.finding import SEVERITIES, Finding, worst
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.servers import servers

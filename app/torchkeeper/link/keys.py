@@ -13,10 +13,10 @@ import subprocess
 from typing import NamedTuple
 
 from torchkeeper.link import signing
-from torchkeeper.link.process import clean_environment
+from torchkeeper.link.engines.process import clean_environment
 from torchkeeper.link.signers import PublicKey, public_key, public_key_in
-from torchkeeper.link.tongue import tr
-from torchkeeper.link.words import UserError, user_error
+from torchkeeper.link.words.problems import UserError, user_error
+from torchkeeper.link.words.tongue import tr
 
 #: Seconds that an agent, or ssh-keygen, may take to answer.
 _PATIENCE = 10

@@ -7,9 +7,9 @@ import re
 from collections import deque
 
 from torchkeeper.artifacts import layout
-from torchkeeper.link import whole
+from torchkeeper.link.kept import whole
 from torchkeeper.link.paths import what
-from torchkeeper.link.recipes import MOST_BYTES, is_entered, is_interpreters, is_name
+from torchkeeper.link.recipes.files import MOST_BYTES, is_entered, is_interpreters, is_name
 from torchkeeper.warm.recipes.sections import KINDS
 
 #: Names in a folder that are looked at before it is taken for a place.

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.entry import KINDS, VERDICTS
-from torchkeeper.link.versions import version
-from torchkeeper.link.words import UserError, user_error
+from torchkeeper.link.words.problems import UserError, user_error
+from torchkeeper.link.words.versions import version
 
 #: What entries can be grouped by.
 DIMENSIONS = ("place", "kind", "torch", "age", "verdict")

@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.link.words import user_error
+from torchkeeper.link.words.problems import user_error
 from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:

@@ -15,9 +15,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.sshsig import NAMESPACE, fingerprint, signed_by
-from torchkeeper.link import kept, whole
-from torchkeeper.link.tongue import tr
-from torchkeeper.link.words import user_error
+from torchkeeper.link.kept import lists as kept
+from torchkeeper.link.kept import whole
+from torchkeeper.link.words.problems import user_error
+from torchkeeper.link.words.tongue import tr
 
 #: The operations that bring what is in a bundle to a place.
 _BRINGING = ("import", "copy")

@@ -11,9 +11,9 @@ from typing import Any
 
 from torchkeeper.artifacts import manifest, sshsig
 from torchkeeper.link import temporary
-from torchkeeper.link.process import clean_environment
-from torchkeeper.link.tongue import tr
-from torchkeeper.link.words import UserError, user_error
+from torchkeeper.link.engines.process import clean_environment
+from torchkeeper.link.words.problems import UserError, user_error
+from torchkeeper.link.words.tongue import tr
 
 #: Asks an engine for an operation, as ``cli.asking.Asker.ask``.
 Ask = Callable[..., dict[str, Any]]

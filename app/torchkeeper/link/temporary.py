@@ -6,7 +6,7 @@ import contextlib
 import tempfile
 from collections.abc import Iterator
 
-from torchkeeper.link.words import user_error
+from torchkeeper.link.words.problems import user_error
 from torchkeeper.stores.temporary import remove
 
 

@@ -93,7 +93,7 @@ class Living:
         self._listed: set[str] = set()
 
     def orphan(self, item: Item, facts: dict[str, Any]) -> str | None:
-        """Why nothing needs this entry, as a code for ``link.words``, or None."""
+        """Why nothing needs this entry, as a code for ``link.words.problems``, or None."""
         kind = item.kind
         if kind == "triton":
             incomplete = facts.get("problem") == "triton-incomplete"

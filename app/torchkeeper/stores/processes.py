@@ -15,7 +15,8 @@ from collections.abc import Mapping
 PROC = "/proc"
 #: Characters of a name.
 _MAX_NAME = 60
-#: Our own processes by what their command lines say (link/process.py, stores/reader.py, walking).
+#: Our own processes by what their command lines say (link/engines/process.py, stores/reader.py,
+#: walking).
 _OURS = (
     "from torchkeeper.engine.serve import main",
     "from torchkeeper.stores.reader_process import main",

@@ -8,7 +8,7 @@ import pytest
 
 from torchkeeper.link.profiles import applying
 from torchkeeper.link.profiles.profile import Profile
-from torchkeeper.link.words import UserError
+from torchkeeper.link.words.problems import UserError
 from torchkeeper.settings.rules import About, about_of
 
 FOLDER, TRITON = "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.link.profiles.consumers import OF, expanded
 from torchkeeper.link.profiles import dockerfile, formats
 from torchkeeper.link.profiles.profile import Profile
-from torchkeeper.link.words import UserError
+from torchkeeper.link.words.problems import UserError
 from torchkeeper.settings.applied import SHARED
 from torchkeeper.settings.known import BY_NAME, SETTINGS
 from torchkeeper.settings.values import value

@@ -16,7 +16,7 @@ from tests.link.profiles.test_formats import VALUES
 from torchkeeper.link.profiles import keeping
 from torchkeeper.link.profiles.chosen import chosen
 from torchkeeper.link.profiles.profile import Profile, name_fault
-from torchkeeper.link.words import UserError
+from torchkeeper.link.words.problems import UserError
 
 FX, URL = "TORCHINDUCTOR_FX_GRAPH_CACHE", "TORCHINDUCTOR_REDIS_URL"
 

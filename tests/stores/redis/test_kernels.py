@@ -15,7 +15,7 @@ from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.servers import MAX_BYTES
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.process import Engine
+from torchkeeper.link.engines.process import Engine
 from torchkeeper.stores.redis import kernels
 from torchkeeper.stores.redis.describing import MAX_READ, too_large
 from torchkeeper.stores.redis.store import PIECE, Redis, RedisItem

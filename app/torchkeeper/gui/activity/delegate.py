@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.activity import shown
 from torchkeeper.gui.activity.rows import JobRows
-from torchkeeper.gui.jobs import State
+from torchkeeper.gui.jobs.model import State
 
 #: Pixels between the edge of the list, the icon and the words.
 _LEFT, _ICON, _WORDS = 12, 20, 42

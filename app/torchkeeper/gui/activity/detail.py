@@ -14,18 +14,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui import icons, theme
 from torchkeeper.gui.activity import shown
 from torchkeeper.gui.activity.logview import LogView
 from torchkeeper.gui.activity.past import asked, told
-from torchkeeper.gui.blank import Notice
-from torchkeeper.gui.jobs import Job
+from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.matrix.pane import CellsPane
 from torchkeeper.gui.recipes.ofjob import file_of
-from torchkeeper.gui.scrolled import Area, Scrolled
-from torchkeeper.gui.wrapping import Wrapping
-from torchkeeper.link import say
-from torchkeeper.link.words import UserError
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.scrolled import Area, Scrolled
+from torchkeeper.gui.widgets.wrapping import Wrapping
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError
 
 #: What the bar counts to.
 _STEPS = 1000

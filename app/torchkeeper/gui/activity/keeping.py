@@ -10,10 +10,10 @@ from PySide6.QtCore import QObject, QTimer
 
 from torchkeeper.gui.activity import shown
 from torchkeeper.gui.activity.past import past_of
-from torchkeeper.gui.engines import Engines
-from torchkeeper.gui.jobs import Job, JobsModel
-from torchkeeper.link.history import new_id
-from torchkeeper.link.running import Running
+from torchkeeper.gui.background.engines import Engines
+from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.link.kept.history import new_id
+from torchkeeper.link.kept.running import Running
 
 #: Milliseconds between two times that others are told how far a job is.
 _TELL_MS = 2000

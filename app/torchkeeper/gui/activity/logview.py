@@ -10,10 +10,11 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QCheckBox, QPlainTextEdit, QTextEdit, QWidget
 
-from torchkeeper.gui import forms, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.inspector.code_edit import cleaned
 from torchkeeper.gui.inspector.sources import SearchBox
-from torchkeeper.gui.jobs import LOG_LINES
+from torchkeeper.gui.jobs.model import LOG_LINES
+from torchkeeper.gui.widgets import forms
 
 #: Seconds of work in one turn of the event loop, and lines between two looks at the clock.
 _SLICE = 0.006

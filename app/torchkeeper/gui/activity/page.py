@@ -9,23 +9,23 @@ from PySide6.QtCore import QCoreApplication, QItemSelectionModel, Qt, QTimer, Si
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QListView, QPushButton, QSplitter, QStackedWidget, QWidget
 
-from torchkeeper.gui import forms
 from torchkeeper.gui.activity import shown
 from torchkeeper.gui.activity.delegate import JobDelegate
 from torchkeeper.gui.activity.detail import JobDetail
 from torchkeeper.gui.activity.rows import JobRows
-from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog, choose_target, confirm
-from torchkeeper.gui.emptystate import EmptyState
-from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.inspector.sources import SearchBox
-from torchkeeper.gui.jobs import Job, State
+from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.pages.page import Page
-from torchkeeper.gui.wrapping import Wrapping
-from torchkeeper.link import say
-from torchkeeper.link.history import Kept, Past
-from torchkeeper.link.running import Running
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.wrapping import Wrapping
+from torchkeeper.link.kept.history import Kept, Past
+from torchkeeper.link.kept.running import Running
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import Any
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.gui.dialogs.outcome import outcome
-from torchkeeper.gui.jobs import Job, State, state_text
-from torchkeeper.link import say
-from torchkeeper.link.history import MAX_LINES, Past, new_id
-from torchkeeper.link.words import printable
+from torchkeeper.gui.jobs.model import Job, State, state_text
+from torchkeeper.link.kept.history import MAX_LINES, Past, new_id
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import printable
 
 #: Recipes and files that are named one by one.
 _NAMED = 4

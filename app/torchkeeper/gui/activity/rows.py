@@ -16,8 +16,8 @@ from PySide6.QtCore import (
 )
 
 from torchkeeper.gui.activity import shown
-from torchkeeper.gui.jobs import Job, JobsModel
-from torchkeeper.link.history import Past
+from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.link.kept.history import Past
 
 Index = QModelIndex | QPersistentModelIndex
 

@@ -6,13 +6,13 @@ import time
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.gui import jobs
-from torchkeeper.gui.jobs import Job, State, state_text
-from torchkeeper.gui.pace import coarse
-from torchkeeper.gui.places import Place
-from torchkeeper.link import say
-from torchkeeper.link.history import Past
-from torchkeeper.link.words import printable
+from torchkeeper.gui.jobs import model as jobs
+from torchkeeper.gui.jobs.model import Job, State, state_text
+from torchkeeper.gui.jobs.pace import coarse
+from torchkeeper.gui.places.model import Place
+from torchkeeper.link.kept.history import Past
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import printable
 
 #: A job that is known, or one from the history.
 Shown = Job | Past

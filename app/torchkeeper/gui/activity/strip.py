@@ -9,10 +9,11 @@ from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QProgressBar, QSizePolicy, QToolButton, QWidget
 
-from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui import icons, theme
 from torchkeeper.gui.activity import shown
-from torchkeeper.gui.jobs import Job, JobsModel, State
-from torchkeeper.gui.pace import coarse
+from torchkeeper.gui.jobs.model import Job, JobsModel, State
+from torchkeeper.gui.jobs.pace import coarse
+from torchkeeper.gui.widgets import forms
 
 #: Milliseconds that a job that went well is said to be done, and between two pictures.
 DONE_MS = 6000

@@ -8,11 +8,12 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui import forms, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.inspector.parts import Chip, Elided
-from torchkeeper.gui.places import Place
+from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.table.cells import shown_name
-from torchkeeper.link.words import printable
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words.problems import printable
 
 
 class Side(NamedTuple):

@@ -22,10 +22,10 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import theme
-from torchkeeper.gui.copykey import CopyKey
-from torchkeeper.gui.forms import tip
 from torchkeeper.gui.inspector.code_edit import cleaned
-from torchkeeper.link import explaining
+from torchkeeper.gui.widgets.copykey import CopyKey
+from torchkeeper.gui.widgets.forms import tip
+from torchkeeper.link.words import explaining
 
 FACTOR, A, B = range(3)
 _ROW = Qt.ItemDataRole.UserRole

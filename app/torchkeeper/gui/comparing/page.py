@@ -10,22 +10,22 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QWidget
 
 from torchkeeper.artifacts.entry import entry_from_json
-from torchkeeper.gui import forms
-from torchkeeper.gui.blank import Notice
-from torchkeeper.gui.choices import Choice
+from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.comparing.cards import Card, Side
 from torchkeeper.gui.comparing.differences import DifferencesTree, DifferenceView
 from torchkeeper.gui.comparing.taking import CompareTaking
-from torchkeeper.gui.emptystate import EmptyState
-from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.pages.table import ENTRIES
-from torchkeeper.gui.places import Place
+from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.table.cells import shown_name
-from torchkeeper.link import explaining, say
-from torchkeeper.link.words import UserError, user_error
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.link.words import explaining, say
+from torchkeeper.link.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
     from torchkeeper.gui.sidebar.carried import Carried

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.comparing.page import ComparePage
     from torchkeeper.gui.window import Window
 
-#: How the files of runs are called (link/runs.py).
+#: How the files of runs are called (link/kept/runs.py).
 _RUN = re.compile(r"(\d{8}-\d{6}-[0-9a-f]{4})\.json")
 
 

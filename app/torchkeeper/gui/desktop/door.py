@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QSocketNotifier, QTimer
 
+from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.desktop import front
-from torchkeeper.gui.engines import Listener
 from torchkeeper.link import handover
 from torchkeeper.link.handover import Handed, Seat
 

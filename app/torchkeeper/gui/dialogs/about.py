@@ -7,8 +7,9 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QGridLayout, QLabel, QScrollArea, QWidget
 
 import torchkeeper
-from torchkeeper.gui import actions, forms, icons, theme
+from torchkeeper.gui import actions, icons, theme
 from torchkeeper.gui.dialogs.base import Dialog
+from torchkeeper.gui.widgets import forms
 
 
 class ShortcutsDialog(Dialog):

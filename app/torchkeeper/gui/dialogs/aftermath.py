@@ -6,10 +6,11 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
-from torchkeeper.gui import forms, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs.laptable import GraphTable, LapTable, VerifiedCells
-from torchkeeper.gui.jobs import Job, State
-from torchkeeper.link import preparing, tongue
+from torchkeeper.gui.jobs.model import Job, State
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words import preparing, tongue
 
 
 class Snippet(QWidget):

@@ -8,9 +8,9 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer
 
-from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.link import say
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError, printable
 
 #: Milliseconds without a key press before what was typed is looked at.
 _TYPING_MS = 250

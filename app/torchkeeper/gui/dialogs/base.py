@@ -18,10 +18,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.gui import forms, taborder
-from torchkeeper.gui.choices import Choice
-from torchkeeper.gui.places import Place
-from torchkeeper.link.words import printable
+from torchkeeper.gui import taborder
+from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.link.words.problems import printable
 
 
 class Dialog(QDialog):
@@ -120,14 +121,14 @@ class Dialog(QDialog):
     def add_scrolled(self, layout: QLayout) -> None:
         """Put into the body what is scrolled where the screen has no room for all of it."""
         from torchkeeper.gui.dialogs.pages import page_of
-        from torchkeeper.gui.scrolled import Scrolled
+        from torchkeeper.gui.widgets.scrolled import Scrolled
 
         self._scrolled = Scrolled(page_of(layout))
         self.body.addWidget(self._scrolled, 1)
 
     def show_part(self, part: QWidget) -> None:
         """Scroll to a part of what is scrolled."""
-        from torchkeeper.gui.scrolled import Scrolled
+        from torchkeeper.gui.widgets.scrolled import Scrolled
 
         if isinstance(self._scrolled, Scrolled) and part.isVisible():
             self._scrolled.ensureWidgetVisible(part, 0, 0)

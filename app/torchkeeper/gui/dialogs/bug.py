@@ -5,8 +5,9 @@ from __future__ import annotations
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
-from torchkeeper.gui import forms, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs.base import Dialog
+from torchkeeper.gui.widgets import forms
 
 
 class BugDialog(Dialog):

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from PySide6.QtCore import QSettings, Qt, Signal
 from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QSpinBox, QWidget
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.blank import Notice
-from torchkeeper.gui.choices import Choice, Number
+from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
-from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.help.ideas import explain
-from torchkeeper.gui.suggesting import Suggestions
-from torchkeeper.link import dead, say, tongue
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.gui.verdicts.suggesting import Suggestions
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.choices import Choice, Number
+from torchkeeper.link.words import dead, say, tongue
+from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
 
 #: Where the numbers are remembered.

@@ -7,8 +7,8 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QWidget
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.choices import Number
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.choices import Number
 from torchkeeper.warm.options import MOST_THREADS
 
 

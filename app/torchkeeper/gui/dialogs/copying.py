@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from PySide6.QtWidgets import QCheckBox, QWidget
 
-from torchkeeper.gui import forms
+from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text, room_text
 from torchkeeper.gui.dialogs.base import PlaceChoice, choose_target
 from torchkeeper.gui.dialogs.exporting import maker_of, needed_text
@@ -18,15 +18,16 @@ from torchkeeper.gui.dialogs.secretchoice import SecretChoice
 from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.engines import Engines
-from torchkeeper.gui.environments import Environments
 from torchkeeper.gui.help.ideas import explain
-from torchkeeper.gui.jobs import Job, JobsModel
-from torchkeeper.gui.naming import Names, Naming
-from torchkeeper.gui.operations import Selection
-from torchkeeper.gui.places import Place
-from torchkeeper.link import carrying, say
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.jobs.naming import Names, Naming
+from torchkeeper.gui.jobs.operations import Selection
+from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.verdicts.environments import Environments
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link import carrying
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError, printable
 
 #: Begins a copy: to where, whether a bundle that is there is replaced, without what is needed, how
 #: an environment builds objects, the names that objects of a bundle have in it, and what becomes of

@@ -6,8 +6,8 @@ from typing import Any
 
 from PySide6.QtWidgets import QComboBox
 
-from torchkeeper.gui.choices import Choice
-from torchkeeper.link.words import printable
+from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.link.words.problems import printable
 
 
 class DeviceChoice(Choice):

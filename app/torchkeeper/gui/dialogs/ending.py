@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.gui.jobs import Job
-from torchkeeper.gui.notes import best, found, number
+from torchkeeper.gui.jobs.model import Job
+from torchkeeper.gui.jobs.notes import best, found, number
 from torchkeeper.gui.table.cells import kind_words
-from torchkeeper.link import preparing, say, verifying
-from torchkeeper.link.words import printable
+from torchkeeper.link.words import preparing, say, verifying
+from torchkeeper.link.words.problems import printable
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QWidget
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.choices import Choice
 from torchkeeper.gui.dialogs import environment
-from torchkeeper.gui.environments import Environment, Environments, State
-from torchkeeper.link import environments as words
-from torchkeeper.link.words import printable
+from torchkeeper.gui.verdicts.environments import Environment, Environments, State
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.link.words import environments as words
+from torchkeeper.link.words.problems import printable
 
 
 class EnvironmentChoice(QWidget):

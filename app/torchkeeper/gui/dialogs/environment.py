@@ -6,7 +6,7 @@ from typing import Any
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.link.words import printable
+from torchkeeper.link.words.problems import printable
 
 
 def tr(text: str) -> str:

@@ -19,17 +19,18 @@ from PySide6.QtWidgets import (
 )
 from shiboken6 import isValid
 
-from torchkeeper.gui import forms, icons, theme
-from torchkeeper.gui.blank import Notice
-from torchkeeper.gui.chooser import state_text
+from torchkeeper.gui import icons, theme
 from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.dialogs.base import Dialog
-from torchkeeper.gui.environments import Environment, Environments, State
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.inspector.details import Section, Value
 from torchkeeper.gui.inspector.facts import FactsView
-from torchkeeper.link import environments as words
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.gui.verdicts.chooser import state_text
+from torchkeeper.gui.verdicts.environments import Environment, Environments, State
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.link.words import environments as words
+from torchkeeper.link.words.problems import UserError, printable
 
 #: Facts of the torch; those about the machine stand under a title of their own.
 _OF_TORCH = frozenset(

@@ -9,7 +9,7 @@ from typing import Any
 from PySide6.QtCore import QCoreApplication, QSettings, QStandardPaths, Qt
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
-from torchkeeper.gui import forms
+from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text
 from torchkeeper.gui.dialogs.base import choose_target
 from torchkeeper.gui.dialogs.keychoice import KeyChoice
@@ -18,14 +18,15 @@ from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.secretchoice import SecretChoice
 from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.engines import Engines
-from torchkeeper.gui.environments import Environments
 from torchkeeper.gui.help.ideas import explain
-from torchkeeper.gui.jobs import Job, JobsModel
-from torchkeeper.gui.operations import Selection
-from torchkeeper.gui.places import EXPORTED_TO
-from torchkeeper.link import carrying, say
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.jobs.operations import Selection
+from torchkeeper.gui.places.model import EXPORTED_TO
+from torchkeeper.gui.verdicts.environments import Environments
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link import carrying
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError, printable
 
 #: Torch versions and devices that are named one by one.
 _NAMED = 4

@@ -8,10 +8,10 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.link import say
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError, printable, user_error
 
 #: Reasons that are told.
 _MOST = 3

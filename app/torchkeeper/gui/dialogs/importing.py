@@ -10,7 +10,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
 
 from torchkeeper.artifacts.entry import KINDS
-from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui import icons, theme
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.asking import Latest, room_text
 from torchkeeper.gui.dialogs.base import PlaceChoice
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
@@ -22,15 +23,16 @@ from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.unknownsigner import UnknownSigner
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.environments import Environments
 from torchkeeper.gui.help.ideas import explain
-from torchkeeper.gui.jobs import Job, JobsModel
-from torchkeeper.gui.naming import Names, Naming
-from torchkeeper.gui.places import Place
-from torchkeeper.link import carrying, say
+from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.jobs.naming import Names, Naming
+from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.verdicts.environments import Environments
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link import carrying
 from torchkeeper.link.signers import signers_file
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError, printable
 
 #: The files, the target, the names of objects there, and what the files say of their objects.
 Start = Callable[[Sequence[str], str, Naming | None, Sequence[dict[str, Any]]], Job]

@@ -10,8 +10,9 @@ from PySide6.QtCore import QCoreApplication
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.sshsig import short_key
 from torchkeeper.gui.dialogs import environment
-from torchkeeper.link import carrying, runnable, say
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link import carrying
+from torchkeeper.link.words import runnable, say
+from torchkeeper.link.words.problems import UserError, printable, user_error
 
 #: What a listing tells of native objects (stores/bundles/building.py).
 _CLAIMS = ("native", "objects", "built", "headers", "portable")

@@ -8,11 +8,11 @@ from typing import Any
 from PySide6.QtCore import QSettings, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QFileDialog, QWidget
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.choices import Choice
-from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.link.keys import Key
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.words.problems import UserError, printable
 
 #: Where the name of the key is remembered that was chosen last: a path, or a public key.
 SIGN_WITH = "sign/key"

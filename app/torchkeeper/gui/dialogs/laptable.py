@@ -9,11 +9,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QIcon
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidget, QTreeWidgetItem
 
-from torchkeeper.gui import icons, theme, trees
-from torchkeeper.gui.forms import tip
-from torchkeeper.gui.laps import Lap, about, progress, title, tr
-from torchkeeper.link import say, verifying
-from torchkeeper.link.words import printable
+from torchkeeper.gui import icons, theme
+from torchkeeper.gui.jobs.laps import Lap, about, progress, title, tr
+from torchkeeper.gui.widgets import trees
+from torchkeeper.gui.widgets.forms import tip
+from torchkeeper.link.words import say, verifying
+from torchkeeper.link.words.problems import printable
 from torchkeeper.warm.options import RUNS
 
 #: The shade of each outcome.
@@ -105,7 +106,7 @@ class LapTable(_Table):
         trees.right(self, range(1, 6))
 
     def show_result(self, result: dict[str, Any]) -> None:
-        """Show what came of a verification (``link.verified.checked``)."""
+        """Show what came of a verification (``link.kept.verified.checked``)."""
         self.clear()
         runs = result["runs"]
         for name in (name for name in RUNS if name in runs):
@@ -159,7 +160,7 @@ class VerifiedCells(_Table):
         trees.right(self, range(1, 4))
 
     def show_cells(self, cells: Sequence[dict[str, Any]]) -> None:
-        """Those that are not good first; ``cells``: as ``link.verified.checked`` has them."""
+        """Those that are not good first; ``cells``: as ``link.kept.verified.checked`` has them."""
         self.clear()
         several = len({cell["recipe"] for cell in cells}) > 1
         items = []

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.base import Dialog
-from torchkeeper.gui.jobs import Job
-from torchkeeper.link import say
+from torchkeeper.gui.jobs.model import Job
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words import say
 
 #: Jobs that are named one by one.
 _NAMED = 5

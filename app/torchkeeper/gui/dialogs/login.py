@@ -6,12 +6,12 @@ from typing import Any
 
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
-from torchkeeper.gui import forms
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
-from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.help.ideas import explain
-from torchkeeper.gui.places import Place
-from torchkeeper.link.words import UserError
+from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words.problems import UserError
 
 
 class KeepBox(QCheckBox):

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
-from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.doctor.mender import Plan
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.table.cells import COMPILE, DEVICE, FILES, KEY, MTIME, TORCH, VERDICT
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
-from torchkeeper.link import say
-from torchkeeper.link.findingwords import said
-from torchkeeper.link.words import printable, unseen_users
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words import say
+from torchkeeper.link.words.findingwords import said
+from torchkeeper.link.words.problems import printable, unseen_users
 
 
 class MendDialog(Dialog):

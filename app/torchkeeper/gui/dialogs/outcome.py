@@ -8,10 +8,10 @@ from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.sshsig import short_key
 from torchkeeper.gui.dialogs.ending import Outcome, compiled, took
-from torchkeeper.gui.jobs import Job, State
-from torchkeeper.gui.notes import of_sign
-from torchkeeper.link import say
-from torchkeeper.link.words import printable
+from torchkeeper.gui.jobs.model import Job, State
+from torchkeeper.gui.jobs.notes import of_sign
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import printable
 from torchkeeper.stores.names import is_server
 
 #: Reasons that are listed one by one; the list itself has them all.

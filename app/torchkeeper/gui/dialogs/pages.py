@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLayout, QVBoxLayout, QWidget
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.scrolled import Scrolled
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.scrolled import Scrolled
 
 if TYPE_CHECKING:
     from torchkeeper.gui.matrix.pane import CellsPane

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
-from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.login import secret
+from torchkeeper.gui.widgets import forms
 
 
 class PassphraseDialog(Dialog):

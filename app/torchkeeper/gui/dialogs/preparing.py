@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QLineEdit, QWidget
 
-from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.base import choose_folder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.environments import Environments
 from torchkeeper.gui.help.ideas import explain
-from torchkeeper.gui.jobs import Job, JobsModel
+from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.verdicts.environments import Environments
+from torchkeeper.gui.widgets import forms
 
 #: The interpreter, and the temporary folder or None for the usual one.
 Start = Callable[[str, str | None], Job]

@@ -8,15 +8,15 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.choices import Choice
-from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.known import Kept
-from torchkeeper.link.findingwords import said
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.link.profiles import applying
 from torchkeeper.link.profiles.profile import Profile
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.words.findingwords import said
+from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.settings.rules import About, about_of, check
 
 

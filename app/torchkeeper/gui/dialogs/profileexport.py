@@ -6,16 +6,17 @@ from PySide6.QtCore import QDir, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QPlainTextEdit, QWidget
 
-from torchkeeper.gui import forms, theme
-from torchkeeper.gui.blank import Notice
-from torchkeeper.gui.choices import Choice
+from torchkeeper.gui import theme
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
-from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.known import Written
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.link.profiles.profile import Profile, with_password
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.words.problems import UserError, printable
 
 
 class ProfileExport(Dialog):

@@ -7,19 +7,19 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtWidgets import QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.blank import Notice
-from torchkeeper.gui.choices import Choice
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
-from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.drafts import free
 from torchkeeper.gui.profiles.known import Offered
-from torchkeeper.gui.trees import columns
-from torchkeeper.link import say
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.trees import columns
 from torchkeeper.link.profiles.profile import Profile, name_fault, ordered
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError, printable
 
 #: Lines of what is left.
 _MOST = 500

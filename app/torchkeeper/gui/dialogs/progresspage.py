@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QProgressBar, QWidget
 
-from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.laptable import RunningLaps
 from torchkeeper.gui.dialogs.pages import button_row, cells_pane
-from torchkeeper.gui.jobs import (
+from torchkeeper.gui.jobs.model import (
     SIGNING,
     Job,
     State,
@@ -19,6 +18,7 @@ from torchkeeper.gui.jobs import (
     progress_text,
     state_text,
 )
+from torchkeeper.gui.widgets import forms
 from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:

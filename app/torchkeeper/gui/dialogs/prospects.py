@@ -7,12 +7,12 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
-from torchkeeper.gui.engines import Engines
-from torchkeeper.gui.environments import State
-from torchkeeper.gui.judging import Judging
-from torchkeeper.link import verdicts
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.gui.verdicts.environments import State
+from torchkeeper.gui.verdicts.judging import Judging
+from torchkeeper.link.words import verdicts
+from torchkeeper.link.words.problems import UserError, printable
 
 #: Characters of a sentence about a file.
 _LONG = 400

@@ -9,15 +9,15 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFrame, QWidget
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui import forms
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog, confirm
-from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.table.cells import COMPILE, DEVICE, FILES, KEY, MTIME, TORCH, VERDICT
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
-from torchkeeper.link import dead, say
-from torchkeeper.link.words import UserError, printable, unseen_users, user_of_place
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words import dead, say
+from torchkeeper.link.words.problems import UserError, printable, unseen_users, user_of_place
 from torchkeeper.stores.names import is_server
 
 #: Entries of a server from which on their number is to be typed before they go.

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QComboBox, QListWidget, QWidget
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.blank import Notice
-from torchkeeper.gui.choices import Choice
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
-from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.known import BUILTIN, Listed, Made
-from torchkeeper.link import say
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError, printable
 
 #: Cells that are named.
 _MOST = 1000

@@ -13,12 +13,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import confirm
 from torchkeeper.gui.dialogs.recipeform import RecipeForm, why_not
 from torchkeeper.gui.dialogs.unsaved import UnsavedDialog
-from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.faultlist import FaultList
@@ -26,8 +24,10 @@ from torchkeeper.gui.recipes.known import Looked
 from torchkeeper.gui.recipes.makes import Makes
 from torchkeeper.gui.recipes.reforming import Unfit, names
 from torchkeeper.gui.recipes.tomledit import TomlEdit
-from torchkeeper.link import say
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError, printable
 
 #: Milliseconds without a key press before the text is looked at.
 _TYPING_MS = 250

@@ -18,15 +18,16 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.gui import forms, theme
-from torchkeeper.gui.choices import Choice
+from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs.base import choose_files
 from torchkeeper.gui.dialogs.unsaved import UnsavedDialog
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.recipes import forming, reforming
 from torchkeeper.gui.recipes.forming import BACKWARD, FORWARD, KINDS, NO_GRAD, Form, Wrong
 from torchkeeper.gui.recipes.reforming import Unfit
-from torchkeeper.link.words import printable
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.link.words.problems import printable
 from torchkeeper.warm.recipes.compiling import MODES
 
 _DTYPES = ("float32", "bfloat16", "float16")

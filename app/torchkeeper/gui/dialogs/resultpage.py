@@ -8,14 +8,15 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
-from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui import icons, theme
 from torchkeeper.gui.dialogs.aftermath import Aftermath
 from torchkeeper.gui.dialogs.ending import Outcome
 from torchkeeper.gui.dialogs.outcome import left_summary, outcome
 from torchkeeper.gui.dialogs.pages import button_row, cells_pane
-from torchkeeper.gui.jobs import Job, State
+from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.recipes.ofjob import file_of
 from torchkeeper.gui.remedies import RemedyButtons
+from torchkeeper.gui.widgets import forms
 from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.choices import Choice
-from torchkeeper.link import leaks, say
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.link.words import leaks, say
 
 #: Secrets that are listed; how many there are is said in any case.
 _LISTED = 200

@@ -11,14 +11,14 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QLineEdit, QWidget
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.gui import forms
+from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.login import KeepBox, secret
 from torchkeeper.gui.dialogs.trial import Login, Trial
-from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.help.ideas import explain
-from torchkeeper.gui.places import Place
-from torchkeeper.link.words import UserError, user_error
+from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words.problems import UserError, user_error
 from torchkeeper.stores.redis.address import Address, parse
 
 #: What stands before the host: a user and a password, of which the last may hold anything.

@@ -8,16 +8,16 @@ from typing import Any
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QFormLayout, QWidget
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.blank import Notice
-from torchkeeper.gui.choices import Choice, Number
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
-from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.help.ideas import explain
-from torchkeeper.gui.places import Place
-from torchkeeper.link import say
-from torchkeeper.link.serverpage import figures, meanings
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.choices import Choice, Number
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError, printable
+from torchkeeper.link.words.serverpage import figures, meanings
 
 
 def _tr(text: str) -> str:

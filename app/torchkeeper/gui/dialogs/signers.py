@@ -9,14 +9,15 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QCheckBox, QTreeWidget, QTreeWidgetItem, QWidget
 
-from torchkeeper.gui import forms, theme, trees
+from torchkeeper.gui import theme
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, confirm
 from torchkeeper.gui.dialogs.trusting import TrustDialog
-from torchkeeper.gui.dropping import files_of
-from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.dragdrop.dropping import files_of
 from torchkeeper.gui.help.ideas import explain
+from torchkeeper.gui.widgets import forms, trees
 from torchkeeper.link import signers
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.words.problems import UserError, printable
 
 _NAME, _KIND, _FINGERPRINT = range(3)
 

@@ -9,17 +9,17 @@ from typing import Any
 from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QWidget
 
-from torchkeeper.gui import forms
+from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.asking import Latest
 from torchkeeper.gui.dialogs.inspected import signed
 from torchkeeper.gui.dialogs.keychoice import KeyChoice
 from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.help.ideas import explain
-from torchkeeper.gui.jobs import Job, JobsModel
+from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.widgets import forms
 from torchkeeper.link.signers import signers_file
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.words.problems import UserError, printable
 
 #: The key, and who has signed it until now.
 Start = Callable[[str, dict[str, Any]], Job]

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from torchkeeper.link import say
-from torchkeeper.link.words import user_error
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import user_error
 
 #: Reasons that are named one by one.
 _NAMED = 4

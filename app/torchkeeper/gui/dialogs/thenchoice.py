@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.choices import Choice
+from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text
 from torchkeeper.gui.dialogs.base import choose_target
-from torchkeeper.gui.engines import Engines
-from torchkeeper.gui.places import Place
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.link.words.problems import UserError, printable
 
 
 class Then(NamedTuple):

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import QCoreApplication, Signal
 from PySide6.QtWidgets import QFormLayout, QLabel, QWidget
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.blank import Notice
-from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.link import say
-from torchkeeper.link.serverpage import changes, number
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError, printable
+from torchkeeper.link.words.serverpage import changes, number
 
 
 class Login(NamedTuple):

@@ -9,14 +9,15 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
-from torchkeeper.gui import forms, theme
+from torchkeeper.gui import theme
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog, choose_files
 from torchkeeper.gui.dialogs.trust import trust_notice
-from torchkeeper.gui.dropping import files_of
-from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.dragdrop.dropping import files_of
 from torchkeeper.gui.help.ideas import explain
+from torchkeeper.gui.widgets import forms
 from torchkeeper.link import signers
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.words.problems import UserError, printable
 
 #: Characters of a pasted key that are looked at; a long RSA key has some 1,500.
 _LONG = 16_384

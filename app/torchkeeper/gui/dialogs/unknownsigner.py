@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.engines import Engines
+from torchkeeper.gui.background.engines import Engines
+from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.trusting import TrustDialog

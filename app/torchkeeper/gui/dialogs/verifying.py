@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtWidgets import QCheckBox, QWidget
 
-from torchkeeper.gui import forms
+from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
 from torchkeeper.gui.dialogs.devicechoice import DeviceChoice
@@ -16,12 +16,12 @@ from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
 from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.engines import Engines
-from torchkeeper.gui.environments import Environment, Environments
 from torchkeeper.gui.help.ideas import explain
-from torchkeeper.gui.jobs import Job, JobsModel
-from torchkeeper.gui.laps import about, title
-from torchkeeper.link.words import printable
+from torchkeeper.gui.jobs.laps import about, title
+from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.verdicts.environments import Environment, Environments
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words.problems import printable
 from torchkeeper.warm.options import RUNS
 
 #: What is verified, who runs it, which runs, and recipes, device, threads and portable.

@@ -10,8 +10,7 @@ from typing import Any
 
 from PySide6.QtWidgets import QSpinBox, QWidget
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.choices import Number
+from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.base import PlaceChoice
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
 from torchkeeper.gui.dialogs.devicechoice import DeviceChoice
@@ -22,11 +21,12 @@ from torchkeeper.gui.dialogs.profilechoice import ProfileChoice
 from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
 from torchkeeper.gui.dialogs.thenchoice import Then, ThenChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.engines import Engines
-from torchkeeper.gui.environments import Environments
 from torchkeeper.gui.help.ideas import explain
-from torchkeeper.gui.jobs import Job, JobsModel
-from torchkeeper.gui.places import Place
+from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.verdicts.environments import Environments
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.choices import Number
 from torchkeeper.warm.recipes.sections import MOST_SECONDS
 
 #: Minutes that a cell may take at most.

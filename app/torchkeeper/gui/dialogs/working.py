@@ -10,7 +10,7 @@ from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.progresspage import ProgressPage
 from torchkeeper.gui.dialogs.resultpage import ResultPage
 from torchkeeper.gui.help.ideas import explain
-from torchkeeper.gui.jobs import Job, JobsModel
+from torchkeeper.gui.jobs.model import Job, JobsModel
 
 #: What jobs are about, by their kind.
 _IDEAS = {

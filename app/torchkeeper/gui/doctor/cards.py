@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from PySide6.QtCore import QCoreApplication, Signal
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.cards import Card, CardList
 from torchkeeper.gui.doctor.mender import Mended
 from torchkeeper.gui.profiles.words import MARKS
-from torchkeeper.link import checkwords, diagnosing
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.cards import Card, CardList
+from torchkeeper.link import diagnosing
 from torchkeeper.link.diagnosing import Told
-from torchkeeper.link.findingwords import said
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.words import checkwords
+from torchkeeper.link.words.findingwords import said
+from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.settings.finding import SEVERITIES, Finding
 from torchkeeper.settings.known import BY_NAME
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
-from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.link import diagnosing
 from torchkeeper.link.diagnosing import Told
-from torchkeeper.link.words import UserError
+from torchkeeper.link.words.problems import UserError
 
 
 class Asked(NamedTuple):

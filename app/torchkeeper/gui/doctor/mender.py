@@ -11,16 +11,16 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.doctor.diagnosis import Diagnosis
-from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.environments import Environments, State
-from torchkeeper.gui.jobs import Job, JobsModel
-from torchkeeper.gui.jobs import State as JobState
-from torchkeeper.gui.operations import Operations
+from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.jobs.model import State as JobState
+from torchkeeper.gui.jobs.operations import Operations
+from torchkeeper.gui.verdicts.environments import Environments, State
 from torchkeeper.link import diagnosing
 from torchkeeper.link.diagnosing import Told
-from torchkeeper.link.everywhere import Everywhere
-from torchkeeper.link.words import UserError
+from torchkeeper.link.engines.everywhere import Everywhere
+from torchkeeper.link.words.problems import UserError
 
 
 @dataclass(eq=False)

@@ -9,22 +9,24 @@ from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QAccessible, QAccessibleEvent, QGuiApplication
 from PySide6.QtWidgets import QComboBox, QProgressBar, QStackedWidget, QWidget
 
-from torchkeeper.gui import aging, forms, taborder
-from torchkeeper.gui.blank import Notice
-from torchkeeper.gui.choices import Choice
+from torchkeeper.gui import taborder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.mending import MendDialog
 from torchkeeper.gui.doctor import report
 from torchkeeper.gui.doctor.cards import Cards
 from torchkeeper.gui.doctor.diagnosis import Asked, Diagnosis
 from torchkeeper.gui.doctor.mender import Mended, Mender, Plan
-from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.pages.page import Page
-from torchkeeper.gui.places import Place
-from torchkeeper.link import checkwords, diagnosing, say
+from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.widgets import aging, forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.link import diagnosing
 from torchkeeper.link.diagnosing import Told
-from torchkeeper.link.process import clean_environment
-from torchkeeper.link.words import printable
+from torchkeeper.link.engines.process import clean_environment
+from torchkeeper.link.words import checkwords, say
+from torchkeeper.link.words.problems import printable
 
 if TYPE_CHECKING:
     from torchkeeper.gui.window import Window

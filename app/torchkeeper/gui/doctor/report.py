@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchkeeper.gui.doctor.diagnosis import Diagnosis
-from torchkeeper.link import checkwords, diagnosing
-from torchkeeper.link.findingwords import said
-from torchkeeper.link.words import printable
+from torchkeeper.link import diagnosing
+from torchkeeper.link.words import checkwords
+from torchkeeper.link.words.findingwords import said
+from torchkeeper.link.words.problems import printable
 
 
 def text(diagnosis: Diagnosis) -> str:

@@ -18,7 +18,7 @@ from torchkeeper.gui.table.ordering import Row
 from torchkeeper.gui.table.slices import Work, pieces
 from torchkeeper.gui.treemap import colours
 from torchkeeper.gui.treemap.tiles import MOST, Key, Tile
-from torchkeeper.link.words import printable
+from torchkeeper.link.words.problems import printable
 
 #: By what entries are grouped in the map where the table does not group them.
 DEFAULT = "kind"

@@ -14,7 +14,6 @@ from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
-from torchkeeper.gui import forms
 from torchkeeper.gui.entrymap import gathering
 from torchkeeper.gui.entrymap.gathering import Shown
 from torchkeeper.gui.entrymap.marking import Marks, marked
@@ -23,7 +22,8 @@ from torchkeeper.gui.table.slices import Slices, T, Work
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.treemap.tiles import MOST, Key
 from torchkeeper.gui.treemap.view import Treemap
-from torchkeeper.link import say
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words import say
 
 #: Milliseconds after a change of the table before the map is made anew. While entries arrive it is
 #: left alone so many times as long as that took, and so many seconds at most.

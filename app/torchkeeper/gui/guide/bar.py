@@ -10,19 +10,19 @@ from PySide6.QtCore import QStandardPaths
 from PySide6.QtGui import QAccessible, QAccessibleEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.emptystate import GUIDED, EmptyState
-from torchkeeper.gui.engines import Listener
-from torchkeeper.gui.following import ACTIVITY
+from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.guide.guide import SINCE, STEP
 from torchkeeper.gui.guide.steps import OVER, SHOW_JOB, STEPS, UNDER_WAY, tr
-from torchkeeper.gui.jobs import State
+from torchkeeper.gui.jobs.following import ACTIVITY
+from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.emptystate import GUIDED, EmptyState
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.jobs import Job
+    from torchkeeper.gui.jobs.model import Job
     from torchkeeper.gui.window import Window
-    from torchkeeper.link.history import Past
+    from torchkeeper.link.kept.history import Past
 
 
 #: Pixels of the strip below which its buttons have no room beside the words.

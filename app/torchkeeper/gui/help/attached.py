@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from torchkeeper.gui.help.ideas import explain
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.here import Here
     from torchkeeper.gui.inspector.pane import Inspector
+    from torchkeeper.gui.verdicts.here import Here
     from torchkeeper.gui.window import Window
 
 #: Ideas by the actions that are about them.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QLineEdit, QWidget
 
-from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.help import ideas
 from torchkeeper.gui.inspector.details import Section, Value
 from torchkeeper.gui.inspector.facts import FactsView
+from torchkeeper.gui.widgets import forms
 
 
 class IdeasDialog(Dialog):

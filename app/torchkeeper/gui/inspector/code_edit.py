@@ -23,7 +23,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.inspector import syntax
-from torchkeeper.gui.numbered import NumberedEdit
+from torchkeeper.gui.widgets.numbered import NumberedEdit
 
 #: Characters of a line that are shown.
 LINE = 2000

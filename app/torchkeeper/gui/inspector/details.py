@@ -12,8 +12,8 @@ from PySide6.QtCore import QCoreApplication
 from torchkeeper.artifacts.entry import VERDICTS, Entry, entry_from_json
 from torchkeeper.gui.inspector.sources import Text
 from torchkeeper.gui.table.cells import kind_words, verdict_words
-from torchkeeper.link import say
-from torchkeeper.link.words import not_looked_at, printable
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import not_looked_at, printable
 
 #: The kind of entry that each list of needed keys names.
 _NEEDS = (("fx_keys", "fxgraph"), ("code_keys", "code"), ("triton_keys", "triton"))
@@ -197,7 +197,7 @@ def sections(
 
 def _what(entry: Entry, facts: dict[str, Any]) -> Section:
     # Loaded here: the window starts without it.
-    from torchkeeper.link.facts import WORDED, told
+    from torchkeeper.link.words.facts import WORDED, told
 
     section = Section("")
     section.add(_tr("Function"), _text(facts.get("function"), fixed=True))

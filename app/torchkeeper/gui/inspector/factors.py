@@ -16,12 +16,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.gui import forms, theme
-from torchkeeper.gui.emptystate import EmptyState
+from torchkeeper.gui import theme
 from torchkeeper.gui.inspector.code_edit import cleaned
 from torchkeeper.gui.inspector.rows import Index, RowsModel, RowsView
 from torchkeeper.gui.inspector.sources import SearchBox
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.link.words.problems import UserError, printable
 
 NAME, VALUE, HASH = range(3)
 #: Pixels around the text of a cell, and what is needed for what stands before a bracket.

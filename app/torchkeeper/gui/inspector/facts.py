@@ -24,7 +24,7 @@ from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.inspector.details import Need, Section, Value
-from torchkeeper.link.words import printable
+from torchkeeper.link.words.problems import printable
 
 _LABELS = 108
 #: Pixels around what is in a cell; headings stand as far in.

@@ -6,11 +6,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHeaderView, QWidget
 
-from torchkeeper.gui import forms
 from torchkeeper.gui.inspector.details import File
 from torchkeeper.gui.inspector.rows import RowsModel, RowsView
-from torchkeeper.link import say
-from torchkeeper.link.words import printable
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import printable
 
 _NAME, _SIZE, _TIME = range(3)
 

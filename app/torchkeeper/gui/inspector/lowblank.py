@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from torchkeeper.gui import forms
+from torchkeeper.gui.widgets import forms
 
 
 class LowBlank(QWidget):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QWidget
 
-from torchkeeper.gui import forms, icons, theme
-from torchkeeper.gui.notes import number
-from torchkeeper.gui.verifications import Beside
+from torchkeeper.gui import icons, theme
+from torchkeeper.gui.jobs.notes import number
+from torchkeeper.gui.verdicts.verifications import Beside
+from torchkeeper.gui.widgets import forms
 
 _MARK = 16
 

@@ -21,10 +21,9 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.artifacts.entry import UNREAD, Entry
-from torchkeeper.gui import forms, theme
-from torchkeeper.gui.blank import Notice
-from torchkeeper.gui.emptystate import EmptyState
-from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui import theme
+from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.chrome.wing import LOWEST, NARROWEST
 from torchkeeper.gui.inspector.details import (
     Counts,
     Detail,
@@ -43,9 +42,11 @@ from torchkeeper.gui.inspector.sources import TextPane
 from torchkeeper.gui.inspector.summary import SummaryPage
 from torchkeeper.gui.inspector.verdictcard import About
 from torchkeeper.gui.table.cells import shown_name
-from torchkeeper.gui.wing import LOWEST, NARROWEST
-from torchkeeper.link import say
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
 
 #: Milliseconds the selection has to rest before an engine is asked.
@@ -291,7 +292,7 @@ class Inspector(QFrame):
 
     def _ask_sum(self, counts: Counts) -> None:
         """What some entries took to compile together: which graphs are whose, an engine knows."""
-        from torchkeeper.gui.operations import Selection
+        from torchkeeper.gui.jobs.operations import Selection
 
         def told(result: dict[str, Any]) -> None:
             seconds = result.get("compile_s")

@@ -17,8 +17,8 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableView, QWidget
 
 from torchkeeper.gui import theme
-from torchkeeper.gui.copykey import CopyKey
-from torchkeeper.gui.forms import tip
+from torchkeeper.gui.widgets.copykey import CopyKey
+from torchkeeper.gui.widgets.forms import tip
 
 Index = QModelIndex | QPersistentModelIndex
 

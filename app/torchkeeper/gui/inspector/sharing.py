@@ -14,12 +14,12 @@ from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from torchkeeper.artifacts.entry import PORTABLE, Entry
-from torchkeeper.gui import forms
-from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.inspector.details import Section, Value
 from torchkeeper.gui.inspector.facts import FactsView
-from torchkeeper.link import leaks, say
-from torchkeeper.link.words import UserError
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words import leaks, say
+from torchkeeper.link.words.problems import UserError
 
 #: Milliseconds that an entry is shown before it is searched.
 REST_MS = 300

@@ -11,12 +11,13 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QComboBox, QFrame, QLineEdit, QStackedWidget, QTextEdit, QWidget
 
-from torchkeeper.gui import forms, theme
-from torchkeeper.gui.choices import Choice
-from torchkeeper.gui.emptystate import EmptyState
+from torchkeeper.gui import theme
 from torchkeeper.gui.inspector import syntax
 from torchkeeper.gui.inspector.code_edit import CodeEdit, cleaned
-from torchkeeper.link.words import UserError
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.link.words.problems import UserError
 
 #: Milliseconds after the last key before the text is searched.
 _SEARCH_MS = 80

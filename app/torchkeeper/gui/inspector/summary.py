@@ -7,13 +7,13 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.blank import Notice
-from torchkeeper.gui.engines import Engines
+from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.inspector.facts import FactsView
 from torchkeeper.gui.inspector.measured import Measured
 from torchkeeper.gui.inspector.sharing import Sharing
 from torchkeeper.gui.inspector.verdictcard import VerdictCard
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.blank import Notice
 
 #: Pixels that are left around what has the focus.
 _AROUND = 24

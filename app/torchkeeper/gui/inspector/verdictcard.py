@@ -8,12 +8,13 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
 from torchkeeper.artifacts.entry import WITHOUT_VERDICT, Entry
-from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui import icons, theme
 from torchkeeper.gui.inspector.details import Section, Value
 from torchkeeper.gui.inspector.facts import FactsView
 from torchkeeper.gui.inspector.parts import Elided
 from torchkeeper.gui.table.cells import verdict_words
-from torchkeeper.link.verdicts import Why
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words.verdicts import Why
 
 #: Reasons and conditions that are shown; the rest is counted.
 _SHOWN = 12

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchkeeper.gui.matrix.phases import Spent, is_time, spent, summed
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link.words.problems import UserError, printable, user_error
 
 QUEUED, STARTING, COMPILING = "queued", "starting", "compiling"
 DONE, FAILED, CANCELLED = "done", "failed", "cancelled"

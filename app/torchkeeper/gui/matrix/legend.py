@@ -6,8 +6,9 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
-from torchkeeper.gui import forms, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.matrix import phases
+from torchkeeper.gui.widgets import forms
 
 
 class _Swatch(QWidget):

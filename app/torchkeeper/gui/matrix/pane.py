@@ -15,14 +15,15 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.gui import forms, theme
-from torchkeeper.gui.blank import Notice
-from torchkeeper.gui.copykey import CopyKey
+from torchkeeper.gui import theme
 from torchkeeper.gui.matrix.cells import COMPILING, LINES, Cells, CellState
 from torchkeeper.gui.matrix.delegate import ROW_HEIGHT, CellDelegate
 from torchkeeper.gui.matrix.legend import Legend
 from torchkeeper.gui.matrix.model import CELL, HITS, MISSES, PHASES, TIME, CellsModel
 from torchkeeper.gui.matrix.words import name_of, told, uncached
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.copykey import CopyKey
 
 #: Milliseconds between two looks at what has changed.
 _EVERY_MS = 100

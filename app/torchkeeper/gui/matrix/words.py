@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.gui.matrix.cells import CellState, Graph
-from torchkeeper.link import causes, say
-from torchkeeper.link.words import printable
+from torchkeeper.link.words import causes, say
+from torchkeeper.link.words.problems import printable
 
 #: Graphs that PyTorch does not cache and that are named of a cell.
 _NAMED = 20

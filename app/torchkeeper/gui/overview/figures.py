@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QFrame, QWidget
 
-from torchkeeper.gui import forms
+from torchkeeper.gui.widgets import forms
 
 
 class Figure(QFrame):

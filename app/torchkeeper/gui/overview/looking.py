@@ -8,11 +8,11 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.environments import Environment, Environments, State
-from torchkeeper.link import dead
+from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.verdicts.environments import Environment, Environments, State
 from torchkeeper.link.overviewing import Overview
-from torchkeeper.link.words import UserError
+from torchkeeper.link.words import dead
+from torchkeeper.link.words.problems import UserError
 
 
 class Looking(QObject):

@@ -15,10 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.gui import aging, forms, icons
-from torchkeeper.gui.blank import Notice
-from torchkeeper.gui.choices import Choice
-from torchkeeper.gui.emptystate import EmptyState
+from torchkeeper.gui import icons
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.overview import parts as words
 from torchkeeper.gui.overview.figures import Figure, Figures
@@ -28,11 +25,15 @@ from torchkeeper.gui.overview.path import Crumbs
 from torchkeeper.gui.overview.reclaiming import Reclaiming
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.pages.table import ENTRIES
-from torchkeeper.gui.scrolled import Scrolled
 from torchkeeper.gui.treemap.view import Treemap
-from torchkeeper.link import say
+from torchkeeper.gui.widgets import aging, forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.scrolled import Scrolled
 from torchkeeper.link.overviewing import DIMENSIONS, Overview
-from torchkeeper.link.words import printable
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import printable
 
 if TYPE_CHECKING:
     from torchkeeper.gui.window import Window

@@ -14,10 +14,10 @@ from PySide6.QtWidgets import (
     QTreeWidgetItem,
 )
 
-from torchkeeper.gui import trees
 from torchkeeper.gui.overview import parts as words
-from torchkeeper.link import say
+from torchkeeper.gui.widgets import trees
 from torchkeeper.link.overviewing import Part
+from torchkeeper.link.words import say
 
 _NAME, _SIZE, _ENTRIES, _COMPILE, _USABLE = range(5)
 _VALUE = Qt.ItemDataRole.UserRole

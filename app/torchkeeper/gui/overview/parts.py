@@ -13,9 +13,9 @@ from PySide6.QtCore import QCoreApplication
 from torchkeeper.gui.table.cells import kind_words, verdict_words
 from torchkeeper.gui.treemap import colours
 from torchkeeper.gui.treemap.tiles import Tile
-from torchkeeper.link import say
 from torchkeeper.link.overviewing import AGES, DIMENSIONS, Part, Totals
-from torchkeeper.link.words import printable
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import printable
 
 #: The filter of each age (engine.summing.AGES).
 _AGE_FILTERS = {

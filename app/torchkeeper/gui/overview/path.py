@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
-from torchkeeper.gui import forms
+from torchkeeper.gui.widgets import forms
 
 
 class Crumbs(QWidget):

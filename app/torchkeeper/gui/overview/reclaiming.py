@@ -7,10 +7,11 @@ from collections.abc import Callable
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QFrame, QMenu, QWidget
 
-from torchkeeper.gui import forms, icons
-from torchkeeper.link import dead, say
+from torchkeeper.gui import icons
+from torchkeeper.gui.widgets import forms
 from torchkeeper.link.overviewing import Overview, Reclaim
-from torchkeeper.link.words import printable
+from torchkeeper.link.words import dead, say
+from torchkeeper.link.words.problems import printable
 
 #: The reasons that have a card. A budget is for who sets one, in the dialog.
 SHOWN = ("stale", "broken", "orphan", "unused", "trash")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
-from torchkeeper.gui import forms, taborder
+from torchkeeper.gui import taborder
+from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
     from torchkeeper.gui.sidebar.carried import Carried

@@ -7,10 +7,10 @@ from urllib.parse import quote, unquote
 
 from PySide6.QtWidgets import QCheckBox, QLineEdit
 
-from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.login import secret
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.editors import Editor
+from torchkeeper.gui.widgets import forms
 from torchkeeper.settings import masks
 from torchkeeper.settings.setting import Setting
 from torchkeeper.settings.values import default

@@ -10,10 +10,10 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QAccessible, QAccessibleEvent
 from PySide6.QtWidgets import QWidget
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.foundlist import FoundList
 from torchkeeper.gui.profiles import words
-from torchkeeper.link.words import UserError
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.foundlist import FoundList
+from torchkeeper.link.words.problems import UserError
 from torchkeeper.settings.finding import Finding, worst
 
 #: Pixels that are seen of the list at least.

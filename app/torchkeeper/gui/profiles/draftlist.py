@@ -10,10 +10,11 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem
 
-from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui import icons, theme
 from torchkeeper.gui.profiles.drafts import Draft
 from torchkeeper.gui.profiles.words import MARKS
-from torchkeeper.link.words import printable
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words.problems import printable
 from torchkeeper.settings.finding import Finding, worst
 
 _DRAFT = Qt.ItemDataRole.UserRole

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from torchkeeper.link.profiles.profile import Profile
-from torchkeeper.link.words import UserError
+from torchkeeper.link.words.problems import UserError
 
 
 @dataclass(eq=False)

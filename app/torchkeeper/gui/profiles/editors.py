@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLineEdit, QWidget
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.choices import Choice
 from torchkeeper.gui.dialogs.base import choose_folder
 from torchkeeper.gui.profiles import words
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.settings import masks
 from torchkeeper.settings.setting import Setting
 from torchkeeper.settings.values import default

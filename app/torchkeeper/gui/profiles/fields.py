@@ -9,11 +9,12 @@ from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
-from torchkeeper.gui import forms, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.editors import editor_of
-from torchkeeper.link import tongue
-from torchkeeper.link.findingwords import said
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words import tongue
+from torchkeeper.link.words.findingwords import said
 from torchkeeper.settings.finding import SEVERITIES, Finding
 from torchkeeper.settings.setting import Setting
 

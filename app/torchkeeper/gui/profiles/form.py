@@ -10,11 +10,12 @@ from functools import partial
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QFrame, QLineEdit, QScrollArea, QToolButton, QWidget
 
-from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui import icons, theme
 from torchkeeper.gui.later import Later
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.fields import Field
-from torchkeeper.link import say, tongue
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words import say, tongue
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import SETTINGS
 from torchkeeper.settings.setting import GROUPS, Setting

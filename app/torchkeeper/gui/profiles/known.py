@@ -1,5 +1,5 @@
 """What the window knows of profiles. Everything here waits for disks, and is called in a thread
-that may (``gui.asides``); the dataclasses are what it hands over.
+that may (``gui.background.asides``); the dataclasses are what it hands over.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.link.words import UserError, user_error
+from torchkeeper.link.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
     from torchkeeper.link.profiles.profile import Profile
@@ -151,7 +151,7 @@ def put(path: str, text: str, secret: bool) -> dict[str, Any]:
 
     Raises UserError("profile-unwritable").
     """
-    from torchkeeper.link import whole
+    from torchkeeper.link.kept import whole
     from torchkeeper.link.profiles import keeping
 
     try:

@@ -11,9 +11,9 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.link import diagnosing
-from torchkeeper.link.words import UserError
+from torchkeeper.link.words.problems import UserError
 from torchkeeper.settings.finding import SEVERITIES, Finding
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.rules import About, about_of, check

@@ -19,21 +19,22 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.gui import forms, icons, theme
-from torchkeeper.gui.blank import Notice
-from torchkeeper.gui.choices import Choice
+from torchkeeper.gui import icons, theme
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.pages import page_of
-from torchkeeper.gui.emptystate import EmptyState
-from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.addressedit import apart
 from torchkeeper.gui.profiles.checked import Checked
 from torchkeeper.gui.profiles.divided import Divided
-from torchkeeper.gui.trees import columns
-from torchkeeper.link import say, settled, tongue
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.trees import columns
 from torchkeeper.link.profiles.profile import Profile, impossible
-from torchkeeper.link.settled import Settled
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.words import say, settled, tongue
+from torchkeeper.link.words.problems import UserError, printable
+from torchkeeper.link.words.settled import Settled
 from torchkeeper.settings import masks
 from torchkeeper.settings.finding import SEVERITIES
 from torchkeeper.settings.known import BY_NAME

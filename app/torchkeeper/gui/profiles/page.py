@@ -13,12 +13,12 @@ from PySide6.QtCore import QCoreApplication, Qt, QTimer
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QTabWidget
 
-from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.later import Later
 from torchkeeper.gui.pages.page import Page
-from torchkeeper.link import say
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError, printable
 
 if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.base import ConfirmDialog
@@ -32,7 +32,7 @@ _WIDTHS = "settings/list"
 _TAB = "settings/tab"
 #: What the tabs are made of; loading each is a step of its own.
 _MODULES = (
-    "link.findingwords",
+    "link.words.findingwords",
     "link.profiles.profile",
     "settings.rules",
     "gui.profiles.words",
@@ -48,7 +48,7 @@ _MODULES = (
     "gui.profiles.tab",
     "settings.origins",
     "settings.processes",
-    "link.settled",
+    "link.words.settled",
     "gui.profiles.origins",
 )
 

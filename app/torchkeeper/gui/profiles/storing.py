@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, Signal
 
-from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.profiles.drafts import Draft, draft_of
 from torchkeeper.gui.profiles.known import Kept
 from torchkeeper.link.profiles.profile import Profile
-from torchkeeper.link.words import UserError
+from torchkeeper.link.words.problems import UserError
 
 
 def merged(drafts: Sequence[Draft], every: Sequence[Kept]) -> list[Draft]:

@@ -9,13 +9,10 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QLineEdit, QSplitter, QStackedWidget, QWidget
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.bars import UndoBar
-from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.background.engines import Engines
+from torchkeeper.gui.chrome.bars import UndoBar
 from torchkeeper.gui.dialogs.base import confirm
 from torchkeeper.gui.dialogs.pages import page_of
-from torchkeeper.gui.emptystate import EmptyState
-from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.profiles.checked import Checked
 from torchkeeper.gui.profiles.divided import Divided
 from torchkeeper.gui.profiles.draftlist import DraftList
@@ -24,8 +21,11 @@ from torchkeeper.gui.profiles.form import Form
 from torchkeeper.gui.profiles.known import Kept
 from torchkeeper.gui.profiles.live import Live, about
 from torchkeeper.gui.profiles.storing import Storing, merged
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.link.profiles.profile import MOST_ABOUT, Profile, name_fault
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.rules import About, check
 

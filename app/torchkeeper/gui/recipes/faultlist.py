@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem
 
-from torchkeeper.gui.forms import tip
-from torchkeeper.gui.trees import columns
+from torchkeeper.gui.widgets.forms import tip
+from torchkeeper.gui.widgets.trees import columns
 
 if TYPE_CHECKING:
-    from torchkeeper.link.recipes import Fault
+    from torchkeeper.link.recipes.files import Fault
 
 #: Faults that are listed.
 _MOST = 100

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torchkeeper.link import tomltext
+from torchkeeper.link.recipes import tomltext
 
 #: How Python is named: by what is called, and whether the form says its inputs.
 KINDS = ("example", "factory", "function")

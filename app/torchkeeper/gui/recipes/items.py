@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QTreeWidgetItem
 
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.known import BUILTIN, Known, Listed
-from torchkeeper.gui.trees import RIGHT
-from torchkeeper.link import say
-from torchkeeper.link.words import printable
+from torchkeeper.gui.widgets.trees import RIGHT
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import printable
 
 NAME, SOURCE, CELLS, WARMED, FILE = range(5)
 #: What a line is of: a path, whether it is good, and whether it is a folder.

@@ -1,5 +1,5 @@
 """What the window knows of recipes. Everything here waits for disks, and is called in a thread that
-may (``gui.asides``); the dataclasses are what it hands over.
+may (``gui.background.asides``); the dataclasses are what it hands over.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.link.words import UserError, user_error
+from torchkeeper.link.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
-    from torchkeeper.link.recipes import Fault
-    from torchkeeper.link.warmed import Warmed
+    from torchkeeper.link.kept.warmed import Warmed
+    from torchkeeper.link.recipes.files import Fault
 
 #: What is in no name of a file, here.
 _ODD = re.compile(r"[^\w-]+")
@@ -89,9 +89,10 @@ def listed(
     """``{"recipes": [Listed]}``: the list, after some were put on it and some taken off it.
 
     unless: none is put on it that is in a folder of the list.
-    Raises UserError as ``link.recipes.add`` and ``remove``.
+    Raises UserError as ``link.recipes.files.add`` and ``remove``.
     """
-    from torchkeeper.link import recipes, warmed
+    from torchkeeper.link.kept import warmed
+    from torchkeeper.link.recipes import files as recipes
 
     kept = recipes.listed() if add and unless else []
     for path in add:
@@ -117,7 +118,7 @@ def _builtin(before: dict[str, Warmed]) -> Known:
 
 
 def _known(path: str, before: dict[str, Warmed]) -> Known:
-    from torchkeeper.link import recipes
+    from torchkeeper.link.recipes import files as recipes
     from torchkeeper.warm.recipes.recipe import checked, many
 
     stem = os.path.splitext(os.path.basename(path))[0]
@@ -134,7 +135,7 @@ def _known(path: str, before: dict[str, Warmed]) -> Known:
 
 def looked(text: str, path: str) -> dict[str, Any]:
     """``{"looked": Looked}``: what a recipe's text comes to; path: where it lies or will lie."""
-    from torchkeeper.link import recipes
+    from torchkeeper.link.recipes import files as recipes
     from torchkeeper.warm.recipes.expanding import cells_of
     from torchkeeper.warm.recipes.recipe import checked
 
@@ -149,7 +150,7 @@ def looked(text: str, path: str) -> dict[str, Any]:
 
 def example(source: str) -> dict[str, Any]:
     """``{"text"}``: an example of a recipe of this source."""
-    from torchkeeper.link import examples
+    from torchkeeper.link.recipes import examples
 
     return {"text": examples.text(source)}
 
@@ -160,7 +161,7 @@ def save_beside(source: str, folder: str, text: str) -> dict[str, Any]:
 
     Raises UserError("recipe-unwritable").
     """
-    from torchkeeper.link import examples
+    from torchkeeper.link.recipes import examples
 
     stems = (os.path.splitext(name)[0] for name in examples.BESIDE[source])
     if not any(re.search(rf"\b{stem}\b", text) for stem in stems):
@@ -174,7 +175,7 @@ def save_beside(source: str, folder: str, text: str) -> dict[str, Any]:
 
 def text(path: str) -> dict[str, Any]:
     """``{"text"}`` of a file. Raises UserError."""
-    from torchkeeper.link import recipes
+    from torchkeeper.link.recipes import files as recipes
 
     return {"text": recipes.text_in(path)}
 
@@ -185,7 +186,7 @@ def save(path: str, text: str, before: str | None = None) -> dict[str, Any]:
     before: what is to be there now, if anything is; None: whatever it is.
     Raises UserError("recipe-changed" | "recipe-unwritable").
     """
-    from torchkeeper.link import whole
+    from torchkeeper.link.kept import whole
 
     path = os.path.realpath(path)
     if before is not None and _is_other(path, before):
@@ -202,7 +203,7 @@ def save(path: str, text: str, before: str | None = None) -> dict[str, Any]:
 
 
 def _is_other(path: str, before: str) -> bool:
-    from torchkeeper.link import recipes
+    from torchkeeper.link.recipes import files as recipes
 
     try:
         # What is gone is nothing that could be lost.
@@ -213,7 +214,7 @@ def _is_other(path: str, before: str) -> bool:
 
 def made(names: Sequence[str]) -> dict[str, Any]:
     """``{"made": Made}``: the cells of recipes, files and folders. Raises UserError."""
-    from torchkeeper.link import recipes
+    from torchkeeper.link.recipes import files as recipes
 
     sent = recipes.wire(names)
     return {"made": Made(*_cells(sent), sent)}
@@ -228,7 +229,7 @@ def wire(names: Sequence[str], warm: Sequence[tuple[str, str]] | None = None) ->
     its cells in another way.
     Raises UserError, "rest-gone" where no others are left.
     """
-    from torchkeeper.link import recipes
+    from torchkeeper.link.recipes import files as recipes
 
     paths = recipes.chosen(names)
     sent = recipes.wire(paths)
@@ -261,8 +262,8 @@ def _cells(sent: Sequence[Any]) -> tuple[list[tuple[str, str, str]], int]:
 
 
 def keep_warmed(counts: Sequence[tuple[str, int, int]], place: str) -> dict[str, Any]:
-    """Note that recipes were warmed (``link.warmed.keep``); ``{}``."""
-    from torchkeeper.link import warmed
+    """Note that recipes were warmed (``link.kept.warmed.keep``); ``{}``."""
+    from torchkeeper.link.kept import warmed
 
     warmed.keep(counts, place)
     return {}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QListWidget, QWidget
 
-from torchkeeper.gui import forms
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.known import Looked
-from torchkeeper.link import say
-from torchkeeper.link.words import printable
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import printable
 
 #: Cells that are named.
 _CELLS = 1000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchkeeper.gui.jobs import Job
+from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.recipes.known import BUILTIN
 
 

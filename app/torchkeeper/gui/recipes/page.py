@@ -22,21 +22,22 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.gui import forms, icons, theme
-from torchkeeper.gui.blank import Notice
+from torchkeeper.gui import icons, theme
+from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
 from torchkeeper.gui.dialogs.pages import page_of
-from torchkeeper.gui.emptystate import EmptyState
-from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.faultlist import FaultList
 from torchkeeper.gui.recipes.items import CELLS, FILE, NAME, OF, SOURCE, WARMED, item_of
 from torchkeeper.gui.recipes.known import BUILTIN, Known, Listed
 from torchkeeper.gui.recipes.tomledit import TomlEdit
-from torchkeeper.gui.trees import columns, right
-from torchkeeper.link import say
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.trees import columns, right
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError, printable
 
 if TYPE_CHECKING:
     from torchkeeper.gui.window import Window

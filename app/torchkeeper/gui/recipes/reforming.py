@@ -21,8 +21,8 @@ from torchkeeper.gui.recipes.forming import (
     sizes_of,
     sizes_text,
 )
-from torchkeeper.link import tomledits
-from torchkeeper.link.tomllines import Path
+from torchkeeper.link.recipes import tomledits
+from torchkeeper.link.recipes.tomllines import Path
 from torchkeeper.warm.recipes.items import name_of
 from torchkeeper.warm.recipes.sections import ALL_AXES
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.gui.recipes.known import BUILTIN, Known
-from torchkeeper.link import say
-from torchkeeper.link.words import printable
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import printable
 
 #: The sources a recipe can be made for, in the order in which they are offered.
 SOURCES = ("callable", "script", "exported", "eager", "triton")

@@ -16,17 +16,18 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.gui import forms, theme, trees
-from torchkeeper.gui.blank import Notice
+from torchkeeper.gui import theme
+from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog, confirm
-from torchkeeper.gui.emptystate import EmptyState
-from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.matrix.words import outcome_words
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.runs.history import History
-from torchkeeper.link import causes, say
-from torchkeeper.link.runs import TOTALS, Kept, Run
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.gui.widgets import forms, trees
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.link.kept.runs import TOTALS, Kept, Run
+from torchkeeper.link.words import causes, say
+from torchkeeper.link.words.problems import UserError, printable
 
 if TYPE_CHECKING:
     from torchkeeper.gui.window import Window

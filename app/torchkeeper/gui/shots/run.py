@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QApplication
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.app import application
-from torchkeeper.gui.engines import Engines
+from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.shots import (
     scenes_activity,
     scenes_asking,

@@ -107,7 +107,7 @@ def told(upto: int, failing: tuple[int, ...] = (), running: int = 0) -> Cells:
 
 
 def verified() -> list[dict[str, Any]]:
-    """What a verification says of the cells, as ``link.verified.checked`` has it."""
+    """What a verification says of the cells, as ``link.kept.verified.checked`` has it."""
     found = []
     for one in rows():
         number, native = one["index"], one["index"] < 13

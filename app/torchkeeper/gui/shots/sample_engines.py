@@ -10,7 +10,7 @@ from typing import Any
 from PySide6.QtCore import QTimer
 
 from torchkeeper.artifacts.entry import KINDS, Entry
-from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.profiles import known as profiles
 from torchkeeper.gui.recipes.known import Listed, looked
 from torchkeeper.gui.shots import (
@@ -25,13 +25,13 @@ from torchkeeper.gui.shots import (
     sample_runs,
     samples,
 )
-from torchkeeper.link import history
-from torchkeeper.link.history import Past
+from torchkeeper.link.kept import history
+from torchkeeper.link.kept.history import Past
+from torchkeeper.link.kept.running import Running
+from torchkeeper.link.kept.runs import Kept
+from torchkeeper.link.kept.verified import Verified
 from torchkeeper.link.profiles.profile import Profile
-from torchkeeper.link.running import Running
-from torchkeeper.link.runs import Kept
-from torchkeeper.link.verified import Verified
-from torchkeeper.link.words import UserError, user_error
+from torchkeeper.link.words.problems import UserError, user_error
 from torchkeeper.stores.names import is_server
 
 _BUNDLES = (".torchcache", ".bin")

@@ -7,8 +7,8 @@ import time
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.gui.shots import samples
-from torchkeeper.link.history import Kept, Past
-from torchkeeper.link.running import Running
+from torchkeeper.link.kept.history import Kept, Past
+from torchkeeper.link.kept.running import Running
 
 _DAY = 86_400.0
 _NIGHTLY = "/srv/artifacts/nightly.torchcache"

@@ -10,10 +10,10 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.profiles.known import Kept as KeptProfile
 from torchkeeper.gui.recipes.known import Known, Listed
 from torchkeeper.gui.shots import sample_doctor, sample_jobs, sample_recipes, sample_runs, samples
-from torchkeeper.link import history
+from torchkeeper.link.kept import history
+from torchkeeper.link.kept.runs import MAX_RUNS, Kept
+from torchkeeper.link.kept.warmed import Warmed
 from torchkeeper.link.profiles.profile import Profile
-from torchkeeper.link.runs import MAX_RUNS, Kept
-from torchkeeper.link.warmed import Warmed
 
 #: Entries of a cache that many share.
 ENTRIES = 50_000

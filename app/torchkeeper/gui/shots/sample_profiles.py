@@ -7,7 +7,7 @@ from typing import Any
 
 from torchkeeper.gui.profiles.known import Kept, Offered
 from torchkeeper.link.profiles.profile import Profile
-from torchkeeper.link.words import user_error
+from torchkeeper.link.words.problems import user_error
 from torchkeeper.settings import masks
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import SETTINGS

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from torchkeeper.gui.recipes.known import BUILTIN, Known, Listed, Made, looked
-from torchkeeper.link.warmed import Warmed
-from torchkeeper.link.words import user_error
+from torchkeeper.link.kept.warmed import Warmed
+from torchkeeper.link.words.problems import user_error
 
 FOLDER = "/home/ada/llama/recipes"
 GOOD = """\

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from torchkeeper.gui.activity.page import ActivityPage
-from torchkeeper.gui.jobs import State
+from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.shots import sample_jobs
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.scenes_warming import begun
 from torchkeeper.gui.shots.scenes_window import busy
 from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.window import Window
-from torchkeeper.link.history import Kept
-from torchkeeper.link.words import user_error
+from torchkeeper.link.kept.history import Kept
+from torchkeeper.link.words.problems import user_error
 
 
 def _page(window: Window) -> ActivityPage:

@@ -11,14 +11,14 @@ from torchkeeper.gui.dialogs.profileimport import ProfileImport
 from torchkeeper.gui.dialogs.unsaved import UnsavedDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.guide.steps import STEPS
-from torchkeeper.gui.jobs import State
+from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.profiles.page import SettingsPage
 from torchkeeper.gui.shots import sample_overview, sample_recipes, samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.scenes_window import halfway
 from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.window import PAGE, Window
-from torchkeeper.link.words import UserError, user_error
+from torchkeeper.link.words.problems import UserError, user_error
 
 _TEAM = "/mnt/team/torch-caches/llama"
 

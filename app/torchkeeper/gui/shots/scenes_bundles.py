@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.jobs import Job, State
-from torchkeeper.gui.places import EXPORTED_TO
+from torchkeeper.gui.jobs.model import Job, State
+from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.shots import samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.scenes_window import halfway
 from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words import UserError, user_error
+from torchkeeper.link.words.problems import UserError, user_error
 
 _BUNDLES = "/home/ada/bundles"
 _FILE = f"{_BUNDLES}/torchinductor_ada.torchcache"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchkeeper.gui.comparing.page import ComparePage
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import Stage, turn
-from torchkeeper.link.words import user_error
+from torchkeeper.link.words.problems import user_error
 
 
 def _compare(stage: Stage) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from torchkeeper.gui.dialogs.copying import CopyDialog
-from torchkeeper.gui.jobs import Job, State
-from torchkeeper.gui.places import EXPORTED_TO
+from torchkeeper.gui.jobs.model import Job, State
+from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.shots import samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.scenes_window import halfway
 from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words import user_error
+from torchkeeper.link.words.problems import user_error
 
 _TEAM = "/mnt/team/torch-caches/llama"
 _BUNDLE = "/home/ada/bundles/torchinductor_ada.torchcache"

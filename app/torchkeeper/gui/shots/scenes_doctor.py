@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from torchkeeper.gui.doctor.mender import Mended
 from torchkeeper.gui.doctor.page import DoctorPage
-from torchkeeper.gui.jobs import State
+from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.shots import sample_doctor, samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words import user_error
+from torchkeeper.link.words.problems import user_error
 
 
 def _entered(window: Window) -> DoctorPage:

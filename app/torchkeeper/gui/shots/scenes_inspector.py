@@ -10,8 +10,8 @@ from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.scenes_verifying import result
 from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.window import Window
-from torchkeeper.link.verified import Verified
-from torchkeeper.link.words import user_error
+from torchkeeper.link.kept.verified import Verified
+from torchkeeper.link.words.problems import user_error
 
 #: Seconds until a selection has come to rest and its entry was told.
 _REST = 0.8

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from torchkeeper.gui.entrymap.pane import MapPane
-from torchkeeper.gui.jobs import State
+from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.overview.page import OverviewPage
-from torchkeeper.gui.places import EXPORTED_TO
+from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.shots import sample_doctor, sample_many, sample_overview, samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.window import PAGE, Window
-from torchkeeper.link import history
-from torchkeeper.link.runs import Kept
+from torchkeeper.link.kept import history
+from torchkeeper.link.kept.runs import Kept
 
 #: Seconds that something may take where there is so much of it.
 _PATIENCE = 30.0

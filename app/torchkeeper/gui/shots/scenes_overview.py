@@ -9,7 +9,7 @@ from torchkeeper.gui.shots import sample_overview, samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.window import PAGE, Window
-from torchkeeper.link.words import user_error
+from torchkeeper.link.words.problems import user_error
 
 _OTHERS = tuple(place for place, _ in sample_overview.PLACES if place != samples.PLACE)
 

@@ -9,7 +9,7 @@ from torchkeeper.gui.shots import sample_profiles, samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words import user_error
+from torchkeeper.link.words.problems import user_error
 
 
 def _entered(window: Window) -> SettingsPage:

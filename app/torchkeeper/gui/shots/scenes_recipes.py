@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from torchkeeper.gui.dialogs.recipeform import RecipeForm
-from torchkeeper.gui.places import EXPORTED_TO
+from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.recipes.page import RecipesPage
 from torchkeeper.gui.shots import sample_recipes
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import Stage, turn
-from torchkeeper.link.words import user_error
+from torchkeeper.link.words.problems import user_error
 
 
 def _choose(page: RecipesPage, path: str) -> None:

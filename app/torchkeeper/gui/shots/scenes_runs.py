@@ -6,8 +6,8 @@ from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.runs.page import RunsPage
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import Stage
-from torchkeeper.link.runs import Kept
-from torchkeeper.link.words import user_error
+from torchkeeper.link.kept.runs import Kept
+from torchkeeper.link.words.problems import user_error
 
 
 def _runs(stage: Stage) -> None:

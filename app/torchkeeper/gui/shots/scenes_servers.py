@@ -13,7 +13,7 @@ from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.start import CURRENT
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words import user_error
+from torchkeeper.link.words.problems import user_error
 
 _LOCKED = user_error("password-needed", {"server": samples.SERVER})
 _WRONG = user_error("password-wrong", {"server": samples.SERVER})

@@ -13,7 +13,7 @@ from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.sidebar.section import FOLDED
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words import user_error
+from torchkeeper.link.words.problems import user_error
 
 _TEAM, _FULL = "/srv/shared/inductor-team", "/scratch/full/torchinductor_ada"
 

@@ -9,13 +9,13 @@ from torchkeeper.gui.dialogs.passphrase import PassphraseDialog
 from torchkeeper.gui.dialogs.signers import SignersDialog
 from torchkeeper.gui.dialogs.trusting import TrustDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.jobs import SIGNING, State
-from torchkeeper.gui.places import EXPORTED_TO
+from torchkeeper.gui.jobs.model import SIGNING, State
+from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.shots import sample_keys, samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words import UserError, user_error
+from torchkeeper.link.words.problems import UserError, user_error
 
 _BUNDLES = "/home/ada/bundles"
 _FILE = f"{_BUNDLES}/torchinductor_ada.torchcache"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint
 
-from torchkeeper.gui.environments import KEY, NONE
 from torchkeeper.gui.shots import samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import Stage, turn
+from torchkeeper.gui.verdicts.environments import KEY, NONE
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words import UserError, user_error
+from torchkeeper.link.words.problems import UserError, user_error
 
 
 def _verdicts(stage: Stage) -> None:

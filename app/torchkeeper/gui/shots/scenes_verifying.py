@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from torchkeeper.gui import laps
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.jobs import Job, State
-from torchkeeper.gui.laps import Lap, Seen
+from torchkeeper.gui.jobs import laps
+from torchkeeper.gui.jobs.laps import Lap, Seen
+from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.shots import samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.window import Window
-from torchkeeper.link.verified import Verified
-from torchkeeper.link.words import user_error
+from torchkeeper.link.kept.verified import Verified
+from torchkeeper.link.words.problems import user_error
 from torchkeeper.warm.options import RUNS
 
 _GRAPHS = (
@@ -30,7 +30,7 @@ _SECONDS = {"cold": 23.8, "mega": 26.4, "warm": 8.3, "prepared": 2.6}
 
 
 def result(misses: int = 0, rebuilt: int = 0, *, threads: int = 32) -> dict[str, Any]:
-    """What a verification could have come to (``link.verified.checked``)."""
+    """What a verification could have come to (``link.kept.verified.checked``)."""
     seconds = dict(_SECONDS)
     if misses:
         seconds |= {"warm": 17.9, "prepared": 12.2}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from torchkeeper.gui.jobs import Job, State
+from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.shots import sample_cells, samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.scenes_verifying import result

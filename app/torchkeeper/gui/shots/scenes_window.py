@@ -8,16 +8,16 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLabel, QMenu
 
 from torchkeeper.gui import theme
-from torchkeeper.gui.dragging import picture
-from torchkeeper.gui.jobs import Job, State
-from torchkeeper.gui.pace import Pace
+from torchkeeper.gui.dragdrop.dragging import picture
+from torchkeeper.gui.jobs.model import Job, State
+from torchkeeper.gui.jobs.pace import Pace
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.shots import samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.start import CURRENT
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words import UserError, user_error
+from torchkeeper.link.words.problems import UserError, user_error
 
 
 def _table(stage: Stage) -> None:

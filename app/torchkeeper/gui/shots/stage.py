@@ -11,8 +11,8 @@ from PySide6.QtCore import QEvent, QSettings
 from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 
 from torchkeeper.gui import theme
+from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.base import ConfirmDialog
-from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.theme import Theme

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from PySide6.QtCore import QCoreApplication, QMimeData
 from PySide6.QtGui import QGuiApplication
 
-from torchkeeper.gui.places import Place
+from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.table.mimedata import Rows, rows_of
-from torchkeeper.link import say
-from torchkeeper.link.words import printable
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import printable
 from torchkeeper.stores.names import is_server
 
 #: Characters of a text that are looked at, and lines of it.

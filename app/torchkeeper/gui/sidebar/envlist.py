@@ -19,15 +19,16 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QStyledItemDelegate
 
-from torchkeeper.gui import forms, theme
-from torchkeeper.gui.chooser import state_text
-from torchkeeper.gui.environments import Environment, Environments, State
+from torchkeeper.gui import theme
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.sidebar import drawing
 from torchkeeper.gui.sidebar.lists import Index, SideList
 from torchkeeper.gui.sidebar.section import Section
-from torchkeeper.link import environments as words
-from torchkeeper.link.words import printable
+from torchkeeper.gui.verdicts.chooser import state_text
+from torchkeeper.gui.verdicts.environments import Environment, Environments, State
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words import environments as words
+from torchkeeper.link.words.problems import printable
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QStyleOptionViewItem

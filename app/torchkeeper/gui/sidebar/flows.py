@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QDir, QObject
 from PySide6.QtGui import QGuiApplication
 
-from torchkeeper.gui.environments import Environment
 from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.verdicts.environments import Environment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimer
 
-from torchkeeper.gui.engines import Listener
+from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.sidebar.standing import Standing
-from torchkeeper.link.words import UserError
+from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.places import Place
+    from torchkeeper.gui.places.model import Place
     from torchkeeper.gui.window import Window
     from torchkeeper.link.overviewing import PlaceTold
 

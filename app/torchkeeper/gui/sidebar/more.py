@@ -12,7 +12,7 @@ from torchkeeper.gui.sidebar.gauge import Gauge
 from torchkeeper.gui.sidebar.pagelist import Mark
 from torchkeeper.gui.sidebar.section import Fold
 from torchkeeper.gui.sidebar.taking import Taking
-from torchkeeper.link import say
+from torchkeeper.link.words import say
 
 if TYPE_CHECKING:
     from torchkeeper.gui.overview.page import OverviewPage

@@ -11,12 +11,12 @@ from itertools import pairwise
 from PySide6.QtCore import QSettings, QSize, Qt
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
-from torchkeeper.gui import forms
-from torchkeeper.gui.places import PlacesModel
+from torchkeeper.gui.places.model import PlacesModel
 from torchkeeper.gui.sidebar.lists import SideList
 from torchkeeper.gui.sidebar.pagelist import PageList
 from torchkeeper.gui.sidebar.placelist import PlacesPane
 from torchkeeper.gui.sidebar.section import Section
+from torchkeeper.gui.widgets import forms
 
 #: Whether it is shown.
 SHOWN = "sidebar/shown"

@@ -9,11 +9,12 @@ from PySide6.QtCore import QCoreApplication, QPoint, QRect, QSettings, QSize, Qt
 from PySide6.QtGui import QAction, QPainter
 from PySide6.QtWidgets import QLabel, QLineEdit, QStyledItemDelegate, QWidget
 
-from torchkeeper.gui import forms, theme
-from torchkeeper.gui.places import Place, PlacesModel
+from torchkeeper.gui import theme
+from torchkeeper.gui.places.model import Place, PlacesModel
 from torchkeeper.gui.sidebar import drawing
 from torchkeeper.gui.sidebar.lists import Index, SideList
 from torchkeeper.gui.sidebar.section import Section
+from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QModelIndex

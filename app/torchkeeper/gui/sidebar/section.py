@@ -9,7 +9,8 @@ from PySide6.QtCore import QEvent, QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
-from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui import icons, theme
+from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent

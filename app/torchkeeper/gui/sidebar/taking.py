@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QModelIndex, QObject
 
-from torchkeeper.gui.engines import Listener
+from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.pages.table import ENTRIES
-from torchkeeper.gui.places import Place, PlacesModel
+from torchkeeper.gui.places.model import Place, PlacesModel
 from torchkeeper.gui.sidebar.carried import BUNDLES, Carried
 from torchkeeper.gui.sidebar.lists import Offer
 from torchkeeper.gui.sidebar.pagelist import PageItem, PageItems

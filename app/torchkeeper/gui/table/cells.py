@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import WITHOUT_VERDICT, Entry
-from torchkeeper.link import say
-from torchkeeper.link.words import printable, user_error
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import printable, user_error
 
 COLUMNS = (
     "kind", "name", "verdict", "key", "size", "files", "mtime", "torch", "device", "compile_s",

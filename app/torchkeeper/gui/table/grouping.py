@@ -11,9 +11,9 @@ from PySide6.QtCore import QCoreApplication
 from torchkeeper.artifacts.entry import KINDS, VERDICTS
 from torchkeeper.gui.table.cells import kind_words, verdict_words
 from torchkeeper.gui.table.ordering import Row
-from torchkeeper.link import say
-from torchkeeper.link.versions import version
-from torchkeeper.link.words import printable
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import printable
+from torchkeeper.link.words.versions import version
 
 #: By what rows can be grouped; the first is not at all.
 GROUPINGS = ("none", "kind", "verdict", "torch", "age")

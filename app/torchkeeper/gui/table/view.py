@@ -29,7 +29,7 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui import aging, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.table.arrangement import Line
 from torchkeeper.gui.table.cells import (
     COMPILE,
@@ -53,6 +53,7 @@ from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group
 from torchkeeper.gui.table.header import Header
 from torchkeeper.gui.table.ordering import Row
+from torchkeeper.gui.widgets import aging
 
 if TYPE_CHECKING:
     from PySide6.QtCore import (

@@ -12,7 +12,7 @@ from torchkeeper.gui.theme import Shades
 from torchkeeper.gui.treemap import colours
 from torchkeeper.gui.treemap.layout import Box
 from torchkeeper.gui.treemap.tiles import Tile
-from torchkeeper.link import say
+from torchkeeper.link.words import say
 
 #: Pixels between two tiles.
 GAP = 2

@@ -15,7 +15,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAccessibleWidget, QWidget
 
 from torchkeeper.gui.treemap.tiles import Tile
-from torchkeeper.link import say
+from torchkeeper.link.words import say
 
 
 def _tr(text: str) -> str:

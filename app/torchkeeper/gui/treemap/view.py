@@ -20,10 +20,11 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from torchkeeper.gui import forms, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.treemap import colours, painting, speaking
 from torchkeeper.gui.treemap.layout import Box, neighbour, squarify
 from torchkeeper.gui.treemap.tiles import Folded, Key, Tile, fold
+from torchkeeper.gui.widgets import forms
 
 #: How far a ring around the whole stands from its tiles.
 _EDGE = 4

@@ -7,7 +7,7 @@ import sys
 import sysconfig
 from collections.abc import Sequence
 
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.words.problems import UserError, printable
 
 _NAME = "torchkeeper"
 #: What a quoted argument of Exec has a backslash before.

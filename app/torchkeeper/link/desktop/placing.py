@@ -15,10 +15,10 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from torchkeeper.link import whole
 from torchkeeper.link.desktop import refreshing
 from torchkeeper.link.desktop.refreshing import Refreshed
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.kept import whole
+from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.appearing import appearing
 
 RECEIPT = "torchkeeper/desktop-files.json"

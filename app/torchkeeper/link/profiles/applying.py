@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from torchkeeper.link.findingwords import said
 from torchkeeper.link.profiles.profile import Profile
-from torchkeeper.link.tongue import tr
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link.words.findingwords import said
+from torchkeeper.link.words.problems import UserError, printable, user_error
+from torchkeeper.link.words.tongue import tr
 from torchkeeper.settings.applied import applied
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import BY_NAME

@@ -20,8 +20,8 @@ from torchkeeper.link.profiles.taking import (
     unread,
     unwritable,
 )
-from torchkeeper.link.tongue import Text, tr
-from torchkeeper.link.words import user_error
+from torchkeeper.link.words.problems import user_error
+from torchkeeper.link.words.tongue import Text, tr
 from torchkeeper.settings.known import BY_NAME
 
 _LITERAL: Text = "a $ that is a part of it stands in single quotes"

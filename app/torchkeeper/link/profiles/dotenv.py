@@ -26,7 +26,7 @@ from torchkeeper.link.profiles.taking import (
     unread,
     unwritable,
 )
-from torchkeeper.link.tongue import Text, tr
+from torchkeeper.link.words.tongue import Text, tr
 from torchkeeper.settings.known import BY_NAME
 
 _FORMAT = ".env"

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from torchkeeper.link.profiles import dockerfile, dotenv, keeping, kubernetes, reading, shell
 from torchkeeper.link.profiles.profile import Profile, checked, left_open, with_password
 from torchkeeper.link.profiles.taking import no_setting
-from torchkeeper.link.tongue import Text, tr
-from torchkeeper.link.words import printable, user_error
+from torchkeeper.link.words.problems import printable, user_error
+from torchkeeper.link.words.tongue import Text, tr
 from torchkeeper.settings.known import BY_NAME
 
 #: For sh to source; for Compose and its like; lines of a Dockerfile; the env of a container.

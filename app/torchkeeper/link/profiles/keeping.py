@@ -11,7 +11,7 @@ import os
 import tomllib
 from typing import Any
 
-from torchkeeper.link import whole
+from torchkeeper.link.kept import whole
 from torchkeeper.link.profiles.profile import (
     Profile,
     check_name,
@@ -19,10 +19,10 @@ from torchkeeper.link.profiles.profile import (
     name_fault,
     with_password,
 )
-from torchkeeper.link.tomllines import Lines
-from torchkeeper.link.tomltext import text_of
-from torchkeeper.link.tongue import tr
-from torchkeeper.link.words import printable, user_error
+from torchkeeper.link.recipes.tomllines import Lines
+from torchkeeper.link.recipes.tomltext import text_of
+from torchkeeper.link.words.problems import printable, user_error
+from torchkeeper.link.words.tongue import tr
 from torchkeeper.settings.known import BY_NAME
 
 #: Bytes of a file at most.

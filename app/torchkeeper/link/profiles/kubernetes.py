@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from torchkeeper.link.profiles.profile import Profile, ordered, with_password
 from torchkeeper.link.profiles.taking import VARIABLE, Taking, at_line, made_of
 from torchkeeper.link.profiles.yamlnodes import Node, documents
-from torchkeeper.link.tongue import Text, tr
-from torchkeeper.link.words import user_error
+from torchkeeper.link.words.problems import user_error
+from torchkeeper.link.words.tongue import Text, tr
 from torchkeeper.settings.known import BY_NAME
 
 _SECRET = re.compile(r"([a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?)/([-._a-zA-Z0-9]{1,253})")

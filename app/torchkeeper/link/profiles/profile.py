@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from torchkeeper.link.tongue import tr
-from torchkeeper.link.words import user_error
+from torchkeeper.link.words.problems import user_error
+from torchkeeper.link.words.tongue import tr
 from torchkeeper.settings.applied import SHARED
 from torchkeeper.settings.checks.texts import meant_by
 from torchkeeper.settings.known import BY_NAME, SETTINGS

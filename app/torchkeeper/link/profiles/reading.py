@@ -7,9 +7,9 @@ import re
 import stat
 import sys
 
-from torchkeeper.link import whole
-from torchkeeper.link.tongue import tr
-from torchkeeper.link.words import user_error
+from torchkeeper.link.kept import whole
+from torchkeeper.link.words.problems import user_error
+from torchkeeper.link.words.tongue import tr
 
 #: Bytes of a file at most; a manifest of a whole application has some ten thousand.
 MOST_BYTES = 256 << 10

@@ -14,7 +14,7 @@ from torchkeeper.artifacts.masking import brief
 from torchkeeper.link.profiles.profile import Profile, left_open, ordered
 from torchkeeper.link.profiles.shellwords import BESIDE, PIPE, Command, Word, commands
 from torchkeeper.link.profiles.taking import BEFORE, Taking, at_line, made_of, no_setting
-from torchkeeper.link.tongue import Text, tr
+from torchkeeper.link.words.tongue import Text, tr
 from torchkeeper.settings.known import BY_NAME
 
 _WIDTH = 96

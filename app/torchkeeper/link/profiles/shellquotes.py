@@ -17,7 +17,7 @@ from torchkeeper.link.profiles.taking import (
     Lines,
     unread,
 )
-from torchkeeper.link.tongue import tr
+from torchkeeper.link.words.tongue import tr
 
 _PARAMETER = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])")
 _HERE = re.compile(r"<<(-?)[ \t]*(['\"\\]?)([A-Za-z_][A-Za-z0-9_]*)\2?")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from torchkeeper.link.profiles.shellquotes import Quotes
 from torchkeeper.link.profiles.taking import HOME, LIST, unread
-from torchkeeper.link.tongue import Text, tr
+from torchkeeper.link.words.tongue import Text, tr
 
 #: What a command may depend on.
 CONDITION: Text = "a condition"

@@ -7,8 +7,8 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 
-from torchkeeper.link.tongue import Text, tr
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link.words.problems import UserError, printable, user_error
+from torchkeeper.link.words.tongue import Text, tr
 from torchkeeper.settings.known import BY_NAME
 
 #: What the text of a setting may be made of; a part of it comes after a comma.

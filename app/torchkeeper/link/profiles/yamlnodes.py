@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchkeeper.link.profiles.taking import unread
-from torchkeeper.link.tongue import tr
-from torchkeeper.link.words import printable
+from torchkeeper.link.words.problems import printable
+from torchkeeper.link.words.tongue import tr
 
 _STRING = "tag:yaml.org,2002:str"
 _NULL = "tag:yaml.org,2002:null"

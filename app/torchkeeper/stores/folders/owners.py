@@ -6,9 +6,9 @@ everybody may make one of that name first. Whoever owns the folder, may write to
 folder it is in, runs code as whoever uses it.
 
 What is found is told as objects ``{what, grave, place, root, path, who, …}``, the words for which
-are in ``torchkeeper.link.owned``; ``root`` is what the place leads to, and ``default`` whether it
-is PyTorch's default, where precompiled C++ headers are whatever TORCHINDUCTOR_CACHE_DIR names
-(``_HEADER_DIR`` in torch/_inductor/codecache.py):
+are in ``torchkeeper.link.words.owned``; ``root`` is what the place leads to, and ``default``
+whether it is PyTorch's default, where precompiled C++ headers are whatever
+TORCHINDUCTOR_CACHE_DIR names (``_HEADER_DIR`` in torch/_inductor/codecache.py):
 
 - ``taken``: the folder is where PyTorch looks for this user's cache, among folders of everybody,
   and another user made it. ``owner``: it is another user's, which may be meant where not everybody

@@ -1,0 +1,67 @@
+"""Private folders of the window: each goes, with all that is in it, when nobody needs it any more,
+and at the latest when the window ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from PySide6.QtCore import QObject, Signal
+
+from torchkeeper.gui.background.asides import aside
+from torchkeeper.link import temporary
+from torchkeeper.stores.temporary import remove
+
+
+class Scratch(QObject):
+    """Makes and removes them; every method runs in the worker's thread, and none waits for what is
+    removed.
+    """
+
+    #: Nothing is being removed any more.
+    idle = Signal()
+    #: A folder, and whether it could be removed.
+    _gone = Signal(str, bool)
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._there: set[str] = set()
+        self._going: set[str] = set()
+        self._gone.connect(self._forget)
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is being removed."""
+        return bool(self._going)
+
+    def make(self, use: str) -> str:
+        """The path of a new one, named by its use. Raises UserError("place-unwritable")."""
+        folder = temporary.make(use)
+        self._there.add(folder)
+        return folder
+
+    def remove(self, folder: str) -> None:
+        """Remove one that was made here, however large it is."""
+        if folder not in self._there or folder in self._going:
+            return
+        self._going.add(folder)
+
+        def work() -> None:
+            gone = remove(folder)
+            with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
+                self._gone.emit(folder, gone)
+
+        aside(work)
+
+    def remove_all(self) -> None:
+        """Remove all there are; ``idle`` follows unless nothing is ``busy``."""
+        for folder in list(self._there):
+            self.remove(folder)
+
+    def _forget(self, folder: str, gone: bool) -> None:
+        self._going.discard(folder)
+        # What could not be removed now is tried once more at the end.
+        if gone:
+            self._there.discard(folder)
+        if not self._going:
+            self.idle.emit()

@@ -1,0 +1,687 @@
+"""What lives in the background thread: the supervisor of the engines.
+
+``Worker`` lives in a QThread and is the only place of the window that starts, hears and stops
+engine processes. ``gui.background.engines`` has its handle on the main thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Signal, Slot
+
+from torchkeeper.artifacts.entry import entry_from_json
+from torchkeeper.engine.wire import Message
+from torchkeeper.gui.background.asides import Asides, Work, aside
+from torchkeeper.gui.background.scratch import Scratch
+from torchkeeper.link import secrets
+from torchkeeper.link.engines.ahead import Ahead
+from torchkeeper.link.engines.process import GRACE, Engine
+from torchkeeper.link.paths import what_at_once
+from torchkeeper.link.words.problems import UserError, user_error
+from torchkeeper.stores.names import is_server
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.desktop.revealing import FileManager
+    from torchkeeper.link.engines.probes import Identity
+
+
+#: Milliseconds between looks at engines that were asked to stop.
+_TICK_MS = 50
+#: How often an engine is told to end, by SIGTERM and then SIGKILL, before it is given up.
+_STEPS = 4
+#: Seconds between two progress messages of one request that are passed on.
+_PROGRESS_EVERY = 0.05
+#: Seconds that rows wait at most for those before them to be heard on the main thread.
+_HEARD = 0.05
+#: Items of a selection that fit into one request (the wire's lines are bounded).
+HOLD = 2000
+
+#: Operations that take back what they have done when they are cancelled, and the seconds they
+#: have for it before anybody is rude.
+_TAKING_BACK = frozenset({"export", "import", "verify", "prepare", "attach_signature"})
+_TO_TAKE_BACK = 15.0
+#: Those of them that otherwise leave files of our own; what a verification needs is removed here.
+_LEAVING = frozenset({"export", "import", "attach_signature"})
+#: Milliseconds that the end waits for folders to be removed.
+_TO_REMOVE_MS = 20_000
+
+#: Operations whose rows are entries; they are checked and built in the worker's thread.
+_ENTRY_ROWS = frozenset({"list", "inspect", "plan_purge", "facts", "mend"})
+#: Parameters that name places; one that is a server may need a password first.
+_PLACES = ("place", "into", "source", "target")
+
+
+class Request(NamedTuple):
+    """One thing to ask an engine.
+
+    engine_of: the ticket of an earlier request whose engine is asked (kept with ``keep``).
+    shared: ask the browse engine instead of one of its own.
+    aside: with ``shared``, the one beside it, which no long listing holds up.
+    keep: leave the engine running afterwards, for a request that follows.
+    hold: a selection too long for one line, sent ahead of the request.
+    password: for the server that is asked, in this request only; an engine of its own is told it.
+    login_of: a server whose password is used for this request, where that has none.
+    bare: no password is used but what its parameters have, and no keyring asked: an engine of its
+    own knows none.
+    before: operations and their parameters that the same engine is asked for ahead of it; nobody
+    hears their answers: where one fails, the request says what it lacks.
+    """
+
+    ticket: int
+    op: str
+    params: dict[str, Any]
+    python: str | None = None
+    shared: bool = False
+    aside: bool = False
+    keep: bool = False
+    engine_of: int | None = None
+    hold: tuple[tuple[str, str], ...] = ()
+    password: str | None = field(default=None, repr=False)
+    login_of: str | None = None
+    bare: bool = False
+    before: tuple[tuple[str, dict[str, Any]], ...] = ()
+
+
+@dataclass
+class _Asked:
+    """A request under way in an engine."""
+
+    request: Request
+    #: What the facts of a probe are kept by.
+    known_by: Identity | None = None
+    cancelled: bool = False
+    progress_at: float = 0.0
+
+
+@dataclass(eq=False)
+class _Line:
+    """One engine, what it was asked, and how far it is from being gone."""
+
+    engine: Engine
+    notifier: QSocketNotifier
+    shared: bool
+    aside: bool
+    ahead: Ahead | None = None
+    asked: dict[int, _Asked] = field(default_factory=dict)
+    #: The password that the engine was told last, by server.
+    told: dict[str, str] = field(default_factory=dict, repr=False)
+    tickets: set[int] = field(default_factory=set)
+    keep: bool = False
+    closing: bool = False
+    deadline: float | None = None
+    step: int = 0
+
+
+def _servers(request: Request) -> list[str]:
+    named = [request.params.get(name) for name in _PLACES]
+    for several in ("nearest", "places"):
+        named += request.params.get(several) or ()
+    servers = (place for place in named if isinstance(place, str) and is_server(place))
+    return list(dict.fromkeys(servers))
+
+
+class Worker(QObject):
+    """Supervises engines; every method runs in the worker's thread."""
+
+    rows = Signal(int, object)
+    progress = Signal(int, object, object, str)
+    findings = Signal(int, object)
+    result = Signal(int, object, object)
+    failed = Signal(int, object, object)
+    cancelled = Signal(int, object)
+    trouble = Signal(object)
+    ended = Signal()
+    #: The password of a server is known, or that there is none.
+    _unlocked = Signal(str, object)
+    #: What an interpreter's facts are kept by, and those that are kept.
+    _identified = Signal(object, object, object)
+
+    def __init__(self, ahead: Ahead | None = None) -> None:
+        """ahead: an engine that was started already, to browse with."""
+        super().__init__()
+        self._ahead = ahead
+        self._lines: list[_Line] = []
+        self._stopping = False
+        self._scratch = Scratch(self)
+        self._timer: QTimer | None = None
+        self._files: FileManager | None = None
+        # Passwords by server, None for one without; and who waits until they are known.
+        self._passwords: dict[str, str | None] = {}
+        self._asking: set[str] = set()
+        self._locked: list[Request] = []
+        self._unlocked.connect(self._unlock)
+        #: Probes whose interpreters are being looked at.
+        self._probing: set[int] = set()
+        self._identified.connect(self._probe)
+        self._asides = Asides(self)
+        self._asides.result.connect(self.result)
+        self._asides.failed.connect(self.failed)
+        self._asides.cancelled.connect(self.cancelled)
+        #: Set by the main thread when it has heard the rows that were emitted last.
+        self.heard = threading.Event()
+
+    @Slot(object)
+    def start(self, request: Request) -> None:
+        """Ask an engine, starting one where needed."""
+        if self._stopping:
+            self.cancelled.emit(request.ticket, [])
+            return
+        if not request.shared:
+            # Only looking is shared. Loaded here: to look is all that most windows do at first.
+            from torchkeeper.link import signers
+            from torchkeeper.link.kept import protected
+
+            try:
+                # By name only: no disk may hold up this thread.
+                protected.guard(request.op, request.params, follow=False)
+                required = signers.vouched(request.op)
+                request = request._replace(params={**request.params, **required})
+            except UserError as e:
+                self.failed.emit(request.ticket, e, [])
+                return
+        servers = [] if request.bare else _servers(request)
+        logins = self._logins(request, servers)
+        unknown = [server for server in logins.values() if server not in self._passwords]
+        if unknown:
+            self._locked.append(request)
+            for server in unknown:
+                self._ask_for_password(server)
+            return
+        if request.op == "probe" and request.python is not None:
+            self._find_kept(request, request.python)
+        else:
+            self._send(request, servers, logins)
+
+    def _find_kept(self, request: Request, python: str) -> None:
+        from torchkeeper.link.engines import probes
+
+        self._probing.add(request.ticket)
+
+        def find() -> None:
+            known_by = probes.identity(python)
+            if request.params.get("again"):
+                probes.forget(known_by)
+            with contextlib.suppress(RuntimeError):
+                self._identified.emit(request, known_by, probes.kept(known_by))
+
+        aside(find)
+
+    @Slot(object, object, object)
+    def _probe(self, request: Request, known_by: Identity, facts: dict[str, Any] | None) -> None:
+        if request.ticket not in self._probing:
+            return  # it was cancelled meanwhile
+        self._probing.discard(request.ticket)
+        if facts is not None:
+            self.result.emit(request.ticket, facts, [])
+        elif self._stopping:
+            self.cancelled.emit(request.ticket, [])
+        else:
+            self._send(request, [], {}, known_by)
+
+    def _send(
+        self,
+        request: Request,
+        servers: list[str],
+        logins: dict[str, str],
+        known_by: Identity | None = None,
+    ) -> None:
+        try:
+            line = self._line_for(request)
+        except UserError as e:
+            self.failed.emit(request.ticket, e, [])
+            return
+        line.keep = request.keep
+        try:
+            self._hand_over(line, request, servers, logins, known_by)
+        except UserError as e:
+            self.failed.emit(request.ticket, e, [])
+            if not line.shared and not line.asked:
+                self._close(line)
+
+    def _hand_over(
+        self,
+        line: _Line,
+        request: Request,
+        servers: list[str],
+        logins: dict[str, str],
+        known_by: Identity | None,
+    ) -> None:
+        line.tickets.add(request.ticket)
+        for server in servers:
+            password = request.password
+            if server in logins:
+                password = self._passwords[logins[server]]
+            if password is not None and line.told.get(server) != password:
+                line.engine.send("secret", {"place": server, "password": password})
+                line.told[server] = password
+        for op, about in request.before:
+            line.engine.send(op, about)
+        for first in range(0, len(request.hold), HOLD):
+            items = [list(item) for item in request.hold[first : first + HOLD]]
+            line.engine.send("hold", {"items": items})
+        params = dict(request.params)
+        if request.hold:
+            params["select"] = {"held": True}
+        ahead, line.ahead = line.ahead, None
+        ident = ahead.take(request.op, params) if ahead else None
+        if ident is None:
+            ident = line.engine.send(request.op, params)
+        line.asked[ident] = _Asked(request, known_by)
+
+    def _logins(self, request: Request, servers: list[str]) -> dict[str, str]:
+        """The servers that are not told a password of the request's own, and whose they are."""
+        if request.password is not None:
+            return {}
+        return {server: request.login_of or server for server in servers}
+
+    def _ask_for_password(self, server: str) -> None:
+        if server in self._asking:
+            return
+        self._asking.add(server)
+
+        def ask() -> None:
+            password = secrets.own_password_of(server)
+            with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
+                self._unlocked.emit(server, password)
+
+        # A keyring may ask its user first, and no engine shall wait for the answer.
+        aside(ask)
+
+    @Slot(str, object)
+    def _unlock(self, server: str, password: str | None) -> None:
+        self._asking.discard(server)
+        self._passwords.setdefault(server, password)
+        locked, self._locked = self._locked, []
+        for request in locked:
+            self.start(request)
+
+    @Slot(int, str, str, bool)
+    def give(self, ticket: int, server: str, password: str, keep: bool) -> None:
+        """Use a password from now on, and keep it in the keyring if asked to; the result is
+        ``{"kept"}``, at once where nothing is to be kept.
+        """
+        self._passwords[server] = password
+        secrets.give(server, password)
+        if not keep:
+            self.result.emit(ticket, {"kept": False}, [])
+            return
+
+        def store() -> None:
+            kept = secrets.keep(server, password)
+            with contextlib.suppress(RuntimeError):
+                self.result.emit(ticket, {"kept": kept}, [])
+
+        aside(store)
+
+    @Slot(str)
+    def forget_password(self, server: str) -> None:
+        """Forget the password of a server, in the keyring too."""
+        self._passwords.pop(server, None)
+        for line in self._lines:
+            if line.told.pop(server, None) is not None and not line.closing:
+                line.engine.send("secret", {"place": server, "password": None})
+        aside(lambda: secrets.forget(server))
+
+    @Slot(str, str)
+    def move_password(self, old: str, new: str) -> None:
+        """The password of a server is that of another name of it from now on."""
+        self._passwords.pop(new, None)
+
+        def move() -> None:
+            password = secrets.moved(old, new)
+            with contextlib.suppress(RuntimeError):
+                self._unlocked.emit(new, password)
+
+        self._asking.add(new)
+        aside(move)
+
+    @Slot(int)
+    def find_protected(self, ticket: int) -> None:
+        """Say which places are read-only; the result is ``{"protected"}``."""
+        from torchkeeper.link.kept import protected
+
+        try:
+            self.result.emit(ticket, {"protected": protected.protected()}, [])
+        except UserError as e:
+            self.failed.emit(ticket, e, [])
+
+    @Slot(int, str, bool)
+    def protect(self, ticket: int, place: str, on: bool) -> None:
+        """Make a place read-only, or no longer; the result is as of ``find_protected``."""
+        from torchkeeper.link.kept import protected
+
+        try:
+            self.result.emit(ticket, {"protected": protected.protect(place, on)}, [])
+        except UserError as e:
+            self.failed.emit(ticket, e, [])
+
+    def _line_for(self, request: Request) -> _Line:
+        for line in self._lines:
+            if line.closing:
+                continue
+            if request.shared and line.shared and request.aside == line.aside:
+                if not any(asked.cancelled for asked in line.asked.values()):
+                    return line
+                # It may hang in what it was to leave; nobody else shall wait for that. It ends
+                # when it has answered.
+                line.shared = False
+            if request.engine_of is not None and request.engine_of in line.tickets:
+                return line
+        if request.engine_of is not None:
+            raise UserError(
+                "The engine that made the plan has stopped.",
+                "Nothing was changed.",
+                "Ask for a new plan.",
+                code="engine-gone",
+            )
+        if request.shared and self._ahead is not None:
+            return self._take_over(self._ahead)
+        return self._line_of(Engine(request.python), request.shared, request.aside)
+
+    def _take_over(self, ahead: Ahead) -> _Line:
+        self._ahead = None
+        line = self._line_of(ahead.engine, shared=True, aside=False)
+        line.ahead = ahead
+        return line
+
+    def _line_of(self, engine: Engine, shared: bool, aside: bool) -> _Line:
+        notifier = QSocketNotifier(engine.fileno(), QSocketNotifier.Type.Read, self)
+        line = _Line(engine, notifier, shared, aside)
+        notifier.activated.connect(lambda *_: self._hear(line))
+        self._lines.append(line)
+        return line
+
+    def _hear(self, line: _Line) -> None:
+        if line.closing:
+            self._drain(line)
+            return
+        found: dict[int, list[dict[str, Any]]] = {}
+        try:
+            for message in line.engine.receive():
+                asked = line.asked.get(message.id) if message.id is not None else None
+                if asked is None:
+                    continue
+                if message.type == "finding":
+                    found.setdefault(asked.request.ticket, []).append(message.body)
+                    continue
+                # What was found goes first, so that a result comes last.
+                self._tell_found(found)
+                self._pass_on(line, asked, message)
+        except UserError as e:
+            self._tell_found(found)
+            self._lost(line, e)
+            return
+        self._tell_found(found)
+
+    def _tell_found(self, found: dict[int, list[dict[str, Any]]]) -> None:
+        for ticket, findings in found.items():
+            self.findings.emit(ticket, findings)
+        found.clear()
+
+    def _pass_on(self, line: _Line, asked: _Asked, message: Message) -> None:
+        ticket = asked.request.ticket
+        body = message.body
+        if message.type == "rows":
+            try:
+                entries = asked.request.op in _ENTRY_ROWS
+                rows = [entry_from_json(row) for row in message.rows] if entries else message.rows
+            except ValueError as e:
+                self._lost(line, _misspoken(str(e)))
+                return
+            self.heard.clear()
+            self.rows.emit(ticket, rows)
+            # Both threads at once would only take the interpreter from each other all the time,
+            # and make the main thread late.
+            self.heard.wait(_HEARD)
+        elif message.type == "progress":
+            self._progress(asked, body)
+        elif message.type == "result":
+            if asked.known_by is not None:
+                from torchkeeper.link.engines import probes
+
+                probes.keep(asked.known_by, body["result"])
+            self._done(line, message.id)
+            self.result.emit(ticket, body["result"], _log(line))
+        elif message.type == "error":
+            error = body["error"]
+            self._done(line, message.id)
+            if not asked.cancelled and self._with_password_for_any(asked.request, error):
+                self.start(asked.request)
+            elif error["code"] == "cancelled":
+                self.cancelled.emit(ticket, _log(line))
+            else:
+                self.failed.emit(
+                    ticket, user_error(error["code"], error.get("params", {})), _log(line)
+                )
+
+    def _with_password_for_any(self, request: Request, error: dict[str, Any]) -> bool:
+        """Whether there is a password for any server, and this one wants one and has had none."""
+        if error["code"] != "password-needed" or (password := secrets.for_any()) is None:
+            return False
+        wanting = [
+            login
+            for server, login in self._logins(request, _servers(request)).items()
+            if server == error.get("params", {}).get("server")
+            and self._passwords.get(login) is None
+        ]
+        self._passwords |= dict.fromkeys(wanting, password)
+        return bool(wanting)
+
+    def _progress(self, asked: _Asked, body: dict[str, Any]) -> None:
+        done, total, unit = body.get("done"), body.get("total"), body.get("unit")
+        if not isinstance(done, (int, float)) or not isinstance(total, (int, float, type(None))):
+            return
+        now = time.monotonic()
+        if done != total and now - asked.progress_at < _PROGRESS_EVERY:
+            return
+        asked.progress_at = now
+        self.progress.emit(asked.request.ticket, done, total, str(unit or ""))
+
+    def _done(self, line: _Line, ident: int | None) -> None:
+        if ident is not None:
+            line.asked.pop(ident, None)
+        if not line.shared and not line.keep and not line.asked:
+            self._close(line)
+        elif not any(asked.cancelled for asked in line.asked.values()):
+            line.deadline, line.step = None, 0
+
+    def _lost(self, line: _Line, error: UserError) -> None:
+        """An engine ended by itself, or says what nobody understands."""
+        told = False
+        for asked in list(line.asked.values()):
+            if asked.cancelled and asked.request.op in _LEAVING:
+                told = True
+                self.failed.emit(asked.request.ticket, _not_taken_back(), _log(line))
+            elif asked.cancelled:
+                self.cancelled.emit(asked.request.ticket, _log(line))
+            else:
+                told = True
+                self.failed.emit(asked.request.ticket, error, _log(line))
+        if line.shared and not told and not line.asked:
+            # The next request starts another; the user hears of it all the same.
+            self.trouble.emit(error)
+        line.asked.clear()
+        self._close(line)
+
+    @Slot(int)
+    def cancel(self, ticket: int) -> None:
+        """Ask for an early end; then SIGTERM, then SIGKILL."""
+        if ticket in self._probing:
+            self._probing.discard(ticket)
+            self.cancelled.emit(ticket, [])
+            return
+        if self._asides.cancel(ticket):
+            return
+        for request in self._locked:
+            if request.ticket == ticket:
+                self._locked.remove(request)
+                self.cancelled.emit(ticket, [])
+                return
+        for line in self._lines:
+            for ident, asked in line.asked.items():
+                if asked.request.ticket == ticket and not asked.cancelled:
+                    asked.cancelled = True
+                    line.engine.cancel(ident)
+                    if line.deadline is None:
+                        patience = _TO_TAKE_BACK if asked.request.op in _TAKING_BACK else GRACE
+                        line.deadline, line.step = time.monotonic() + patience, 0
+                    self._tick_soon()
+
+    @Slot(int)
+    def release(self, ticket: int) -> None:
+        """Let go of the engine that was kept after a request."""
+        for line in self._lines:
+            if ticket in line.tickets and not line.shared and not line.closing:
+                if line.asked:
+                    line.keep = False
+                    self.cancel(ticket)
+                else:
+                    self._close(line)
+
+    @Slot(int, object)
+    def look_up(self, ticket: int, work: Work) -> None:
+        """Do what needs no engine, where nobody waits for it."""
+        self._asides.begin(ticket, work)
+
+    @Slot(int, str)
+    def reveal(self, ticket: int, path: str) -> None:
+        """Have the file manager show a path; the result is ``{"what", "shown"}``."""
+        found = what_at_once(path)
+
+        def then(shown: bool) -> None:
+            self.result.emit(ticket, {"what": found, "shown": shown}, [])
+
+        if found in ("missing", "silent"):
+            then(False)
+            return
+        if self._files is None:
+            # Made here and now: it belongs to this thread, and few ever need D-Bus.
+            from torchkeeper.gui.desktop.revealing import FileManager
+
+            self._files = FileManager(self)
+        self._files.show(path, found == "folder", then)
+
+    @Slot(int, str)
+    def scratch(self, ticket: int, use: str) -> None:
+        """Make a private folder that goes, with what is in it, when all ends at the latest; the
+        result is ``{"folder"}``.
+        """
+        try:
+            self.result.emit(ticket, {"folder": self._scratch.make(use)}, [])
+        except UserError as e:
+            self.failed.emit(ticket, e, [])
+
+    @Slot(str)
+    def discard(self, folder: str) -> None:
+        """Remove such a folder, however large; nobody waits for that but the end."""
+        self._scratch.remove(folder)
+
+    @Slot()
+    def shut_down(self) -> None:
+        """Stop every engine; ``ended`` follows when all are gone."""
+        self._stopping = True
+        for request in self._locked:
+            self.cancelled.emit(request.ticket, [])
+        self._locked.clear()
+        if self._files is not None:
+            self._files.close()
+        if self._ahead is not None:
+            self._take_over(self._ahead)
+        for line in list(self._lines):
+            for asked in line.asked.values():
+                self.cancelled.emit(asked.request.ticket, [])
+            line.asked.clear()
+            self._close(line)
+        self._tick_soon()
+
+    def _close(self, line: _Line) -> None:
+        if line.closing:
+            return
+        line.closing = True
+        line.engine.end_input()
+        line.deadline, line.step = time.monotonic() + GRACE, 0
+        self._tick_soon()
+
+    def _drain(self, line: _Line) -> None:
+        # What a closing engine still says is of no interest, but must not fill its pipe.
+        try:
+            for _ in line.engine.receive():
+                pass
+        except UserError:
+            line.notifier.setEnabled(False)
+
+    def _abandon(self, line: _Line) -> None:
+        self._lines.remove(line)
+        line.notifier.setEnabled(False)
+        line.notifier.deleteLater()
+        for asked in line.asked.values():
+            self.cancelled.emit(asked.request.ticket, _log(line))
+
+    def _tick_soon(self) -> None:
+        if self._timer is None:
+            # Made here and not in __init__: a timer belongs to the thread that makes it.
+            self._timer = QTimer(self)
+            self._timer.setInterval(_TICK_MS)
+            self._timer.timeout.connect(self._tick)
+        if not self._timer.isActive():
+            self._timer.start()
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        for line in list(self._lines):
+            if line.closing and line.engine.returncode is not None:
+                line.notifier.setEnabled(False)
+                line.notifier.deleteLater()
+                line.engine.close_and_wait()
+                self._lines.remove(line)
+            elif line.step >= _STEPS:
+                # It waits in the system, on a dead mount perhaps, and cannot even be killed.
+                self._abandon(line)
+            elif line.deadline is not None and now >= line.deadline:
+                (line.engine.terminate if line.step == 0 else line.engine.kill)()
+                line.step += 1
+                line.deadline = now + GRACE
+        if self._timer and not any(x.closing or x.deadline is not None for x in self._lines):
+            self._timer.stop()
+        if self._stopping and not self._lines:
+            self._scratch.remove_all()
+            if self._scratch.busy:
+                self._scratch.idle.connect(self._end)
+                QTimer.singleShot(_TO_REMOVE_MS, self, self._end)
+            else:
+                self._end()
+
+    def _end(self) -> None:
+        self.ended.emit()
+
+
+def _log(line: _Line) -> list[str]:
+    for _ in range(3):
+        try:
+            return list(line.engine.log)
+        except RuntimeError:  # the reader of stderr appended meanwhile
+            continue
+    return []
+
+
+def _not_taken_back() -> UserError:
+    return UserError(
+        "The job was ended before it had taken back what it had done.",
+        "It did not answer; the disk may hang.",
+        "Look for files named .torchkeeper-….tmp there and remove them.",
+        code="not-taken-back",
+    )
+
+
+def _misspoken(why: str) -> UserError:
+    return UserError(
+        "The engine does not speak the expected protocol.",
+        why,
+        "Look at the log; reinstall Torchkeeper if this happens again.",
+        code="protocol",
+    )

@@ -1,0 +1,1 @@
+"""What stands around the pages: bars, heads, the status bar, and how they share the window."""

@@ -1,0 +1,206 @@
+"""The head over the table: the name of the place, and the filter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QLineEdit, QWidget
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.gui import icons, theme
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words.problems import printable
+from torchkeeper.stores.query import parse
+
+if TYPE_CHECKING:
+    from PySide6.QtGui import QKeyEvent, QPaintEvent, QResizeEvent
+
+    from torchkeeper.gui.chrome.besideline import BesideLine
+
+#: Milliseconds after the last key before a filter is used.
+DEBOUNCE_MS = 80
+#: Pixels that the mark of the filter box is wide, that it takes with what is around the text, and
+#: that the box itself is wide, at most and at least.
+_MARK, _MARKED = 16, 44
+_BOX, _NARROW_BOX = 380, 176
+#: Pixels that names have before the box has more than its least.
+_NAMES = 216
+#: Pixels of both together, at least: names are cut.
+_NARROWEST = 360
+
+
+class FilterBox(QLineEdit):
+    """The filter. Down goes to the table, Escape shows everything again."""
+
+    leave = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Drawn here: an action of Qt's, for the same picture, is a whole button: two milliseconds.
+        self.setTextMargins(_MARK + 4, 0, 0, 0)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        mark = icons.pixmap("find", _MARK, theme.shades().muted, self.devicePixelRatioF())
+        painter = QPainter(self)
+        painter.drawPixmap(_MARK // 2 + 2, (self.height() - _MARK) // 2, mark)
+        painter.end()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Down:
+            self.leave.emit()
+        elif event.key() == Qt.Key.Key_Escape and self.text():
+            self.clear()
+        else:
+            super().keyPressEvent(event)
+
+
+class Head(QWidget):
+    """The name of the place, and the filter with what is wrong with it."""
+
+    filtered = Signal(object)
+    judged = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._title = self._path = ""
+        self._server = False
+        self.valid = True
+        self.title = forms.label("", "title")
+        self.path = forms.label("", "muted")
+        self.path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.box = FilterBox()
+        self.box.setAccessibleName(self.tr("Filter"))
+        self.box.setAccessibleDescription(
+            self.tr("Words match name and key. A minus in front of a word negates it.")
+        )
+        # A file dropped here is meant for the window.
+        self.box.setAcceptDrops(False)
+        self.box.setFixedWidth(_BOX)
+        self._suggest()
+        self.wrong = forms.label("", "error", wrap=True)
+        self.wrong.setFixedWidth(_BOX)
+        self.wrong.hide()
+        self.wrong.setAccessibleName(self.tr("What is wrong with the filter"))
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(DEBOUNCE_MS)
+        self._timer.timeout.connect(self._use)
+        self.box.textChanged.connect(lambda *_: self._timer.start())
+        self.box.returnPressed.connect(self._use)
+        self._beside: BesideLine | None = None
+        names = forms.column(gap=2)
+        names.addWidget(self.title)
+        names.addWidget(self.path)
+        names.addStretch(1)
+        filters = forms.column(gap=2)
+        filters.addWidget(self.box)
+        filters.addWidget(self.wrong)
+        filters.addStretch(1)
+        line = forms.row(gap=16)
+        line.addLayout(names, 1)
+        line.addLayout(filters)
+        self._whole = forms.column(gap=2)
+        self._whole.setContentsMargins(16, 12, 16, 8)
+        self._whole.addLayout(line)
+        self.setLayout(self._whole)
+
+    def _suggest(self) -> None:
+        text = self.tr("Filter: words, kind:fxgraph, size>10M, is:stale")
+        if self._server:
+            text = self.tr("Filter: words, kind:fxgraph, used>90d")
+        # Where half of an example has room, none has.
+        short = self.box.fontMetrics().horizontalAdvance(text) // 2 > self.box.width() - _MARKED
+        self.box.setPlaceholderText(self.tr("Filter") if short else text)
+
+    def show_place(self, title: str, path: str, server: bool = False) -> None:
+        """Name the place."""
+        self._server = server
+        self._suggest()
+        self._path = path
+        self._title = title
+        self.title.setToolTip(title)
+        self.path.setToolTip(path)
+        self._elide()
+
+    @property
+    def beside(self) -> BesideLine:
+        """The last verification of the place; made when it is first asked for, for no first
+        picture has it.
+        """
+        if self._beside is None:
+            from torchkeeper.gui.chrome.besideline import BesideLine
+
+            self._beside = made = BesideLine()
+            # Under both, for it is long and has the whole width.
+            self._whole.addWidget(made, 0, Qt.AlignmentFlag.AlignLeft)
+            made.fit(self._width)
+        return self._beside
+
+    @property
+    def _room(self) -> int:
+        """Pixels that there are beside the filter."""
+        return max(80, self.width() - self.box.maximumWidth() - 48)
+
+    @property
+    def _width(self) -> int:
+        """Pixels that there are below both."""
+        return max(80, self.width() - 32)
+
+    def clear_filter(self) -> None:
+        """Show everything again, at once."""
+        self.box.clear()
+        self._use()
+
+    def use_now(self) -> None:
+        """Do not wait for another key: what was typed is the filter."""
+        if self._timer.isActive():
+            self._use()
+
+    def _use(self) -> None:
+        self._timer.stop()
+        try:
+            query = parse(self.box.text())
+        except Problem as problem:
+            # The last good filter stays in use.
+            token, why = (printable(str(problem.params.get(x) or "?")) for x in ("token", "why"))
+            self._wrong(self.tr("“{}”: {}").format(token, why))
+            return
+        self._wrong("")
+        self.filtered.emit(query)
+
+    def _wrong(self, text: str) -> None:
+        self.wrong.setText(text)
+        self.wrong.setVisible(bool(text))
+        if self.valid == bool(text):
+            self.valid = not text
+            self.judged.emit()
+        if bool(self.box.property("wrong")) != bool(text):
+            self.box.setProperty("wrong", bool(text))
+            self.box.style().unpolish(self.box)
+            self.box.style().polish(self.box)
+
+    def _elide(self) -> None:
+        width = self._room
+        for label, text in ((self.title, self._title), (self.path, self._path)):
+            cut = label.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, width)
+            label.setText(cut)
+        if self._beside is not None:
+            self._beside.fit(self._width)
+
+    def minimumSizeHint(self) -> QSize:
+        # The texts are as long as there was room: they must not keep the window that wide.
+        return QSize(_NARROWEST, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        # Where there is little room, the name of the place has its share of it.
+        room = self.width() - 48
+        wide = min(_BOX, max(_NARROW_BOX, min(room * 11 // 20, room - _NAMES)))
+        if wide != self.box.width():
+            self.box.setFixedWidth(wide)
+            self.wrong.setFixedWidth(wide)
+            self._suggest()
+        self._elide()

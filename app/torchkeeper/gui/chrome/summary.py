@@ -1,0 +1,218 @@
+"""The sentences of the window: totals, the trash, and what stands in for an empty table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QCoreApplication
+
+from torchkeeper.artifacts.entry import COMPARED, Entry
+from torchkeeper.gui.places.listing import Listing
+from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import printable
+from torchkeeper.stores.query import VERDICT
+
+#: Icon, title, text, button, action: what an EmptyState says and offers.
+State = tuple[str, str, str, str, str]
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Summary", text)
+
+
+def status_text(
+    listing: Listing,
+    model: EntriesModel,
+    selected: Sequence[Entry],
+    size: int = 0,
+    *,
+    judged: bool = False,
+) -> str:
+    """The totals of what is shown, or of the selection, which has so many bytes; ``judged``: how
+    many are broken is said with the verdicts.
+    """
+    if listing.place is None or listing.error is not None:
+        return ""
+    if selected:
+        of = f"{len(selected):,}", f"{model.count:,}", say.size(size)
+        return _tr("{} of {} selected · {}").format(*of)
+    if listing.loading and not listing.result:
+        reading = _tr("the place does not answer") if listing.silent else _reading(listing)
+        if not model.count:
+            return _begun(reading)
+        return f"{say.count(model.count, 'entry', 'entries')} · {reading}"
+    parts = [say.count(model.count, "entry", "entries")]
+    if model.count != model.total:
+        every = say.count(model.total, "entry", "entries")
+        parts = [_tr("{} of {}").format(f"{model.count:,}", every)]
+    # Very many are added up a moment later.
+    totals = model.totals()
+    if totals is not None:
+        one, many = ("key", "keys") if listing.is_server else ("file", "files")
+        parts += [say.count(totals.files, one, many), say.size(totals.size)]
+        if totals.broken and not judged:
+            parts.append(_tr("{} broken").format(f"{totals.broken:,}"))
+        if totals.orphans:
+            parts.append(say.count(totals.orphans, "orphan", "orphans"))
+    if listing.loading:
+        parts.append(_tr("reading…"))
+    return " · ".join(parts)
+
+
+def _reading(listing: Listing) -> str:
+    """How far the reading of a place is."""
+    if listing.unit == "keys":
+        of = f"{listing.done:,.0f}", f"{listing.total or listing.done:,.0f}"
+        return _tr("{} of about {} keys…").format(*of)
+    if listing.total:
+        of = f"{listing.done:,.0f}", f"{listing.total:,.0f}"
+        return _tr("reading {} of {}…").format(*of)
+    if listing.done:
+        return _tr("looking: {} files…").format(f"{listing.done:,.0f}")
+    return _tr("reading…")
+
+
+def _begun(text: str) -> str:
+    """A text as it begins a line."""
+    return text[:1].upper() + text[1:]
+
+
+def trash_text(trash: dict[str, int]) -> str:
+    """What lies in the trash; empty where there is nothing."""
+    if not trash.get("entries") and not trash.get("bytes"):
+        return ""
+    return _tr("Trash {}").format(say.size(trash.get("bytes", 0)))
+
+
+def empty_state(
+    listing: Listing, model: EntriesModel, places_known: bool, places: int, unjudged: str = ""
+) -> State | None:
+    """What to show instead of the table; None where there are entries to show.
+
+    unjudged: why there are no verdicts; empty where there are.
+    """
+    if listing.place is None:
+        return _no_place(places_known, places)
+    if listing.error is not None:
+        error = listing.error
+        if listing.gone or listing.place.endswith(".torchcache"):
+            return (
+                "folder-missing",
+                _tr("There is nothing here any more"),
+                _tr("{} was moved or removed. When it is back, its entries are shown again.")
+                .format(printable(listing.place, 400)),
+                _tr("Try again"),
+                "refresh",
+            )  # fmt: skip
+        if error.code == "place-missing":
+            return (
+                "folder-missing",
+                _tr("There is nothing here yet"),
+                _tr("PyTorch makes this folder when it first compiles. Warm fills it now."),
+                _tr("Warm…"),
+                "warm",
+            )
+        text = "\n".join(part for part in (error.why, error.remedy) if part)
+        if listing.is_server:
+            locked = error.code in ("password-needed", "password-wrong")
+            button = _tr("Enter password…") if locked else _tr("Try again")
+            action = "enter-password" if locked else "refresh"
+            return "server", error.what, text, button, action
+        return "folder-missing", error.what, text, _tr("Try again"), "refresh"
+    if model.count:
+        return None
+    if model.total and unjudged and VERDICT in model.query.fields:
+        return (
+            "machine",
+            _tr("No verdicts yet"),
+            unjudged,
+            _tr("Clear filter"),
+            "clear-filter",
+        )
+    if model.total:
+        return (
+            "find",
+            _tr("Nothing matches the filter"),
+            _tr("No entry matches “{}”. Words look in names and keys; kind:triton, size>10M, "
+                "age>30d and torch:2.9 compare fields, is:stale, is:broken and is:orphan find what "
+                "is of no use.").format(printable(model.query.text, 120)),
+            _tr("Clear filter"),
+            "clear-filter",
+        )  # fmt: skip
+    if listing.silent and listing.is_server:
+        return (
+            "server",
+            _tr("The server does not answer"),
+            _tr("{} is busy, or cannot be reached. It is shown as soon as it answers.")
+            .format(printable(listing.place)),
+            _tr("Go to overview"),
+            "overview",
+        )  # fmt: skip
+    if listing.silent:
+        place = printable(listing.place)
+        return (
+            "folder",
+            _tr("The place does not answer"),
+            _tr("{} is on a slow disk, or on one that has gone. It is shown as soon as it answers.")
+            .format(place),
+            _tr("Go to overview"),
+            "overview",
+        )  # fmt: skip
+    if listing.loading:
+        known = [_begun(_reading(listing))] if listing.done or listing.total else []
+        text = "\n".join([printable(listing.place), *known])
+        if listing.is_server:
+            return "server", _tr("Reading the keys…"), text, "", ""
+        return "folder", _tr("Reading the place…"), text, "", ""
+    if listing.is_server:
+        return (
+            "server",
+            _tr("No entry of torch.compile on this server"),
+            _tr("PyTorch fills it where TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE is 1 and "
+                "TORCHINDUCTOR_REDIS_URL names it. Keys of other programs are not shown."),
+            _tr("Refresh"),
+            "refresh",
+        )  # fmt: skip
+    return (
+        "box",
+        _tr("This cache is empty"),
+        _tr("Warm compiles into it ahead of time, so that the first call of a program is fast. "
+            "You can also drop a bundle here to import it."),
+        _tr("Warm…"),
+        "warm",
+    )  # fmt: skip
+
+
+def _no_place(places_known: bool, places: int) -> State:
+    if not places_known:
+        text = _tr("They are looked for where PyTorch and Triton keep what they compile.")
+        return "folder", _tr("Looking for caches…"), text, "", ""
+    if places:
+        return (
+            "folder",
+            _tr("Choose a place"),
+            _tr(
+                "The places on the left are caches of torch.compile on this machine. What they "
+                "hold together is on the overview."
+            ),
+            _tr("Go to overview"),
+            "overview",
+        )
+    return (
+        "folder-add",
+        _tr("No cache on this machine yet"),
+        _tr("A place is a folder in which torch.compile keeps what it has compiled. "
+            "Add one, or drop a folder or a bundle anywhere on this window."),
+        _tr("Add folder…"),
+        "add-folder",
+    )  # fmt: skip
+
+
+def comparable(selected: Sequence[Entry]) -> int:
+    """How many entries are selected, where those can be compared: two of one kind, or one with
+    others; else 0.
+    """
+    kinds = {entry.kind for entry in selected[:3]}
+    fitting = len(selected) in (1, 2) and len(kinds) == 1 and kinds <= COMPARED
+    return len(selected) if fitting and not any(entry.broken for entry in selected) else 0

@@ -1,0 +1,305 @@
+"""Dragging rows out of the table: what is dropped elsewhere is a bundle of them.
+
+The bundle is written while the button is held, by an engine. Only when it is there does the drag
+begin: nothing in the window ever waits for it. A button let go of before that cancels it all.
+
+On a place of the window's own list they can be dropped at any time: the list is told where the
+pointer is, first by the table, which has it as long as the button is held, then by the drag.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QCoreApplication, QObject, QPoint, QRect, Qt, Signal
+from PySide6.QtGui import QColor, QCursor, QPainter, QPixmap
+from PySide6.QtWidgets import QApplication
+
+from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui import theme
+from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.jobs.operations import Selection
+from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.sidebar.pagelist import PageList
+from torchkeeper.gui.sidebar.placelist import PlaceList, Takes
+from torchkeeper.gui.table import mimedata
+from torchkeeper.gui.table.mimedata import Rows
+from torchkeeper.gui.table.view import EntryTable
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError
+
+#: Milliseconds for which it is said how a drag that came to nothing has ended.
+_LAST_WORD_MS = 8000
+
+
+class DragOut(QObject):
+    """Writes a bundle of the rows that are dragged, and offers it."""
+
+    #: What is going on, in words, and for how many milliseconds that is of interest (0 for as
+    #: long as nothing else is said); empty when it is over.
+    said = Signal(str, int)
+    failed = Signal(object)
+    #: Rows are being dragged: what is to follow is ``begin``.
+    asked = Signal()
+    #: They were dropped on the place with this path.
+    dropped = Signal(str)
+
+    def __init__(
+        self, table: EntryTable, engines: Engines, places: PlaceList, pages: PageList
+    ) -> None:
+        """places, pages: the lists of the sidebar, on which rows can be dropped at any time."""
+        super().__init__(table)
+        self._table = table
+        self._places = places
+        self._pages = pages
+        self._onto = ""
+        #: Whether a part of the window has taken the entries: nobody has the bundle then.
+        self.taken_here = False
+        self._told = b""
+        self._count = ""
+        self._builders: dict[str, Any] | None = None
+        self._waits = False
+        self._engines = engines
+        self._ticket: int | None = None
+        self._folder = ""
+        self._held = False
+        pages.took_rows.connect(self._take_here)
+        table.dragged.connect(self._dragged)
+        table.drag_moved.connect(self._moved)
+        table.let_go.connect(self.let_go)
+        table.given_up.connect(self._give_up)
+        places.aimed.connect(self._aimed)
+        places.landed.connect(self._landed)
+
+    @property
+    def preparing(self) -> bool:
+        """Whether a bundle is being written."""
+        return self._ticket is not None
+
+    def _dragged(self) -> None:
+        # One at a time: one that was let go of is first cleaned up.
+        if self._ticket is None and not self._held:
+            self.asked.emit()
+
+    def begin(
+        self,
+        place: str,
+        entries: Sequence[Entry],
+        name: str,
+        builders: dict[str, Any] | None = None,
+    ) -> None:
+        """Have a bundle of these entries written; it is offered if the button is still held.
+
+        builders: how an environment builds objects, as of an export.
+        """
+        self._builders = builders
+        self._held = self._waits = True
+        self._count = count = say.count(len(entries), "entry", "entries")
+        self._told = mimedata.told(place, entries)
+        self._places.expect(_others(place))
+        self._pages.carry(Rows(place, tuple(entries[:2]), len(entries)))
+        self._aimed()
+
+        def ready(result: dict[str, Any]) -> None:
+            self._ticket = None
+            self._folder = str(result["folder"])
+            if self._held:
+                self._export(place, entries, os.path.join(self._folder, name), count)
+            else:
+                self._clean()
+
+        self._ticket = self._engines.scratch("drag", Listener(result=ready, failed=self._lost))
+
+    def _export(self, place: str, entries: Sequence[Entry], output: str, count: str) -> None:
+        selection = Selection.of(entries)
+        listener = Listener(
+            progress=self._progress,
+            result=lambda _: self._offer(output, count),
+            failed=self._lost,
+            cancelled=self._clean,
+        )
+        params = {
+            "place": place,
+            "output": output,
+            "select": selection.select,
+            "builders": self._builders,
+        }
+        self._ticket = self._engines.ask("export", params, listener, hold=selection.hold)
+
+    def _progress(self, done: float, total: float | None, unit: str) -> None:
+        if self._held and unit == "bytes" and total and self._nowhere:
+            text = self.tr("Preparing a bundle, {} of {}: keep the button held…")
+            self.said.emit(text.format(say.size(done), say.size(total)), 0)
+
+    def _lost(self, error: UserError) -> None:
+        self._waits = False
+        self._clean()
+        self._quiet()
+        self.failed.emit(error)
+
+    def _moved(self, at: QPoint) -> None:
+        if self._held:
+            self._places.point(self._places.viewport().mapFromGlobal(at))
+            self._pages.point(self._pages.viewport().mapFromGlobal(at))
+
+    def _aimed(self) -> None:
+        """Another place, or none, is under the pointer."""
+        if not self._held:
+            return
+        aim = self._places.aim
+        shape = Qt.CursorShape.BusyCursor if aim is None else Qt.CursorShape.DragCopyCursor
+        if self._places.refusing is not None:
+            shape = Qt.CursorShape.ForbiddenCursor
+        if self._waits:
+            self._table.viewport().setCursor(shape)
+        if aim is not None:
+            text = self.tr("Let go to copy {} to {}: you are asked first")
+            self.said.emit(text.format(self._count, aim.title), 0)
+        elif (refusing := self._places.refusing) is not None:
+            self.said.emit(why_not(refusing), 0)
+        elif self._waits:
+            text = self.tr("Preparing a bundle of {}: keep the button held…")
+            self.said.emit(text.format(self._count), 0)
+        else:
+            self.said.emit("", 0)
+
+    def _take_here(self) -> None:
+        self.taken_here = True
+
+    @property
+    def _nowhere(self) -> bool:
+        """Whether the pointer is on nothing of ours that takes the rows."""
+        return self._places.aim is None and self._pages.offered is None
+
+    def _landed(self, path: str) -> None:
+        self._onto = path
+
+    def _give_up(self) -> None:
+        """The user thought better of it; the button is still held."""
+        self._places.expect(None)
+        self._pages.carry(None)
+        self.let_go()
+
+    def let_go(self) -> None:
+        """The button is no longer held."""
+        if not self._held:
+            return
+        onto, refusing = self._places.aim, self._places.refusing
+        offer = self._pages.offered
+        self._held = False
+        self._places.expect(None)
+        self._pages.carry(None)
+        if self._ticket is not None and self._folder:
+            # The engine removes what it has written before it says that it was cancelled.
+            self._engines.cancel(self._ticket)
+        if onto is not None:
+            self._quiet()
+            self.dropped.emit(onto.path)
+            return
+        if offer is not None:
+            self._quiet("" if offer.do is not None else offer.text)
+            if offer.do is not None:
+                offer.do()
+            return
+        if refusing is not None:
+            self._quiet(why_not(refusing))
+            return
+        self._quiet(
+            self.tr("Let go of before the bundle was ready: nothing was written. "
+                    "Export writes one in the background.")
+        )  # fmt: skip
+
+    def _quiet(self, last_word: str = "") -> None:
+        self._table.viewport().unsetCursor()
+        self.said.emit(last_word, _LAST_WORD_MS)
+
+    def _clean(self) -> None:
+        """Nobody has the bundle: remove it."""
+        self._ticket = None
+        folder, self._folder = self._folder, ""
+        if folder:
+            self._engines.discard(folder)
+
+    def _offer(self, output: str, count: str) -> None:
+        self._ticket = None
+        self._waits = False
+        if not self._held:
+            self._clean()
+            return
+        self._quiet()
+        self._pages.carry(None)
+        # Only here: what few windows need, none should wait for.
+        from PySide6.QtCore import QMimeData, QUrl
+        from PySide6.QtGui import QDrag
+
+        data = QMimeData()
+        data.setUrls([QUrl.fromLocalFile(output)])
+        data.setData(mimedata.FORMAT, self._told)
+        drag = QDrag(self._table)
+        drag.setMimeData(data)
+        drag.setPixmap(picture(count, self._table.devicePixelRatioF()))
+        self._onto, self.taken_here = "", False
+        dropped = drag.exec(Qt.DropAction.CopyAction)
+        # Whoever refuses is told that the pointer has left, and hears of no drop.
+        self._places.point(self._places.viewport().mapFromGlobal(QCursor.pos()))
+        refusing = self._places.refusing
+        self._held = False
+        self._places.expect(None)
+        self._table.end_drag()
+        if self._onto:
+            # What is copied are the entries; nobody has the bundle.
+            self._clean()
+            self._quiet()
+            self.dropped.emit(self._onto)
+        elif self.taken_here:
+            self._clean()
+            self._quiet()
+        elif dropped == Qt.DropAction.IgnoreAction:
+            self._clean()
+            nowhere = self.tr("Dropped where nothing takes a file: nothing was written.")
+            self._quiet(nowhere if refusing is None else why_not(refusing))
+        else:
+            # Whoever took it may still be copying: it goes with the window.
+            self._folder = ""
+
+
+def _others(place: str) -> Takes:
+    """Whether rows of a place can be dropped on another."""
+    return lambda other: other.takes and other.exists and other.path != place
+
+
+def why_not(place: Place) -> str:
+    """Why rows cannot be dropped on a place."""
+    if place.bundle:
+        text = _tr("{} is a bundle: a copy makes a new one with Copy to…")
+    elif place.read_only:
+        text = _tr("{} is read-only: nothing is copied to it")
+    elif not place.exists:
+        text = _tr("There is nothing at {} now: Copy to… makes the folder")
+    else:
+        text = _tr("{} is where these entries are")
+    return text.format(place.title)
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("DragOut", text)
+
+
+def picture(text: str, scale: float) -> QPixmap:
+    """A label that goes with the pointer."""
+    shades = theme.shades()
+    made = QPixmap(round(180 * scale), round(30 * scale))
+    made.setDevicePixelRatio(scale)
+    made.fill(QColor(0, 0, 0, 0))
+    box = QRect(0, 0, 180, 30)
+    with QPainter(made) as painter:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setBrush(QColor(shades.accent))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.drawRoundedRect(box, 6, 6)
+        painter.setFont(QApplication.font())
+        painter.setPen(QColor(shades.on_accent))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+    return made

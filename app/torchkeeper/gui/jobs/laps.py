@@ -1,0 +1,132 @@
+"""The runs of a verification: what each is, how far it is, and what PyTorch found in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from PySide6.QtCore import QCoreApplication
+
+from torchkeeper.link.words import say, verifying
+from torchkeeper.link.words.problems import printable
+from torchkeeper.warm.options import RUNS
+
+#: Graphs of a run, and rebuilt objects, that are kept for the dialog.
+_MOST = 2000
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A graph of a run, and what came of looking for it."""
+
+    id: str
+    name: str
+    outcome: str
+    seconds: float | None = None
+
+
+@dataclass
+class Lap:
+    """One run. began: on the clock of time.monotonic; None while it waits. seconds: once it is
+    over. built: the names of objects that were built though they should have been there.
+    """
+
+    name: str
+    began: float | None = None
+    seconds: float | None = None
+    graphs: list[Seen] = field(default_factory=list)
+    built: list[str] = field(default_factory=list)
+
+    def count(self, outcome: str) -> int:
+        """How many of its graphs came out so."""
+        return sum(graph.outcome == outcome for graph in self.graphs)
+
+    def end(self) -> None:
+        """It is over, and nobody has said how long it took."""
+        if self.began is not None and self.seconds is None:
+            self.seconds = time.monotonic() - self.began
+
+
+def tr(text: str) -> str:
+    """The translation of a text about runs of a verification."""
+    return QCoreApplication.translate("Laps", text)
+
+
+def title(name: str) -> str:
+    """What a run is called."""
+    text = verifying.title(name)
+    return text[:1].upper() + text[1:]
+
+
+def about(name: str) -> str:
+    """What a run finds."""
+    return verifying.about(name)
+
+
+def waiting(names: Iterable[str]) -> list[Lap]:
+    """Runs that are still to come, in their order."""
+    wanted = set(names)
+    return [Lap(name) for name in RUNS if name in wanted]
+
+
+def heard(laps: list[Lap], found: dict[str, Any]) -> bool:
+    """Take note of a finding ``run``, ``graph`` or ``built``; False where it is none of them."""
+    run, graph, built = found.get("run"), found.get("graph"), found.get("built")
+    if isinstance(run, dict):
+        for lap in laps:
+            lap.end()
+        name = str(run.get("name"))
+        lap = next((one for one in laps if one.name == name), None) or Lap(name)
+        if lap not in laps:
+            laps.append(lap)
+        lap.began = time.monotonic()
+        return True
+    now = next((lap for lap in reversed(laps) if lap.began is not None), None)
+    if isinstance(graph, dict):
+        if now is not None and len(now.graphs) < _MOST:
+            now.graphs.append(seen(graph))
+        return True
+    if isinstance(built, dict):
+        if now is not None and len(now.built) < _MOST:
+            now.built.append(printable(str(built.get("path") or ""), 400))
+        return True
+    return False
+
+
+def seen(graph: dict[str, Any]) -> Seen:
+    """A graph as a finding tells of it."""
+    took = graph.get("seconds")
+    return Seen(
+        printable(str(graph.get("id") or ""), 80),
+        printable(str(graph.get("name") or graph.get("id") or "?"), 120),
+        printable(str(graph.get("outcome") or "?"), 20),
+        float(took) if isinstance(took, (int, float)) and not isinstance(took, bool) else None,
+    )
+
+
+def progress(lap: Lap) -> str:
+    """How far a run is, or what it found, in a few words."""
+    if lap.began is None and lap.seconds is None:
+        return tr("waiting")
+    parts = []
+    if lap.graphs:
+        hits, misses = lap.count("hit"), lap.count("miss")
+        parts.append(tr("{} hit, {} missed").format(f"{hits:,}", f"{misses:,}"))
+    if lap.built:
+        parts.append(tr("{} built").format(say.count(len(lap.built), "object", "objects")))
+    if lap.seconds is None:
+        parts.insert(0, tr("running"))
+    return " · ".join(parts)
+
+
+def finish(laps: list[Lap], result: dict[str, Any]) -> None:
+    """A verification is over: each run took as long as its result says."""
+    told = result.get("seconds")
+    for lap in laps:
+        took = told.get(lap.name) if isinstance(told, dict) else None
+        if isinstance(took, (int, float)) and not isinstance(took, bool):
+            lap.seconds = float(took)
+        else:
+            lap.end()

@@ -1,0 +1,395 @@
+"""Jobs: what was asked to be done, how far it is, and how it ended. Also their history."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QCoreApplication,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+    Signal,
+)
+
+from torchkeeper.gui.jobs.laps import Lap
+from torchkeeper.gui.jobs.pace import Pace, coarse
+from torchkeeper.gui.matrix.cells import ENDED as ENDED_CELLS
+from torchkeeper.gui.matrix.cells import FAILED as FAILED_CELL
+from torchkeeper.gui.matrix.cells import Cells
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError
+
+#: Lines kept of one job's log, and jobs kept in the history.
+LOG_LINES = 5000
+HISTORY = 200
+
+#: The unit of a job that waits for ssh-keygen, which says nothing of how far it is.
+SIGNING = "signing"
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+class State(StrEnum):
+    """How far a job is."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    CANCELLING = "cancelling"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+ENDED = frozenset({State.DONE, State.FAILED, State.CANCELLED})
+
+
+@dataclass(eq=False)
+class Job:
+    """One job. ``kind`` is the operation; ``place`` is what it changes.
+
+    left: how many entries it did not take; the log says which and why, and ``reasons`` how many
+    for each reason. now: what it is at. placed: kind and path of what an import, a copy or an undo
+    has put there. partly: what was done for good, where it ended early. asked: what it was asked
+    for, where that tells how to go on. laps: the runs of a verification; cells: what a warm-up
+    compiles. scratch: a folder that goes with it. flawed: whether some of its cells are not warm.
+    kept_as: its id in the history, once it is there.
+    """
+
+    id: int
+    title: str
+    kind: str
+    place: str | None = None
+    state: State = State.QUEUED
+    done: float = 0
+    total: float | None = None
+    unit: str = ""
+    note: str = ""
+    partly: str = ""
+    left: int = 0
+    left_lines: list[str] = field(default_factory=list)
+    reasons: dict[str, int] = field(default_factory=dict)
+    now: str = ""
+    placed: list[tuple[str, str]] = field(default_factory=list)
+    asked: dict[str, Any] = field(default_factory=dict)
+    laps: list[Lap] = field(default_factory=list)
+    cells: Cells = field(default_factory=Cells)
+    scratch: str = ""
+    pace: Pace = field(default_factory=Pace)
+    started: float | None = None
+    ended: float | None = None
+    log: deque[str] = field(default_factory=lambda: deque(maxlen=LOG_LINES))
+    result: dict[str, Any] = field(default_factory=dict)
+    error: UserError | None = None
+    flawed: bool = False
+    kept_as: str = ""
+
+    @property
+    def active(self) -> bool:
+        """Whether it is still to end."""
+        return self.state not in ENDED
+
+    @property
+    def has_dialog(self) -> bool:
+        """Whether there is a dialog that shows how far it is and what came of it."""
+        return self.kind in (
+            "export", "import", "copy", "warm", "verify", "prepare", "sign",
+        )  # fmt: skip
+
+    @property
+    def made_bundle(self) -> bool:
+        """Whether what it wrote is a bundle."""
+        return self.kind in ("export", "sign") or self.result.get("what") == "bundle"
+
+    @property
+    def fruit(self) -> str | None:
+        """The path that came of it: the bundle that was written, or the place that was filled."""
+        fruitful = ("export", "import", "copy", "warm", "sign")
+        if self.state is not State.DONE or self.kind not in fruitful:
+            return None
+        if self.kind in ("import", "warm", "sign") or (
+            self.kind == "copy" and not self.made_bundle
+        ):
+            return self.place
+        if self.kind == "copy":
+            return self.place if self.result.get("entries") else None
+        return str(self.result["output"]) if self.result.get("entries") else None
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether it is a warm-up that some cells of are not warm, and can be warmed again."""
+        return self.kind == "warm" and not self.active and bool(self.cells.bad)
+
+    @property
+    def good(self) -> bool:
+        """Whether it has done all that it was asked for, and found what it looked for."""
+        flawed = self.kind == "verify" and self.result.get("good") is False
+        return self.state is State.DONE and not self.flawed and not flawed
+
+    def leave(self, line: str, reason: str) -> None:
+        """Note an entry that was not taken."""
+        self.left += 1
+        self.reasons[reason] = self.reasons.get(reason, 0) + 1
+        if len(self.left_lines) < LOG_LINES:
+            self.left_lines.append(line)
+
+    @property
+    def counts_bytes(self) -> bool:
+        """Whether it is told in bytes how far it is; not of a run before which some are copied."""
+        runs = bool(self.laps or self.cells)
+        return self.unit == "bytes" and bool(self.total) and not (runs and self.done == self.total)
+
+    def elapsed(self, now: float) -> float | None:
+        """Seconds it has run, or ran."""
+        if self.started is None:
+            return None
+        return (self.ended if self.ended is not None else now) - self.started
+
+    def fraction(self) -> float | None:
+        """How much is done, from 0 to 1; None where nobody knows."""
+        if self.state is State.DONE:
+            return 1.0
+        # Of one thing nothing is done until all is.
+        counted = self.total and (self.total > 1 or self.unit == "bytes")
+        part = max(0.0, min(1.0, self.done / (self.total or 1))) if counted else None
+        if self.laps:
+            # What an engine says of its progress is of one run, and of bytes only that they are
+            # copied before it begins.
+            over = sum(lap.seconds is not None for lap in self.laps)
+            part = part if self.unit == "steps" and over < len(self.laps) else None
+            return (over + (part or 0.0)) / len(self.laps) if over or part else None
+        if self.kind == "verify" and self.cells:
+            over = sum(self.cells.counts.get(state, 0) for state in ENDED_CELLS)
+            return over / len(self.cells.rows) if over else None
+        # Of a single cell nobody knows before it is over.
+        return None if self.unit == "cells" and self.total == 1 else part
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Jobs", text)
+
+
+def state_text(job: Job) -> str:
+    """The state of a job in a few words."""
+    if job.state is State.QUEUED:
+        return _tr("Waiting for the job before it")
+    if job.state is State.CANCELLING:
+        return _tr("Cancelling…")
+    if job.state is State.CANCELLED:
+        return _tr("Cancelled: {}").format(job.note) if job.note else _tr("Cancelled")
+    if job.state is State.FAILED:
+        return _tr("Failed: {}").format(job.error.what if job.error else "?")
+    if job.state is State.DONE:
+        return job.note or _tr("Done")
+    if job.counts_bytes:
+        return " · ".join([progress_text(job), *([job.note] if job.note else [])])
+    return " · ".join(far(job)) or _tr("Running")
+
+
+def far(job: Job) -> list[str]:
+    """How far a running job is, without how long it will take; of one thing nothing is counted."""
+    parts = []
+    if job.counts_bytes:
+        parts += bytes_parts(job)
+    elif job.laps and job.state is State.RUNNING:
+        parts.append(lap_text(job))
+    elif len(job.cells.rows) > 1:
+        parts.append(cells_text(job))
+    elif job.total and job.total > 1:
+        parts.append(_tr("{} of {} {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit))
+    if job.unit == SIGNING:
+        parts.append(job.now or _tr("Signing…"))
+    if job.note:
+        parts.append(job.note)
+    return parts
+
+
+def lap_text(job: Job) -> str:
+    """How far a verification is: run 3 of 4, step 5 of 8."""
+    over = sum(lap.seconds is not None for lap in job.laps)
+    if all(lap.began is None for lap in job.laps):
+        return job.note or _tr("Starting…")
+    whole = len(job.laps)
+    text = _tr("Run {} of {}").format(min(over + 1, whole), whole)
+    if job.total and job.unit == "steps":
+        text += _tr(", step {} of {}").format(
+            f"{min(job.done + 1, job.total):,.0f}", f"{job.total:,.0f}"
+        )
+    return text
+
+
+def cells_text(job: Job) -> str:
+    """How far a warm-up is: 3 of 12 cells · 1 failed · step 2 of 8."""
+    counts, whole = job.cells.counts, len(job.cells.rows)
+    over = sum(counts.get(state, 0) for state in ENDED_CELLS)
+    parts = [_tr("{} of {}").format(f"{over:,}", say.count(whole, "cell", "cells"))]
+    if failed := counts.get(FAILED_CELL, 0):
+        parts.append(_tr("{} failed").format(f"{failed:,}"))
+    if job.unit == "steps" and job.total:
+        parts.append(_tr("step {} of {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}"))
+    return " · ".join(parts)
+
+
+def progress_text(job: Job) -> str:
+    """How far a job is that counts bytes: 12.3 MB of 80.1 MB · 41 MB/s · about 2 s left."""
+    parts, left = bytes_parts(job), job.pace.left(time.monotonic())
+    if left is not None:
+        parts.append(_tr("about {} left").format(coarse(left)))
+    return " · ".join(parts)
+
+
+def bytes_parts(job: Job) -> list[str]:
+    """How far a job is that counts bytes: 12.3 MB of 80.1 MB, 41 MB/s."""
+    parts = [_tr("{} of {}").format(say.size(job.done), say.size(job.total or 0))]
+    rate = job.pace.rate(time.monotonic())
+    if rate is not None and rate >= 1:
+        parts.append(_tr("{}/s").format(say.size(rate)))
+    return parts
+
+
+class JobsModel(QAbstractListModel):
+    """The jobs, newest first."""
+
+    JobRole = Qt.ItemDataRole.UserRole + 1
+
+    #: A job has ended, in whatever way.
+    finished = Signal(object)
+    #: Lines were added to the log of a job.
+    logged = Signal(object, object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._jobs: list[Job] = []
+        self._last = 0
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self._jobs)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid() or index.row() >= len(self._jobs):
+            return None
+        job = self._jobs[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return job.title
+        if role == JobsModel.JobRole:
+            return job
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return f"{job.title}\n{state_text(job)}"
+        if role in (Qt.ItemDataRole.AccessibleTextRole, Qt.ItemDataRole.AccessibleDescriptionRole):
+            return f"{job.title}: {state_text(job)}"
+        return None
+
+    def add(self, title: str, kind: str, place: str | None) -> Job:
+        """A new job, waiting."""
+        self._last += 1
+        job = Job(self._last, title, kind, place)
+        self.beginInsertRows(QModelIndex(), 0, 0)
+        self._jobs.insert(0, job)
+        self.endInsertRows()
+        ended = [row for row, old in enumerate(self._jobs) if not old.active]
+        if len(self._jobs) > HISTORY and ended:
+            self._drop(ended[-1])
+        return job
+
+    def _drop(self, row: int) -> None:
+        self.beginRemoveRows(QModelIndex(), row, row)
+        del self._jobs[row]
+        self.endRemoveRows()
+
+    def begin(self, job: Job) -> None:
+        """The job runs now."""
+        job.started = time.time()
+        job.state = State.RUNNING
+        self.touch(job)
+
+    def progress(self, job: Job, done: float, total: float | None, unit: str) -> None:
+        """How far the job is."""
+        if unit != job.unit:
+            job.pace = Pace()
+        job.pace.add(time.monotonic(), done, total)
+        job.done, job.total, job.unit = done, total, unit
+        self.touch(job)
+
+    def cancelling(self, job: Job) -> None:
+        """The user asked for an early end."""
+        if job.active:
+            job.state = State.CANCELLING
+            self.touch(job)
+
+    def end(
+        self,
+        job: Job,
+        state: State,
+        *,
+        note: str = "",
+        result: dict[str, Any] | None = None,
+        error: UserError | None = None,
+    ) -> None:
+        """The job has ended."""
+        if not job.active:
+            return
+        job.ended = time.time()
+        job.state = state
+        job.now = ""
+        job.note = note
+        job.result = result or {}
+        job.error = error
+        job.flawed = job.kind == "warm" and bool(job.cells.bad)
+        self.touch(job)
+        self.finished.emit(job)
+
+    def log(self, job: Job, lines: list[str]) -> None:
+        """Add lines to a job's log."""
+        if lines:
+            job.log.extend(lines)
+            self.logged.emit(job, lines)
+
+    def touch(self, job: Job) -> None:
+        """Something about the job changed."""
+        index = self.index_of(job)
+        if index.isValid():
+            self.dataChanged.emit(index, index)
+
+    def tick(self) -> None:
+        """Time has passed: the running jobs show another."""
+        for job in self._jobs:
+            if job.state in (State.RUNNING, State.CANCELLING):
+                self.touch(job)
+
+    def forget(self, job: Job) -> None:
+        """Forget a job that has ended."""
+        if not job.active and job in self._jobs:
+            self._drop(self._jobs.index(job))
+
+    def clear_ended(self) -> None:
+        """Forget the jobs that have ended."""
+        for row in range(len(self._jobs) - 1, -1, -1):
+            if not self._jobs[row].active:
+                self._drop(row)
+
+    def index_of(self, job: Job) -> QModelIndex:
+        """Where a job stands."""
+        try:
+            return self.index(self._jobs.index(job), 0)
+        except ValueError:
+            return QModelIndex()
+
+    def job_at(self, index: Index) -> Job | None:
+        """The job at an index."""
+        return self._jobs[index.row()] if index.isValid() else None
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """All jobs, newest first."""
+        return tuple(self._jobs)
+
+    @property
+    def active(self) -> list[Job]:
+        """The jobs that have not ended, oldest first."""
+        return [job for job in reversed(self._jobs) if job.active]

@@ -1,0 +1,579 @@
+"""The jobs the window can start: each runs in an engine of its own and shows in Activity."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from PySide6.QtCore import QObject, Signal
+
+from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.worker import HOLD
+from torchkeeper.gui.jobs import findings, laps, notes
+from torchkeeper.gui.jobs.model import Job, JobsModel, State
+from torchkeeper.gui.jobs.naming import Carry, Naming
+from torchkeeper.gui.jobs.signatures import First, Follow, Signing
+from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.verdicts.environments import Environment
+from torchkeeper.link.words.problems import (
+    UserError,
+    printable,
+    user_error,
+)
+from torchkeeper.stores.names import is_server
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.dialogs.thenchoice import Then
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which entries: ``select`` for the request, ``hold`` for what is too long for one line."""
+
+    select: dict[str, Any] = field(default_factory=dict)
+    hold: tuple[tuple[str, str], ...] = ()
+
+    @staticmethod
+    def of(entries: Sequence[Entry]) -> Selection:
+        """Exactly these entries."""
+        items = tuple(entry.identity for entry in entries)
+        if len(items) > HOLD:
+            return Selection({"held": True}, items)
+        return Selection({"items": [list(item) for item in items]})
+
+
+#: One request after the other in the same engine: operations and their parameters.
+Before = tuple[tuple[str, dict[str, Any]], ...]
+#: Jobs that want the whole machine: one runs at a time, so that times mean something.
+_COMPILING = frozenset({"warm", "verify", "prepare"})
+
+
+#: Jobs that need nothing but what they were asked for: no plan, and nothing that is there once.
+_REPEATABLE = frozenset({"warm", "verify", "prepare", "export", "import", "copy"})
+#: What a bundle holds is placed in this folder of a job's own.
+_TARGET = "target"
+
+
+class _Start(NamedTuple):
+    """How a job is asked for.
+
+    first: what must be done before; it calls what it is given, with more parameters, to go on.
+    keep: whether the engine stays until the job has ended.
+    then: what must be done with its result; it calls what it is given, with the whole result.
+    """
+
+    op: str
+    params: dict[str, Any]
+    python: str | None = None
+    engine_of: int | None = None
+    hold: tuple[tuple[str, str], ...] = ()
+    note: Callable[[dict[str, Any]], str] | None = None
+    before: Before = ()
+    first: First | None = None
+    keep: bool = False
+    then: Follow | None = None
+
+
+class Operations(QObject):
+    """Starts jobs, hears them, and says what changed."""
+
+    #: A job ended well: the job, and the place whose entries or trash it changed, or None.
+    succeeded = Signal(object)
+    failed = Signal(object)
+    changed = Signal(str)
+    #: A job's ssh-keygen asks: the job, the ticket that an answer is for, and what
+    #: (gui.background.keygens).
+    asked = Signal(object, int, object)
+
+    def __init__(self, engines: Engines, jobs: JobsModel, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engines = engines
+        self._jobs = jobs
+        self._tickets: dict[int, int] = {}
+        self._waiting: list[tuple[Job, _Start]] = []
+        #: Requests whose engines stay until their jobs have ended.
+        self._kept: dict[int, int] = {}
+        #: How the jobs that can be done once more were asked for.
+        self._starts: WeakKeyDictionary[Job, tuple[_Start, dict[str, Any]]] = WeakKeyDictionary()
+        self._signing = Signing(
+            engines, jobs, self._step, self._listener, self._kept.get, self.asked.emit
+        )
+
+    # What can be started.
+
+    def warm(
+        self,
+        python: str,
+        recipes: Sequence[str],
+        into: str,
+        options: Mapping[str, Any] | None = None,
+        then: Then | None = None,
+        warm: Sequence[tuple[str, str]] | None = None,
+    ) -> Job:
+        """Compile recipes (BUILTIN, files and folders) into a place.
+
+        options: device, threads, portable, profile, limit_s and jobs, where not as usual. then:
+        where it goes afterwards, which is for whoever hears that it ``succeeded``. warm: the cells,
+        each as its recipe and its name, that are left out; None for all.
+        """
+        params: dict[str, Any] = {"into": into, **(options or {})}
+        title = self.tr("Warm {}").format(_short(into))
+        first = self._read(recipes, warm)
+        if profile := params.pop("profile", ""):
+            title = self.tr("{} with {}").format(title, printable(profile, 64))
+            first = self._with_profile(first, profile)
+        start = _Start("warm", params, python=python, note=notes.of_warm, first=first)
+        asked = {**(options or {}), "python": python, "recipes": list(recipes), "then": then,
+                 "warm": warm}  # fmt: skip
+        return self._begin(title, "warm", into, start, asked)
+
+    def _read(
+        self, recipes: Sequence[str], warm: Sequence[tuple[str, str]] | None = None
+    ) -> Callable[[Job, Callable[[dict[str, Any]], None]], None]:
+        """What reads the recipes, as they are now, before a job is asked for."""
+
+        def first(job: Job, then: Callable[[dict[str, Any]], None]) -> None:
+            def read(found: dict[str, Any]) -> None:
+                job.asked["paths"], job.asked["before"] = found["paths"], found.get("before")
+                then({name: found[name] for name in ("recipes", "only") if name in found})
+
+            self._step(job, self._engines.recipe_wire(recipes, self._listener(job, read), warm))
+
+        return first
+
+    def _with_profile(self, first: First, profile: str) -> First:
+        """What reads the profile, as it is now, too: who reads what a job was asked for does not
+        find its password.
+        """
+
+        def both(job: Job, then: Callable[[dict[str, Any]], None]) -> None:
+            def read(found: dict[str, Any]) -> None:
+                first(job, lambda more: then({**more, "settings": found["settings"]}))
+
+            listener = self._listener(job, read)
+            self._step(job, self._engines.profile_settings(profile, listener))
+
+        return both
+
+    def prepare(self, python: str, into: str | None) -> Job:
+        """Build the header that the first compile of an interpreter's torch looks for; ``into``:
+        the temporary folder of the programs, None for the usual one.
+        """
+        params: dict[str, Any] = {} if into is None else {"into": into}
+        start = _Start("prepare", params, python=python, note=notes.of_prepare)
+        title = self.tr("Prepare {}").format(printable(python, 60))
+        return self._begin(title, "prepare", None, start, {"python": python})
+
+    def verify(
+        self,
+        place: str,
+        env: Environment,
+        runs: Sequence[str],
+        options: Mapping[str, Any],
+        *,
+        bundle: bool = False,
+    ) -> Job:
+        """Run recipes on a copy of a place; of a ``bundle``, what an import would place.
+
+        options: recipes, and device, threads and portable where not as usual.
+        """
+        params = {"place": place, "runs": list(runs), **options}
+        read = self._read(options.get("recipes") or [])
+
+        def first(job: Job, then: Callable[[dict[str, Any]], None]) -> None:
+            read(job, lambda more: go_on(job, lambda also: then({**more, **also})))
+
+        def go_on(job: Job, then: Callable[[dict[str, Any]], None]) -> None:
+            def marked(found: dict[str, Any]) -> None:
+                job.asked["mark"] = found["mark"]
+                listener = self._listener(job, made)
+                self._step(job, self._engines.scratch("verifying", listener))
+
+            def made(found: dict[str, Any]) -> None:
+                # Ours, so that nothing is left of it even where the engine has to be killed.
+                job.scratch = str(found["folder"])
+                if bundle:
+                    self._unpack(job, env, then)
+                else:
+                    then({"scratch": job.scratch})
+
+            self._step(job, self._engines.mark(place, self._listener(job, marked)))
+
+        start = _Start("verify", params, python=env.python, note=notes.of_verify, first=first)
+        title = self.tr("Verify {}").format(_short(place))
+        job = self._begin(title, "verify", place, start, {**options, "python": env.python})
+        job.laps = laps.waiting(runs)
+        return job
+
+    def export(
+        self,
+        place: str,
+        selection: Selection,
+        output: str,
+        replace: bool = True,
+        builders: dict[str, Any] | None = None,
+        secrets: str | None = None,
+        key: str = "",
+        needs: bool = False,
+    ) -> Job:
+        """Write entries into a bundle; a file that is there stays unless ``replace``.
+
+        builders: how an environment builds objects (``link.carrying``), which the bundle then says
+        of those that it recognises. secrets: what becomes of them (engine.screening); None where
+        the job is to fail because of any. key: what it is signed with (``link.keys``), before it
+        gets its name. needs: what the entries need goes with them.
+        """
+        params = {
+            "place": place,
+            "output": output,
+            "select": selection.select,
+            "replace": replace,
+            "builders": builders,
+            "secrets": secrets,
+            "needs": needs,
+        }
+        start = _Start("export", params, hold=selection.hold, note=notes.counted)
+        if key:
+            # The engine that has written it holds it until it is signed.
+            params["sign"] = True
+            then = self._signing.of_export(key, output, replace)
+            start = start._replace(keep=True, then=then)
+        asked = {"key": key} if key else {}
+        asked |= {"from": place, "output": output}
+        title = self.tr("Export to {}").format(printable(os.path.basename(output), 60))
+        return self._begin(title, "export", None, start, asked)
+
+    def sign(self, file: str, key: str, before: Mapping[str, Any] | None = None) -> Job:
+        """Put a signature into a bundle, in place of one that it has.
+
+        key: as of ``export``. before: who has signed it, as the operation ``signature`` tells.
+        """
+        start = _Start("target", {"path": file}, note=notes.of_sign,
+                       then=self._signing.of_file(key, file, before or {}))  # fmt: skip
+        title = self.tr("Sign {}").format(printable(os.path.basename(file), 60))
+        return self._begin(title, "sign", file, start, {"key": key})
+
+    def answer(self, ticket: int, text: str) -> None:
+        """What the ssh-keygen of a job ``asked`` for."""
+        self._engines.answer(ticket, text)
+
+    def import_files(
+        self,
+        files: Sequence[str],
+        into: str,
+        named: Naming | None = None,
+        abouts: Sequence[Mapping[str, Any]] = (),
+    ) -> Job:
+        """Put what files hold into a place: all of it or, cancelled, nothing.
+
+        named: the environment whose PyTorch has named the objects, and the names. abouts: what the
+        files say of their objects (``bundles.building.claims``), and the sha256 of the ``manifest``
+        that was looked at: what has another by now is not imported.
+        """
+        params: dict[str, Any] = {"files": list(files), "into": into}
+        seen = {str(one["file"]): one["manifest"] for one in abouts if one.get("manifest")}
+        if seen:
+            params["manifests"] = seen
+        asked: dict[str, Any] = {"portable": any(about.get("portable") for about in abouts)}
+        asked["files"] = list(files)
+        first = None
+        if named is not None:
+            params["env"] = named.python
+            asked["python"] = named.python
+            if any(about.get("headers") for about in abouts):
+                first = self._look_for_header
+        before = () if named is None else named.before
+        start = _Start("import", params, note=notes.of_import, before=before, first=first)
+        if len(files) == 1:
+            title = self.tr("Import {}").format(printable(os.path.basename(files[0]), 60))
+        else:
+            title = self.tr("Import {} files").format(f"{len(files):,}")
+        return self._begin(title, "import", into, start, asked)
+
+    def _look_for_header(self, job: Job, then: Callable[[dict[str, Any]], None]) -> None:
+        """To prepare an environment is offered only where the next program would have to wait."""
+
+        def looked(found: dict[str, Any]) -> None:
+            job.asked["offer_prepare"] = not found["prepared"]
+            then({})
+
+        self._engines.prepared(Listener(result=looked))
+
+    def copy(
+        self,
+        place: str,
+        selection: Selection,
+        into: str,
+        replace: bool,
+        alone: bool,
+        builders: dict[str, Any] | None = None,
+        named: Naming | None = None,
+        secrets: str | None = None,
+    ) -> Job:
+        """Copy entries to another place: all of it or, cancelled, nothing.
+
+        A bundle that is there stays unless ``replace``; what the entries need goes with them
+        unless they are to go ``alone``. builders, secrets: as of ``export``; named: as of
+        ``import_files``.
+        """
+        params = {"place": place, "into": into, "select": selection.select,
+                  "replace": replace, "alone": alone, "builders": builders,
+                  "env": named.python if named is not None else None,
+                  "secrets": secrets}  # fmt: skip
+        before = named.before if named is not None else ()
+        start = _Start("copy", params, hold=selection.hold, note=notes.of_import, before=before)
+        title = self.tr("Copy to {}").format(_short(into))
+        return self._begin(title, "copy", into, start, {"from": place})
+
+    def purge(self, place: str, ticket: int, plan: int, at_once: bool) -> Job:
+        """Carry out a plan, in the engine that made it."""
+        params = {"place": place, "plan": plan, "now": at_once}
+        start = _Start("purge", params, engine_of=ticket, note=notes.counted)
+        return self._begin(self.tr("Purge {}").format(_short(place)), "purge", place, start)
+
+    def mend(self, place: str, ticket: int, params: dict[str, Any]) -> Job:
+        """Carry out a fix of files that stay, in the engine that planned it; params: as of
+        ``link.diagnosing.mending``.
+        """
+        start = _Start("mend", params, engine_of=ticket, note=notes.of_mend)
+        return self._begin(self.tr("Mend {}").format(_short(place)), "mend", place, start)
+
+    def undo(self, place: str, receipt: str | None = None) -> Job:
+        """Put back what the last purge took, or the one of a receipt."""
+        start = _Start("undo", {"place": place, "receipt": receipt}, note=notes.counted)
+        return self._begin(self.tr("Undo purge of {}").format(_short(place)), "undo", place, start)
+
+    def empty_trash(self, place: str) -> Job:
+        """Delete for good what lies in a place's trash."""
+        start = _Start("empty_trash", {"place": place}, note=notes.counted)
+        title = self.tr("Empty trash of {}").format(_short(place))
+        return self._begin(title, "empty_trash", place, start)
+
+    def expire(self, place: str, selection: Selection, seconds: float | None) -> Job:
+        """Have entries of a server expire in so many seconds, or never."""
+        params = {"place": place, "select": selection.select, "ttl_s": seconds}
+        start = _Start("ttl", params, hold=selection.hold, note=notes.of_expire)
+        title = self.tr("Set expiry on {}").format(_short(place))
+        return self._begin(title, "ttl", place, start)
+
+    def can_repeat(self, job: Job) -> bool:
+        """Whether a job that has ended can be done once more, as it was asked for."""
+        return not job.active and job in self._starts
+
+    def repeat(self, job: Job) -> Job | None:
+        """Do the same once more."""
+        if not self.can_repeat(job):
+            return None
+        start, asked = self._starts[job]
+        return self._begin(job.title, job.kind, job.place, start, dict(asked))
+
+    def cancel(self, job: Job) -> None:
+        """Stop a job at once."""
+        for waiting in self._waiting:
+            if waiting[0] is job:
+                self._waiting.remove(waiting)
+                self._jobs.end(job, State.CANCELLED)
+                return
+        ticket = self._tickets.get(job.id)
+        if ticket is not None and job.active:
+            self._jobs.cancelling(job)
+            self._engines.cancel(ticket)
+
+    # How they run.
+
+    def _begin(
+        self,
+        title: str,
+        kind: str,
+        place: str | None,
+        start: _Start,
+        asked: dict[str, Any] | None = None,
+    ) -> Job:
+        job = self._jobs.add(title, kind, place)
+        job.asked = asked or {}
+        # What a server drops by itself was said of that one job only.
+        if kind in _REPEATABLE and not (kind == "copy" and is_server(place or "")):
+            self._starts[job] = start, dict(job.asked)
+        busy = any(other.kind in _COMPILING for other in self._jobs.active if other is not job)
+        if kind in _COMPILING and busy:
+            self._waiting.append((job, start))
+        else:
+            self._run(job, start)
+        return job
+
+    def _run(self, job: Job, start: _Start) -> None:
+        self._jobs.begin(job)
+        if start.python:
+            self._jobs.log(job, [self.tr("Interpreter: {}").format(printable(start.python))])
+        if start.first is None:
+            self._ask(job, start)
+            return
+
+        def go_on(more: dict[str, Any]) -> None:
+            if job.active:
+                self._ask(job, start._replace(params={**start.params, **more}))
+
+        start.first(job, go_on)
+
+    def _ask(self, job: Job, start: _Start) -> None:
+        listener = Listener(
+            progress=lambda done, total, unit: self._jobs.progress(job, done, total, unit),
+            findings=lambda found: self._findings(job, found),
+            rows=lambda rows: self._rows(job, rows),
+            log=lambda lines: self._said(job, lines),
+            result=lambda result: self._followed(job, start, result),
+            failed=lambda error: self._lost(job, error),
+            cancelled=lambda: self._stopped(job),
+        )
+        ticket = self._engines.ask(
+            start.op,
+            start.params,
+            listener,
+            python=start.python,
+            engine_of=start.engine_of,
+            hold=start.hold,
+            before=start.before,
+            keep=start.keep,
+        )
+        if start.keep:
+            self._kept[job.id] = ticket
+        self._step(job, ticket)
+
+    def _step(self, job: Job, ticket: int) -> None:
+        """What is cancelled from now on where the job is."""
+        self._tickets[job.id] = ticket
+        if job.state is State.CANCELLING:
+            self._engines.cancel(ticket)
+
+    def _listener(self, job: Job, result: Callable[[dict[str, Any]], None]) -> Listener:
+        """Who hears of a step before the request itself."""
+        return Listener(
+            result=result,
+            findings=lambda found: self._findings(job, found),
+            failed=lambda error: self._lost(job, error),
+            cancelled=lambda: self._stopped(job),
+        )
+
+    def _unpack(self, job: Job, env: Environment, then: Callable[[dict[str, Any]], None]) -> None:
+        """Put what an import of a bundle would place into a folder of its own."""
+        job.note = self.tr("placing what the bundle holds")
+        self._jobs.touch(job)
+        file = str(job.place)
+
+        target = os.path.join(job.scratch, _TARGET)
+
+        def unpacked(placed: dict[str, Any]) -> None:
+            job.note = ""
+            job.asked["made_threads"] = carry.made_threads
+            note = notes.of_import(placed)
+            self._jobs.log(job, [self.tr("Placed as an import would: {}").format(note)])
+            if placed.get("entries"):
+                then({"place": target, "scratch": job.scratch})
+            else:
+                self._lost(job, user_error("nothing-to-verify", {"place": file}))
+
+        heard = self._listener(job, lambda _: None)
+        carry = Carry(
+            self._engines, env, lambda ticket: self._step(job, ticket),
+            findings=heard.findings, failed=heard.failed, cancelled=heard.cancelled,
+        )  # fmt: skip
+        carry.unpack(file, target, unpacked)
+
+    def _followed(self, job: Job, start: _Start, result: dict[str, Any]) -> None:
+        """Do what is to be done with the result of a request."""
+        if start.then is None:
+            self._done(job, start, result)
+        elif job.state is State.CANCELLING:
+            self._stopped(job)
+        else:
+            start.then(job, result, lambda whole: self._done(job, start, whole))
+
+    def _done(self, job: Job, start: _Start, result: dict[str, Any]) -> None:
+        if job.kind == "verify":
+            from torchkeeper.link.kept import verified
+
+            try:
+                result = verified.checked(result)
+            except ValueError as e:
+                self._lost(job, user_error("verify-nonsense", {"why": str(e)}))
+                return
+            laps.finish(job.laps, result)
+        elif job.kind == "warm":
+            told = result.get("cells")
+            job.cells.told(told if isinstance(told, list) else [])
+        note = start.note(result) if start.note else ""
+        if job.left:
+            note += self.tr(" · {} left out, see the log").format(f"{job.left:,}")
+        if note:
+            self._jobs.log(job, [note])
+        if job.kind == "export" and "signature" in result:
+            self._jobs.log(job, [notes.of_sign(result)])
+        self._ended(job, State.DONE, note=note, result=result)
+        self.succeeded.emit(job)
+
+    def _lost(self, job: Job, error: UserError) -> None:
+        if job.scratch and error.params.get("place") == os.path.join(job.scratch, _TARGET):
+            # Nobody knows the folder that it was placed in.
+            error = user_error(error.code, {**error.params, "place": job.place})
+        elif job.scratch and error.params.get("place") == job.scratch:
+            above = os.path.dirname(job.scratch)
+            error = user_error(error.code, {**error.params, "place": above})
+        self._jobs.log(job, [line for line in str(error).splitlines() if line])
+        self._ended(job, State.FAILED, error=error)
+        self.failed.emit(job)
+
+    def _stopped(self, job: Job) -> None:
+        """It was cancelled; what a server has done until then stays."""
+        note = ""
+        if job.kind == "ttl" and job.total and job.done:
+            of = f"{job.done:,.0f}", f"{job.total:,.0f}"
+            note = self.tr("at least {} of {} entries were changed").format(*of)
+            self._jobs.log(job, [note[:1].upper() + note[1:]])
+        self._ended(job, State.CANCELLED, note=note)
+
+    def _ended(
+        self,
+        job: Job,
+        state: State,
+        *,
+        note: str = "",
+        result: dict[str, Any] | None = None,
+        error: UserError | None = None,
+    ) -> None:
+        self._tickets.pop(job.id, None)
+        if (kept := self._kept.pop(job.id, None)) is not None:
+            self._engines.release(kept)
+        job.cells.end(error)
+        if state is State.CANCELLED:
+            self._jobs.log(job, [self.tr("Cancelled.")])
+        self._jobs.end(job, state, note=note or job.partly, result=result, error=error)
+        # However it ended, it may have changed the place before.
+        if job.place is not None and job.kind != "verify":
+            self.changed.emit(job.place)
+        if job.scratch:
+            self._engines.discard(job.scratch)
+        running = any(j.kind in _COMPILING and j.started for j in self._jobs.active)
+        if self._waiting and not running:
+            self._run(*self._waiting.pop(0))
+
+    def _said(self, job: Job, lines: list[str]) -> None:
+        if lines:
+            head = self.tr("— what the engine wrote to its standard error —")
+            self._jobs.log(job, [head, *(printable(line, 2000) for line in lines)])
+
+    def _rows(self, job: Job, rows: list[dict[str, Any]]) -> None:
+        if job.kind in ("import", "copy", "undo"):
+            job.placed += [(str(row.get("kind")), str(row.get("path"))) for row in rows]
+
+    def _findings(self, job: Job, found: list[dict[str, Any]]) -> None:
+        lines = [line for one in found if (line := findings.heard(job, one))]
+        self._jobs.touch(job)
+        self._jobs.log(job, lines)
+
+
+def _short(place: str) -> str:
+    return printable(Place(place).title, 60)

@@ -1,0 +1,1 @@
+"""The places on the list, and the one that is shown."""

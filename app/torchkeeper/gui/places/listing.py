@@ -1,0 +1,286 @@
+"""What the table shows: one place, read again whenever it may have changed."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.link.words.problems import UserError, printable
+from torchkeeper.stores.names import is_server
+
+#: Milliseconds without a word after which a place is said not to answer.
+SILENCE_MS = 5000
+
+
+class Listing(QObject):
+    """Fills the model with the entries of one place."""
+
+    #: Loading began or ended, or another place is shown.
+    changed = Signal()
+    #: A listing ended with what it could not read.
+    incomplete = Signal(object)
+    #: A reading is over; True where one that nobody asked for brought something new.
+    over = Signal(bool)
+    #: The place, a server, wants a password, or another one than it was given: why.
+    locked = Signal(object)
+
+    def __init__(
+        self, engines: Engines, model: EntriesModel, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._engines = engines
+        self._model = model
+        self._ticket: int | None = None
+        self._again = False
+        self._quiet = False
+        self._mark = ""
+        self._begun = 0.0
+        self._unreadable: list[str] = []
+        self._told: list[str] = []
+        #: Seconds that the last reading took, and how many in a row failed by the engine's fault.
+        self.took = 0.0
+        self.failures = 0
+        self.place: str | None = None
+        self.error: UserError | None = None
+        #: What more is known of some entries of a server than its listing says.
+        self.known: dict[tuple[str, str], Entry] = {}
+        #: Whether a server is asked for the times of all entries, which takes it longer.
+        self.times = False
+        #: Whether the place is no longer there although it was.
+        self.gone = False
+        self.result: dict[str, Any] = {}
+        self.done: float = 0
+        self.total: float | None = None
+        self.unit = ""
+        #: Whether nothing has been heard of the place for so long that it should be said.
+        self.silent = False
+        self._silence = QTimer(self)
+        self._silence.setSingleShot(True)
+        self._silence.setInterval(SILENCE_MS)
+        self._silence.timeout.connect(self._on_silence)
+
+    @property
+    def mark(self) -> str:
+        """What changes with any file of a folder that is shown; empty where that is not known."""
+        return self._mark
+
+    @property
+    def loading(self) -> bool:
+        """Whether a listing that somebody waits for is under way."""
+        return self._ticket is not None and (self._again or not self._quiet)
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the place is a folder, which alone has a trash; a bundle has a format."""
+        named = self.place is not None and not self.is_server
+        return named and self.error is None and not self.result.get("format")
+
+    @property
+    def is_server(self) -> bool:
+        """Whether the place is a Redis, which is read only when it is asked for."""
+        return self.place is not None and is_server(self.place)
+
+    @property
+    def what(self) -> str:
+        """What the place is, as PlacesModel.looked wants it; empty while that is not known."""
+        if self.is_server:
+            return ""
+        if self.error is not None:
+            return "missing" if self.error.code == "place-missing" else ""
+        return "" if not self.result else "file" if self.result.get("format") else "folder"
+
+    @property
+    def trash(self) -> dict[str, Any]:
+        """What lies in the place's trash."""
+        trash = self.result.get("trash")
+        return trash if isinstance(trash, dict) else {}
+
+    @property
+    def undoable(self) -> str:
+        """What undo puts back, in words: 12 entries (3.4 MB); empty where that is not known."""
+        last = self.trash.get("last")
+        if not isinstance(last, dict):
+            return ""
+        # Loaded here: the window starts without it.
+        from torchkeeper.gui.jobs.notes import counted
+
+        return counted(last)
+
+    @property
+    def can_poll(self) -> bool:
+        """Whether the place may change by itself, and nothing reads it at the moment."""
+        missing = self.error is not None and self.error.code == "place-missing"
+        known = self.is_folder and bool(self.result)
+        if self.is_server:
+            return False  # every look takes it some time, and others use it
+        return self._ticket is None and (missing or known)
+
+    def show(self, place: str | None, *, times: bool = False) -> None:
+        """Show another place, or none; ``times``: of a server, as after ``ask_times``."""
+        self._engines.forget(self._ticket)
+        self._ticket, self._again, self.silent = None, False, False
+        self._silence.stop()
+        self.place, self.error, self.result, self.gone = place, None, {}, False
+        self.unit, self.known = "", {}
+        self.times = times and self.is_server
+        self._mark, self._told, self.took, self.failures = "", [], 0.0, 0
+        self._model.clear()
+        if place is None:
+            self.changed.emit()
+        else:
+            self._read()
+
+    def refresh(self) -> None:
+        """Read the place again; while it is being read, once more after that."""
+        if self.place is None:
+            return
+        if self._ticket is not None:
+            self._again = True
+            self.changed.emit()
+        else:
+            self._read()
+
+    def poll(self) -> None:
+        """See whether the place has changed, and say nothing where it has not."""
+        if self.can_poll:
+            self._read(quiet=True)
+
+    def _read(self, quiet: bool = False) -> None:
+        self._again, self._quiet = False, quiet
+        if self.is_server:
+            self.error = None  # its rows come while it is scanned, and are shown
+        self._unreadable = []
+        self._begun = time.monotonic()
+        self.done, self.total, self.unit = 0, None, ""
+        self._heard()
+        self._model.begin()
+        listener = Listener(
+            rows=self._rows,
+            progress=self._progress,
+            findings=self._findings,
+            result=self._result,
+            failed=self._failed,
+            cancelled=self._cancelled,
+        )
+        params: dict[str, Any] = {"place": self.place, "unless": self._mark if quiet else ""}
+        if self.times:
+            params["times"] = True
+        self._ticket = self._engines.ask("list", params, listener, shared=True)
+        if not quiet:
+            self.changed.emit()
+
+    def _heard(self) -> None:
+        self.silent = False
+        self._silence.start()
+
+    def _on_silence(self) -> None:
+        if self.loading:
+            self.silent = True
+            self.changed.emit()
+
+    def _rows(self, entries: list[Entry]) -> None:
+        self._heard()
+        self._model.add([self._known(entry) for entry in entries] if self.known else entries)
+
+    def _known(self, entry: Entry) -> Entry:
+        # A server lists what its keys tell; what is known of them besides stays on the screen.
+        known = self.known.get(entry.identity)
+        if known is None or known.size != entry.size:
+            return entry
+        if self.times:
+            return known._replace(expires=entry.expires, used=entry.used)
+        return known
+
+    def ask_times(self) -> None:
+        """From now on a server says of every entry when it expires and was last used."""
+        if self.is_server and not self.times:
+            self.times = True
+            self.refresh()
+
+    def _progress(self, done: float, total: float | None, unit: str) -> None:
+        self.done, self.total, self.unit = done, total, unit
+        self._heard()
+        if self.loading:
+            self.changed.emit()
+
+    def _findings(self, found: list[dict[str, Any]]) -> None:
+        for one in found:
+            unreadable = one.get("unreadable")
+            if isinstance(unreadable, dict):
+                path, why = unreadable.get("path"), unreadable.get("why")
+                self._unreadable.append(f"{printable(str(path))}: {printable(str(why))}")
+
+    def _result(self, result: dict[str, Any]) -> None:
+        self.failures = 0
+        if result.get("same"):
+            self._model.same()
+            fresh = {name: result.get(name) for name in ("trash", "owners")}
+            self._shown({**self.result, **fresh}, result)
+        else:
+            # Very many entries take a moment to be put in their places.
+            self._model.end(lambda: self._shown(result, result))
+
+    def _shown(self, told: dict[str, Any], result: dict[str, Any]) -> None:
+        self._mark = str(result.get("mark") or "")
+        news = self.error is not None or told != self.result
+        quiet, self.error, self.result, self.gone = self._quiet, None, told, False
+        self._ended()
+        if self._unreadable and not (quiet and self._unreadable == self._told):
+            self._told = self._unreadable
+            shown = self._unreadable[:5]
+            if len(self._unreadable) > len(shown):
+                shown.append(self.tr("and {} more").format(len(self._unreadable) - len(shown)))
+            self.incomplete.emit(
+                UserError(
+                    self.tr("Some of {} could not be read.").format(printable(str(self.place))),
+                    "\n".join(shown),
+                    self.tr("Give yourself the right to read these folders, then refresh."),
+                    code="partly-unreadable",
+                )
+            )
+        self._finish(news or not quiet, news and quiet)
+
+    def _failed(self, error: UserError) -> None:
+        quiet = self._quiet
+        self._ended()
+        if quiet and not error.code.startswith("place-"):
+            # The engine's trouble is not the place's: what is shown stays.
+            self.failures += 1
+            self._model.abandon()
+            self.incomplete.emit(error)
+            self._finish(False, False)
+            return
+        same = quiet and self.error is not None and self.error.code == error.code
+        self.gone = error.code == "place-missing" and (self.gone or bool(self.result))
+        self.error, self.result, self._mark = error, {}, ""
+        if same:
+            self._model.abandon()
+        else:
+            # What was listed before is no longer known to be there.
+            self._model.clear()
+        self._finish(not same, False)
+        if error.code in ("password-needed", "password-wrong") and self._ticket is None:
+            self.locked.emit(error)
+
+    def _cancelled(self) -> None:
+        self._ended()
+        self._model.abandon()
+        self._finish(True, False)
+
+    def _ended(self) -> None:
+        self._ticket, self.silent = None, False
+        self._silence.stop()
+        self.took = time.monotonic() - self._begun
+
+    def _finish(self, tell: bool, news: bool) -> None:
+        again, self._again = self._again, False
+        if tell:
+            self.changed.emit()
+        self.over.emit(news)
+        if again and self._ticket is None and self.place is not None:
+            self._read()

@@ -1,0 +1,470 @@
+"""The places on the left: found on this machine, and added by the user."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QCoreApplication,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QSettings,
+    Qt,
+)
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.gui import icons, theme
+from torchkeeper.link.words import owned
+from torchkeeper.link.words.problems import printable
+from torchkeeper.stores.names import is_server
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.sidebar.standing import Standing
+    from torchkeeper.gui.verdicts.verifications import Beside
+
+Index = QModelIndex | QPersistentModelIndex
+
+#: Where the user's own places are kept.
+SETTING = "places/added"
+#: Where the user's own names of servers are kept, as JSON: an object of names by place.
+NAMES = "places/names"
+#: With more places than these they stand under headings, where they are of several kinds.
+FEW = 5
+#: Where the folder of the last export is remembered.
+EXPORTED_TO = "export/folder"
+
+
+class Place(NamedTuple):
+    """One place: where it is, why it is listed, and whether there is anything.
+
+    added: put on the list by the user, who alone takes it off again. bundle: it is a file, which
+    nothing can be written into. read_only: the user wants nothing to be changed in it. name: what
+    the user calls a server.
+
+    The place of a server is named by ``path`` too, which is then no path but an address, without
+    its password.
+    """
+
+    path: str
+    reason: str = ""
+    exists: bool = True
+    added: bool = False
+    bundle: bool = False
+    read_only: bool = False
+    name: str = ""
+
+    @property
+    def server(self) -> bool:
+        """Whether it is a Redis, and no path."""
+        return is_server(self.path)
+
+    @property
+    def group(self) -> int:
+        """Where it stands on the list: found, added, a server, or a bundle."""
+        return 2 if self.server else 3 if self.bundle else int(self.added)
+
+    @property
+    def takes(self) -> bool:
+        """Whether entries can be copied to it; what is missing would be made."""
+        return not self.bundle and not self.read_only
+
+    @property
+    def icon(self) -> str:
+        """The name of its icon."""
+        if self.server:
+            return "server"
+        return "folder-missing" if not self.exists else "box" if self.bundle else "folder"
+
+    @property
+    def title(self) -> str:
+        """The last part of its path; of a server its name, or host, port and database."""
+        if self.server and self.name:
+            return printable(self.name, 80)
+        if self.server:
+            return printable(_address(self.path)[0])
+        return printable(os.path.basename(self.path.rstrip("/")) or self.path)
+
+    @property
+    def where(self) -> str:
+        """As ``about``, and whether it is read-only."""
+        return _tr("{} · read-only").format(self.about) if self.read_only else self.about
+
+    @property
+    def about(self) -> str:
+        """The folder it is in; of a server, how it is reached, and what says where it is."""
+        if self.server:
+            title, about = (printable(text) for text in _address(self.path))
+            if self.name:
+                about = title
+            elif self.reason and not self.added:
+                about = f"{about} · {printable(self.reason)}"
+        else:
+            about = printable(self.path.rpartition("/")[0] or "/")
+        return about
+
+    @property
+    def file_name(self) -> str:
+        """What a file made from it can be called."""
+        if self.server:
+            return self.title.replace("/", "-").replace(":", "-").strip("-") or "redis"
+        name = self.path.rstrip("/").rpartition("/")[2].removesuffix(".torchcache")
+        return printable(name or "cache", 80)
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Places", text)
+
+
+@functools.cache
+def _address(place: str) -> tuple[str, str]:
+    """The title of a server, and how it is reached."""
+    # Loaded where a server is shown: most windows show none.
+    from torchkeeper.stores.redis.address import parse
+
+    try:
+        address = parse(place).address
+    except Problem:
+        return place, _tr("Redis")
+    user = f"{address.username}@" if address.username else ""
+    if address.scheme == "unix":
+        folder, _, socket = address.path.rpartition("/")
+        return f"{user}{socket}/{address.db}", _tr("Redis in {}").format(folder or "/")
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    reached = _tr("Redis over TLS") if address.scheme == "rediss" else _tr("Redis")
+    return f"{user}{host}:{address.port}/{address.db}", reached
+
+
+def reason_words(place: Place) -> str:
+    """Why a place is on the list."""
+    if place.added:
+        return _tr("Added by you")
+    return {
+        "TORCHINDUCTOR_CACHE_DIR": _tr("The environment variable TORCHINDUCTOR_CACHE_DIR names it"),
+        "TRITON_CACHE_DIR": _tr("The environment variable TRITON_CACHE_DIR names it"),
+        "default": _tr("Where torch.compile keeps its cache by default"),
+        "triton-default": _tr("Where Triton keeps its kernels by default"),
+        "vllm": _tr("A compile cache of vLLM"),
+        "ondisk": _tr("A generic cache of PyTorch"),
+        "TORCHINDUCTOR_REDIS_URL": _tr("The environment variable TORCHINDUCTOR_REDIS_URL names it"),
+        "TORCHINDUCTOR_REDIS_HOST": _tr(
+            "The environment variable TORCHINDUCTOR_REDIS_HOST names it"
+        ),
+        "TRITON_REDIS_HOST": _tr("The environment variable TRITON_REDIS_HOST names it"),
+    }.get(place.reason, printable(place.reason))
+
+
+def _names(settings: QSettings) -> dict[str, str]:
+    """The names of servers that are kept; of what is damaged, what makes sense."""
+    kept = str(settings.value(NAMES) or "")
+    if not kept:
+        return {}
+    try:
+        found = json.loads(kept)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {place: name for place, name in found.items() if isinstance(name, str)}
+
+
+class PlacesModel(QAbstractListModel):
+    """The places: those found, those added, servers, and bundles."""
+
+    PlaceRole = Qt.ItemDataRole.UserRole + 1
+    #: The last verification of it, a ``verifications.Beside``, or None.
+    VerifiedRole = Qt.ItemDataRole.UserRole + 2
+    #: Whether there are warnings about who else can change it.
+    WarnedRole = Qt.ItemDataRole.UserRole + 3
+    #: A ``sidebar.standing.Standing``, or None where nothing is known.
+    StandingRole = Qt.ItemDataRole.UserRole + 4
+    #: The heading over it; empty where it has none.
+    HeadingRole = Qt.ItemDataRole.UserRole + 5
+
+    def __init__(self, settings: QSettings, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._settings = settings
+        self._read_only: set[str] = set()
+        self._verified: dict[str, Beside] = {}
+        self._names = _names(settings)
+        #: Who else can change what lies in a place, as engines have found.
+        self._owners: dict[str, list[Any]] = {}
+        self._standing: dict[str, Standing] = {}
+        self._places = [self._marked(Place(path, added=True)) for path in self._kept(SETTING)]
+        self._places.sort(key=lambda place: place.group)
+
+    def _marked(self, place: Place) -> Place:
+        name = self._names.get(place.path, "")
+        return place._replace(read_only=place.path in self._read_only, name=name)
+
+    def _kept(self, setting: str) -> list[str]:
+        kept = self._settings.value(setting, [])
+        # A list of one comes back as a string.
+        kept = [kept] if isinstance(kept, str) else kept
+        return [str(path) for path in kept if path] if isinstance(kept, list) else []
+
+    def _keep(self) -> None:
+        self._settings.setValue(SETTING, [p.path for p in self._places if p.added])
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self._places)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid() or index.row() >= len(self._places):
+            return None
+        place = self._places[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return place.title
+        if role == PlacesModel.PlaceRole:
+            return place
+        if role == PlacesModel.VerifiedRole:
+            return self._verified.get(place.path)
+        if role == PlacesModel.WarnedRole:
+            return bool(owned.grave(self._owners.get(place.path)))
+        if role == PlacesModel.StandingRole:
+            return self._standing.get(place.path)
+        if role == PlacesModel.HeadingRole:
+            return self._heading(index.row())
+        if role == Qt.ItemDataRole.EditRole:
+            return place.name or place.title
+        beside = self._verified.get(place.path)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            lines = [printable(place.path), reason_words(place)]
+            if place.read_only:
+                lines.append(_tr("Read-only: nothing is changed in it"))
+            if not place.exists:
+                lines.append(_tr("There is nothing at this path now"))
+            lines += [one.what for one in owned.told(self._owners.get(place.path))]
+            if beside is not None:
+                lines += [line for line in (beside.line, beside.more) if line]
+            if (standing := self._standing.get(place.path)) is not None:
+                lines += standing.lines
+            return "\n".join(line for line in lines if line)
+        if role == Qt.ItemDataRole.DecorationRole:
+            colour = None if place.exists else theme.shades().muted
+            return icons.icon(place.icon, colour)
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            state = "" if place.exists else _tr(", missing")
+            state += _tr(", read-only") if place.read_only else ""
+            state += f", {beside.line}" if beside is not None else ""
+            state += "".join(f", {one.short}" for one in owned.told(self._owners.get(place.path)))
+            if (standing := self._standing.get(place.path)) is not None:
+                state += "".join(f", {line}" for line in standing.lines)
+            return f"{place.title}, {printable(place.path)}{state}"
+        return None
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        made = super().flags(index)
+        place = self.place_at(index)
+        named = place is not None and place.server
+        return made | Qt.ItemFlag.ItemIsEditable if named else made
+
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        """Call a server otherwise."""
+        place = self.place_at(index)
+        if place is None or not place.server or role != Qt.ItemDataRole.EditRole:
+            return False
+        name = str(value).strip()
+        if name != place.title:
+            self.rename(place.path, name)
+        return True
+
+    def _heading(self, row: int) -> str:
+        group = self._places[row].group
+        if (row and self._places[row - 1].group == group) or not self._grouped:
+            return ""
+        return (_tr("On this machine"), _tr("Added"), _tr("Servers"), _tr("Bundles"))[group]
+
+    @property
+    def _grouped(self) -> bool:
+        # In order, so that the first and the last are of one group where all are.
+        places = self._places
+        return len(places) > FEW and places[0].group != places[-1].group
+
+    def place_at(self, index: Index) -> Place | None:
+        """The place at an index."""
+        ok = index.isValid() and index.row() < len(self._places)
+        return self._places[index.row()] if ok else None
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """All places, in order."""
+        return tuple(self._places)
+
+    def row_of(self, path: str) -> int:
+        """The row of a path, or -1."""
+        return next((n for n, p in enumerate(self._places) if p.path == path), -1)
+
+    def found(self, places: list[Place]) -> None:
+        """What an engine found on this machine, instead of what it found before."""
+        paths = {place.path for place in places}
+        for row in range(len(self._places) - 1, -1, -1):
+            old = self._places[row]
+            if not old.added and old.path not in paths:
+                self._remove(row)
+        at = 0
+        for place in places:
+            row = self.row_of(place.path)
+            if row < 0:
+                self._insert(at, self._marked(place))
+                at += 1
+            else:
+                # A folder the user added stays the user's, even when it is also found.
+                old = self._places[row]
+                self._set(row, self._marked(place._replace(added=old.added)))
+                at = max(at, row + 1) if not old.added else at
+        self._arrange()
+
+    def add(self, path: str, exists: bool = True, bundle: bool = False) -> int:
+        """Put a place on the list for good; returns its row."""
+        row = self.row_of(path)
+        if row < 0:
+            row = len(self._places)
+            self._insert(row, self._marked(Place(path, exists=exists, added=True, bundle=bundle)))
+            self._arrange()
+            self._keep()
+        return self.row_of(path)
+
+    def put_back(self, row: int, place: Place) -> None:
+        """A place that was taken off the list is where it was."""
+        if self.row_of(place.path) < 0:
+            self._insert(min(row, len(self._places)), self._marked(place))
+            self._arrange()
+            self._keep()
+
+    def may_shift(self, path: str, by: int) -> bool:
+        """Whether a place of the user's has one to change places with, above or below it."""
+        row = self.row_of(path)
+        if row < 0 or not 0 <= row + by < len(self._places):
+            return False
+        one, other = self._places[row], self._places[row + by]
+        return one.added and other.added and one.group == other.group
+
+    def shift(self, path: str, by: int) -> None:
+        """Have a place of the user's stand one higher, with -1, or lower, with 1."""
+        if self.may_shift(path, by):
+            row = self.row_of(path)
+            self._move(row, row + by)
+            self._keep()
+
+    def set_read_only(self, path: str, read_only: bool) -> None:
+        """Show a place as one that nothing is changed in, or no longer; Discovery keeps that."""
+        self.told_read_only(self._read_only | {path} if read_only else self._read_only - {path})
+
+    def told_read_only(self, paths: Iterable[str]) -> None:
+        """Show these places, and no others, as such that nothing is changed in."""
+        self._read_only = set(paths)
+        for row, place in enumerate(self._places):
+            self._set(row, self._marked(place))
+
+    def told_verified(self, verified: dict[str, Beside]) -> None:
+        """Show the last verification beside each of these places, and beside no others."""
+        before, self._verified = self._verified, verified
+        for row, place in enumerate(self._places):
+            if before.get(place.path) != verified.get(place.path):
+                self.dataChanged.emit(self.index(row), self.index(row))
+
+    def told_owners(self, found: Mapping[str, object]) -> None:
+        """Who else can change what lies in these places (folders.owners)."""
+        for path, told in found.items():
+            kept = told if isinstance(told, list) else []
+            if kept == self._owners.get(path, []):
+                continue
+            self._owners[path] = kept
+            row = self.row_of(path)
+            if row >= 0:
+                self.dataChanged.emit(self.index(row), self.index(row))
+
+    def told_standing(self, known: dict[str, Standing]) -> None:
+        """How these places stand; of others nothing is known."""
+        before, self._standing = self._standing, known
+        for row, place in enumerate(self._places):
+            if before.get(place.path) != known.get(place.path):
+                self.dataChanged.emit(self.index(row), self.index(row))
+
+    def owners(self, path: str) -> list[Any]:
+        """The same of one place, as far as it is known."""
+        return self._owners.get(path, [])
+
+    def meant(self, path: str) -> str:
+        """What of that may be meant, in a few words."""
+        return owned.short(
+            [one for one in self.owners(path) if isinstance(one, dict) and not one.get("grave")]
+        )
+
+    def read_only(self, path: str) -> bool:
+        """Whether nothing is to be changed in a place."""
+        return path in self._read_only
+
+    def title(self, path: str) -> str:
+        """What a place is called, on the list or not."""
+        return self._marked(Place(path)).title
+
+    def rename(self, path: str, name: str) -> None:
+        """Call a server so from now on; without a name, by its address again."""
+        self._names.pop(path, None)
+        if name:
+            self._names[path] = name
+        self._settings.setValue(NAMES, json.dumps(self._names))
+        row = self.row_of(path)
+        if row >= 0:
+            self._set(row, self._marked(self._places[row]))
+
+    def move(self, old: str, new: str) -> None:
+        """A server that the user has added is somewhere else from now on."""
+        row = self.row_of(old)
+        if row >= 0 and self._places[row].added and self.row_of(new) < 0:
+            self._set(row, self._marked(Place(new, added=True)))
+            self._keep()
+
+    def remove(self, row: int) -> None:
+        """Take a place of the user's off the list. Nothing on the disk changes."""
+        if self._places[row].added:
+            self._remove(row)
+            self._keep()
+
+    def looked(self, path: str, what: str) -> None:
+        """What is at a path: "folder", "file" or "missing"."""
+        row = self.row_of(path)
+        if row >= 0 and not is_server(path):
+            old = self._places[row]
+            bundle = old.bundle if what == "missing" else what == "file"
+            self._set(row, old._replace(exists=what != "missing", bundle=bundle))
+            self._arrange()
+
+    def repaint(self) -> None:
+        """The colours have changed."""
+        if self._places:
+            self.dataChanged.emit(self.index(0), self.index(len(self._places) - 1))
+
+    def _set(self, row: int, place: Place) -> None:
+        if self._places[row] != place:
+            self._places[row] = place
+            self.dataChanged.emit(self.index(row), self.index(row))
+
+    def _arrange(self) -> None:
+        """Have each stand with its like, in the order in which they came."""
+        for row, place in enumerate(sorted(self._places, key=lambda place: place.group)):
+            at = self.row_of(place.path)
+            if at != row:
+                self._move(at, row)
+
+    def _move(self, row: int, to: int) -> None:
+        self.beginMoveRows(QModelIndex(), row, row, QModelIndex(), to + (to > row))
+        self._places.insert(to, self._places.pop(row))
+        self.endMoveRows()
+
+    def _insert(self, row: int, place: Place) -> None:
+        self.beginInsertRows(QModelIndex(), row, row)
+        self._places.insert(row, place)
+        self.endInsertRows()
+
+    def _remove(self, row: int) -> None:
+        self.beginRemoveRows(QModelIndex(), row, row)
+        del self._places[row]
+        self.endRemoveRows()

@@ -1,0 +1,71 @@
+"""What becomes of paths that somebody drops, chooses or names on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject
+
+from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.link.words.problems import UserError, printable
+from torchkeeper.stores.names import is_server
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.window import Window
+
+
+class Opening(QObject):
+    """Folders and servers become places; recipes, and folders of nothing else, are put on their
+    list; for exported programs a recipe is begun; and other files are looked into for an import.
+    """
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(window)
+        self._window = window
+        #: Bundles to import once the place that is shown is known.
+        self._waiting: list[str] = []
+        self._ready = False
+
+    def open(self, paths: Sequence[str], *, places: bool = False) -> None:
+        """Open each path as what it is; places: folders are places, whatever is in them."""
+        for server in (path for path in paths if is_server(path)):
+            self._show(server)
+        paths = [path for path in paths if not is_server(path)]
+        if paths:
+            engines, listener = self._window.engines, Listener(result=self._looked)
+            (engines.look if places else engines.look_at_offered)(paths, listener)
+
+    def ready(self) -> None:
+        """The places are known: an import may ask into which."""
+        self._ready = True
+        bundles, self._waiting = self._waiting, []
+        if bundles:
+            self._window.flows.open_import(bundles)
+
+    def _show(self, place: str) -> None:
+        self._window.places.add(place)
+        self._window.places_pane.choose(place)
+        self._window.show_page(ENTRIES)
+
+    def _looked(self, found: dict[str, Any]) -> None:
+        by_what: dict[str, list[str]] = {}
+        for one in found["paths"]:
+            by_what.setdefault(one["what"], []).append(one["path"])
+        for path in by_what.get("folder", ()):
+            self._show(path)
+        if missing := by_what.get("missing"):
+            names = ", ".join(printable(path) for path in missing)
+            what, remedy = self.tr("There is no {}."), self.tr("Look whether the path is right.")
+            self._window.tell(UserError(what.format(names), "", remedy, code="missing"))
+        if recipes := by_what.get("recipes"):
+            self._window.flows.recipes.open_recipes(recipes)
+        if exported := by_what.get("exported"):
+            self._window.flows.recipes.new_recipe_for(exported)
+        bundles = by_what.get("file", [])
+        if bundles and self._ready:
+            self._window.flows.open_import(bundles)
+        else:
+            # The dialog offers the place that is shown, which is not known yet.
+            self._waiting += bundles

@@ -1,0 +1,151 @@
+"""The bundles that were opened, imported or written lately: File > Open recent."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu
+
+from torchkeeper.gui import icons, theme
+from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.jobs.model import Job, State
+from torchkeeper.link.words.problems import printable
+from torchkeeper.stores.names import is_server
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from torchkeeper.gui.window import Window
+
+#: Where they are kept, as JSON: a list of paths, the latest first.
+SETTING = "recent/bundles"
+MOST = 10
+#: Characters of a name, and of the folder beside it, in the menu.
+_NAME, _FOLDER = 48, 40
+
+
+class Recent(QObject):
+    """Remembers bundles, and offers them in a menu."""
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(window)
+        self._window = window
+        self._menu: QMenu | None = None
+        #: Those that were gone when somebody looked last.
+        self._gone: set[str] = set()
+        window.jobs.finished.connect(self._ended)
+        window.listing.over.connect(lambda *_: self._listed())
+
+    @property
+    def paths(self) -> list[str]:
+        """The bundles, the latest first."""
+        try:
+            kept = json.loads(str(self._window.settings.value(SETTING) or "[]"))
+        except (ValueError, RecursionError):
+            return []
+        whole = [path for path in kept if isinstance(path, str)] if isinstance(kept, list) else []
+        return [path for path in whole if os.path.isabs(path)][:MOST]
+
+    def note(self, path: str) -> None:
+        """A bundle was opened, imported or written just now."""
+        before = self.paths
+        if not is_server(path) and before[:1] != [path]:
+            self._keep([path, *(other for other in before if other != path)])
+        self._gone.discard(path)
+
+    def clear(self) -> None:
+        """Forget them. No file changes."""
+        self._keep([])
+
+    def _keep(self, paths: list[str]) -> None:
+        self._window.settings.setValue(SETTING, json.dumps(paths[:MOST]))
+
+    def _ended(self, job: Job) -> None:
+        path = job.fruit if job.state is State.DONE and job.made_bundle else None
+        if path is not None:
+            self.note(path)
+
+    def _listed(self) -> None:
+        """A bundle is shown as a place."""
+        listing = self._window.listing
+        if listing.place is not None and listing.what == "file" and listing.error is None:
+            self.note(listing.place)
+
+    # The menu.
+
+    def put_into(self, menu: QMenu, before: QAction) -> QMenu:
+        """Have the bundles in a menu within another, in front of an action."""
+        inner = QMenu(self.tr("O&pen recent"), menu)
+        theme.follow(inner, lambda: inner.setIcon(icons.icon("box")))
+        inner.setToolTipsVisible(True)
+        inner.aboutToShow.connect(self._fill)
+        # It is known by the time that somebody gets to them.
+        menu.aboutToShow.connect(self.look)
+        menu.insertMenu(before, inner)
+        self._menu = inner
+        self._fill()
+        return inner
+
+    def _fill(self) -> None:
+        menu, paths = self._menu, self.paths
+        if menu is None:
+            return
+        for action in menu.actions():
+            menu.removeAction(action)
+            action.deleteLater()
+        for number, path in enumerate(paths, 1):
+            action = QAction(icons.icon("box"), self._text(number, path), menu)
+            action.setData(path)
+            self._mark(action, path in self._gone)
+            action.triggered.connect(partial(self._open, path))
+            menu.addAction(action)
+        if not paths:
+            none = QAction(self.tr("Bundles that you open, import or export are listed here"), menu)
+            none.setIcon(icons.icon("info"))
+            none.setEnabled(False)
+            menu.addAction(none)
+        menu.addSeparator()
+        clear = QAction(icons.icon("close"), self.tr("&Clear this list"), menu)
+        clear.setToolTip(self.tr("Forget these bundles; no file changes"))
+        clear.setEnabled(bool(paths))
+        clear.triggered.connect(lambda _checked=False: self.clear())
+        menu.addAction(clear)
+
+    def look(self) -> None:
+        """See which of them are gone, each by itself: one may lie where nothing answers."""
+        for path in self.paths:
+            self._window.engines.look([path], Listener(result=self._looked))
+
+    def _looked(self, found: dict[str, Any]) -> None:
+        for one in found["paths"]:
+            gone = one["what"] != "file"
+            self._gone = self._gone | {one["path"]} if gone else self._gone - {one["path"]}
+            for action in self._menu.actions() if self._menu else ():
+                if action.data() == one["path"]:
+                    self._mark(action, gone)
+
+    def _text(self, number: int, path: str) -> str:
+        """Name and folder; a digit to choose it by."""
+        name, folder = os.path.basename(path), os.path.dirname(path)
+        shown = printable(name, _NAME), printable(_ended_with(folder, _FOLDER))
+        digit = f"&{number}" if number < MOST else "1&0"
+        text = " · ".join(part.replace("&", "&&") for part in shown if part)
+        return f"{digit}  {text}"
+
+    def _mark(self, action: QAction, gone: bool) -> None:
+        path = printable(str(action.data()), 4096)
+        action.setEnabled(not gone)
+        action.setToolTip(self.tr("{} is not there any more").format(path) if gone else path)
+
+    def _open(self, path: str, _checked: bool = False) -> None:
+        self._window.open_paths([path])
+
+
+def _ended_with(folder: str, most: int) -> str:
+    """A folder's last part, where the whole is too long for a menu."""
+    return folder if len(folder) <= most else "…" + folder[1 - most :]

@@ -1,0 +1,1 @@
+"""What is of use here: the environments, and the verdicts about them."""

@@ -1,0 +1,130 @@
+"""Which environment the verdicts are about: a button of the toolbar with a menu."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QAction, QActionGroup
+from PySide6.QtWidgets import QMenu, QToolButton
+
+from torchkeeper.gui import icons, theme
+from torchkeeper.gui.dialogs import environment
+from torchkeeper.gui.verdicts.environments import Environment, Environments, State
+from torchkeeper.link.words import environments as words
+from torchkeeper.link.words.problems import printable
+
+#: Characters of a path in the menu; its end tells more than its beginning.
+_PATH = 56
+
+
+class Chooser(QToolButton):
+    """Says which torch is asked, and lets another be chosen."""
+
+    def __init__(self, environments: Environments, more: Sequence[QAction]) -> None:
+        """more: what the menu offers besides."""
+        super().__init__()
+        self.setObjectName("environment")
+        self._environments = environments
+        self._more = list(more)
+        self._group: QActionGroup | None = None
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setIconSize(QSize(18, 18))
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setMenu(QMenu(self))
+        self.menu().setToolTipsVisible(True)
+        self.menu().aboutToShow.connect(self._open)
+        environments.changed.connect(self._say)
+        environments.changed.connect(self._fill_shown)
+        theme.follow(self, self._say)
+
+    def _say(self) -> None:
+        chosen = self._environments.chosen
+        text, tip, icon = self._words(chosen)
+        self.setText(text)
+        self.setToolTip(tip)
+        self.setAccessibleName(self.tr("Environment of the verdicts: {}").format(text))
+        self.setIcon(icons.icon(icon, theme.shades().warning if icon == "warning" else None))
+
+    def _words(self, chosen: Environment | None) -> tuple[str, str, str]:
+        """Text, tooltip and icon of the button."""
+        if self._environments.off:
+            return self.tr("No verdicts"), self.tr("Choose whose torch is asked"), "machine"
+        if chosen is None:
+            if self._environments.found:
+                tip = self.tr("No interpreter with a torch was found: add one")
+                return self.tr("No torch"), tip, "warning"
+            return self.tr("Looking for torch…"), "", "machine"
+        python = printable(chosen.python)
+        if chosen.torch:
+            text = self.tr("Here: torch {}").format(printable(chosen.torch, 40))
+            tip = self.tr("Verdicts are about this environment:")
+            facts = environment.summary(chosen.facts or {})
+            return text, f"{tip}\n{python}\n{facts}", "machine"
+        if chosen.state is State.FAILED:
+            tip = "\n".join(x for x in str(chosen.error).splitlines() if x)
+            return self.tr("Torch does not answer"), tip, "warning"
+        if chosen.state is State.WITHOUT:
+            why = printable(words.without_torch(chosen.facts or {}), 400)
+            return self.tr("No torch"), f"{python}\n{why}", "warning"
+        return self.tr("Asking torch…"), self.tr("{} is asked what it is").format(python), "machine"
+
+    def _open(self) -> None:
+        self._environments.find()
+        self._fill()
+
+    def _fill_shown(self) -> None:
+        if self.menu().isVisible():
+            self._fill()
+
+    def _fill(self) -> None:
+        menu = self.menu()
+        menu.clear()
+        if self._group is not None:
+            self._group.deleteLater()
+        group = self._group = QActionGroup(menu)
+        chosen = self._environments.chosen
+        for one in self._environments.every:
+            action = QAction(entry_text(one), group)
+            action.setToolTip(printable(one.python))
+            action.setCheckable(True)
+            action.setChecked(one is chosen)
+            action.triggered.connect(lambda _=False, one=one: self._environments.choose(one.python))
+            menu.addAction(action)
+        if self._environments.every:
+            menu.addSeparator()
+        none = QAction(self.tr("&No verdicts"), group)
+        none.setToolTip(self.tr("Ask no environment what is of use in it"))
+        none.setCheckable(True)
+        none.setChecked(self._environments.off)
+        none.triggered.connect(lambda: self._environments.choose(None))
+        menu.addAction(none)
+        menu.addSeparator()
+        menu.addActions(self._more)
+
+
+def entry_text(one: Environment) -> str:
+    """An environment in a line: its torch, and where it is."""
+    return f"{state_text(one)}   {short_path(one.python)}"
+
+
+def short_path(path: str) -> str:
+    """A path that fits a menu, in which nothing is a mnemonic."""
+    shown = printable(path)
+    return ("…" + shown[-_PATH:] if len(shown) > _PATH else shown).replace("&", "&&")
+
+
+def state_text(one: Environment) -> str:
+    """What is known of an environment, in a few words."""
+    tr = environment.tr
+    if one.torch:
+        return tr("torch {}").format(printable(one.torch, 40))
+    if one.state is State.WITHOUT and (one.facts or {}).get("torch_error"):
+        return tr("torch is broken")
+    return {
+        State.UNASKED: tr("not asked yet"),
+        State.ASKING: tr("asking…"),
+        State.FAILED: tr("does not answer"),
+        State.WITHOUT: tr("no torch"),
+    }.get(one.state, "")

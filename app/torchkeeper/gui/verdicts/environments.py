@@ -1,0 +1,212 @@
+"""The environments that verdicts can be about: the interpreters of this machine, and what they say.
+
+Nothing here waits: interpreters are looked for in a thread of their own, and each is asked in a
+process of its own, which has a limited time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from PySide6.QtCore import QObject, QSettings, QTimer, Signal
+
+from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.link.words.problems import UserError, user_error
+
+#: Where the chosen one is kept: its path, or NONE; where there is nothing, the first with a torch.
+KEY = "environment/python"
+NONE = "none"
+#: So many are asked at once: each loads its torch.
+_AT_ONCE = 2
+
+
+class State(StrEnum):
+    """What is known of an interpreter."""
+
+    UNASKED = "unasked"
+    ASKING = "asking"
+    FAILED = "failed"
+    WITHOUT = "without"
+    KNOWN = "known"
+
+
+@dataclass(eq=False)
+class Environment:
+    """An interpreter, and what a probe said of it.
+
+    label: why it is known. added: whether the user named it. facts: as verdict.environment.probe
+    tells; those of before while it is asked again. error: why it could not be asked.
+    """
+
+    python: str
+    label: str
+    added: bool = False
+    facts: dict[str, Any] | None = None
+    error: UserError | None = None
+    ticket: int | None = None
+
+    @property
+    def state(self) -> State:
+        """What is known of it."""
+        if self.ticket is not None:
+            return State.ASKING
+        if self.error is not None:
+            return State.FAILED
+        if self.facts is None:
+            return State.UNASKED
+        return State.KNOWN if self.facts.get("torch") else State.WITHOUT
+
+    @property
+    def torch(self) -> str:
+        """The version of its torch; empty where none is known."""
+        return str((self.facts or {}).get("torch") or "")
+
+
+class Environments(QObject):
+    """The interpreters that are known, and which of them the user has chosen."""
+
+    #: There are more or fewer, or something was found of one.
+    changed = Signal()
+    #: Something could not be done: a UserError.
+    failed = Signal(object)
+
+    def __init__(
+        self, engines: Engines, settings: QSettings, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._engines = engines
+        self._settings = settings
+        self.every: list[Environment] = []
+        #: Whether they were looked for at all.
+        self.found = self._finding = False
+
+    @property
+    def off(self) -> bool:
+        """Whether the user wants no verdicts."""
+        return str(self._settings.value(KEY) or "") == NONE
+
+    @property
+    def chosen(self) -> Environment | None:
+        """The one verdicts are about: what the user chose, else the first that has a torch as far
+        as is known.
+        """
+        if self.off:
+            return None
+        kept = self._settings.value(KEY)
+        for one in self.every:
+            if one.python == kept:
+                return one
+        hopeful = (one for one in self.every if one.state not in (State.WITHOUT, State.FAILED))
+        return next(hopeful, None)
+
+    def choose(self, python: str | None) -> None:
+        """Have verdicts be about this one from now on; None for no verdicts at all."""
+        self._settings.setValue(KEY, NONE if python is None else python)
+        self.changed.emit()
+        self.find()
+        self._ask_chosen()
+
+    def find(self) -> None:
+        """Look for interpreters, once."""
+        if not self.found and not self._finding:
+            self._find()
+
+    def _find(self) -> None:
+        self._finding = True
+        self._engines.interpreters(Listener(result=self._found, failed=self.failed.emit))
+
+    def add(self, python: str, then: Callable[[Environment], object] | None = None) -> None:
+        """Put an interpreter on the list, and ask it; then call ``then`` with it."""
+
+        def added(told: dict[str, Any]) -> None:
+            self._found(told)
+            one = self.of(str(told.get("added")))
+            if one is not None:
+                if one.state is State.UNASKED:
+                    self.ask(one)
+                if then is not None:
+                    then(one)
+
+        self._engines.interpreters(Listener(result=added, failed=self.failed.emit), add=python)
+
+    def remove(self, python: str) -> None:
+        """Take one that was added off the list."""
+        listener = Listener(result=self._found, failed=self.failed.emit)
+        self._engines.interpreters(listener, remove=python)
+
+    def of(self, python: str) -> Environment | None:
+        """The environment of an interpreter."""
+        return next((one for one in self.every if one.python == python), None)
+
+    def _found(self, told: dict[str, Any]) -> None:
+        known = {one.python: one for one in self.every}
+        self.every = []
+        for row in told["interpreters"]:
+            python = str(row["python"])
+            one = known.pop(python, None) or Environment(python, "")
+            one.label, one.added = str(row["label"]), bool(row.get("added"))
+            if one.state is State.UNASKED and isinstance(row.get("facts"), dict):
+                one.facts = row["facts"]
+            self.every.append(one)
+        for one in known.values():
+            self._engines.forget(one.ticket)
+            one.ticket = None
+        self.found = True
+        if isinstance(problem := told.get("problem"), UserError):
+            self.failed.emit(problem)
+        self.changed.emit()
+        self._ask_chosen()
+
+    def _ask_chosen(self) -> None:
+        one = self.chosen
+        if one is not None and one.state is State.UNASKED:
+            self.ask(one)
+
+    def ask_all(self) -> None:
+        """Ask interpreters that have said nothing yet, a few at once; to be called again when
+        something has ``changed``.
+        """
+        for one in self.every:
+            asking = sum(other.state is State.ASKING for other in self.every)
+            if one.state is State.UNASKED and asking < _AT_ONCE:
+                self.ask(one)
+
+    def ask(self, one: Environment, *, again: bool = False) -> None:
+        """Ask an interpreter what it is; ``again``: whatever is kept of it."""
+        self._engines.forget(one.ticket)
+
+        def end() -> None:
+            one.ticket = None
+            self.changed.emit()
+            self._ask_chosen()  # where this one has no torch, the next may have
+
+        def told(facts: dict[str, Any]) -> None:
+            # What is as it was is the same environment: its verdicts hold.
+            one.facts, one.error = one.facts if facts == one.facts else facts, None
+            end()
+
+        def failed(error: UserError) -> None:
+            one.facts, one.error = None, error
+            end()
+
+        def late() -> None:
+            if one.ticket != ticket:
+                return  # it has answered, or was taken off the list
+            self._engines.forget(ticket)
+            failed(user_error("probe-stuck", {"python": one.python, "seconds": round(_limit())}))
+
+        listener = Listener(result=told, failed=failed)
+        params = {"again": True} if again else {}
+        ticket = one.ticket = self._engines.ask("probe", params, listener, python=one.python)
+        QTimer.singleShot(round(_limit() * 1000), self, late)
+        self.changed.emit()
+
+
+def _limit() -> float:
+    """Seconds that a probe may take."""
+    from torchkeeper.link.engines import probes
+
+    return probes.LIMIT

@@ -1,0 +1,161 @@
+"""What is of use here: the environment that is chosen, the verdicts of what is shown, and the
+actions about both.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QTimer
+
+from torchkeeper.artifacts.entry import VERDICTS
+from torchkeeper.gui.chrome.verdictbar import VerdictBar
+from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.verdicts.chooser import Chooser
+from torchkeeper.gui.verdicts.environments import Environments
+from torchkeeper.gui.verdicts.shown import Verdicts
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
+    from torchkeeper.gui.window import Window
+
+#: Milliseconds after which it is said that verdicts are on their way.
+_SOON_MS = 400
+
+
+class Here(QObject):
+    """The part of the window that is about verdicts; made when the first rows are shown."""
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(window)
+        self._window = window
+        self.environments = Environments(window.engines, window.settings, self)
+        self.environments.failed.connect(self._failed)
+        actions = window.actions_
+        self.chooser = Chooser(
+            self.environments, [actions["add-interpreter"], actions["environments"]]
+        )
+        window.tools.insertWidget(actions["refresh"], self.chooser)
+        self.bar = VerdictBar()
+        window.status.count(self.bar)
+        # What it says is about the place.
+        self.bar.setVisible(window.pages.current == ENTRIES)
+        self.verdicts = Verdicts(
+            window.engines, window.listing, window.entries, window.table, self.environments
+        )
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(_SOON_MS)
+        self._soon.timeout.connect(self._say)
+        self.verdicts.changed.connect(self._changed)
+        window.listing.changed.connect(self._say)
+        self.environments.changed.connect(self._say)
+        # The button is as wide as what it says.
+        self.environments.changed.connect(window.fit_tools)
+        self.bar.wanted.connect(self.show_only)
+        self.bar.insisted.connect(self.verdicts.insist)
+        window.head.box.textChanged.connect(self.bar.mark)
+        window.head.filtered.connect(self._look_for)
+        window.table.horizontalHeader().sortIndicatorChanged.connect(self._look_for)
+        window.entries.changed.connect(self._look_for)
+        window.fit_tools()
+        if not self.environments.off:
+            self.environments.find()
+        self._say()
+
+    def _changed(self) -> None:
+        if self.verdicts.asking:
+            self._soon.start()
+        else:
+            self._soon.stop()
+            self._say()
+
+    def _say(self) -> None:
+        verdicts, said = self.verdicts, ""
+        if verdicts.asking and verdicts.counts is None:
+            said = self.tr("asking what is of use here…") if not self._soon.isActive() else ""
+        elif verdicts.error is not None:
+            said = self.tr("no verdicts: {}").format(verdicts.error.what)
+        self.bar.tell(verdicts.counts, said, verdicts.to_insist)
+        self._window.update_soon()
+
+    @property
+    def unjudged(self) -> str:
+        """Why there are no verdicts; empty where there are."""
+        verdicts, environments = self.verdicts, self.environments
+        if verdicts.counts is not None:
+            return ""
+        if environments.off:
+            return self.tr("None are asked for. Choose an environment at the top, on the right.")
+        if verdicts.error is not None:
+            return str(verdicts.error)
+        if environments.found and environments.chosen is None:
+            return self.tr("They need an interpreter with a torch, and none was found. Add one at "
+                           "the top, on the right.")  # fmt: skip
+        return self.tr("It is being asked what is of use here.")
+
+    def _look_for(self, *_: object) -> None:
+        """Verdicts of a large server are asked for when somebody wants to know."""
+        if self.verdicts.to_insist and self._window.entries.by_verdict:
+            self.verdicts.insist()
+
+    def _failed(self, error: object) -> None:
+        # An open dialog says it itself.
+        from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
+        from torchkeeper.link.words.problems import UserError
+
+        if isinstance(error, UserError) and not self._window.findChildren(EnvironmentsDialog):
+            self._window.tell(error)
+
+    # Actions.
+
+    def show_only(self, verdict: str) -> None:
+        """Show only entries with a verdict; with an empty one, those with any."""
+        box = self._window.head.box
+        words = [word for word in box.text().split() if word not in _STATES]
+        box.setText(" ".join([*words, f"is:{verdict}"] if verdict else words))
+
+    def show_usable(self) -> None:
+        """Show only what is usable."""
+        self.show_only("usable")
+
+    def show_conditional(self) -> None:
+        """Show only what is usable on a condition."""
+        self.show_only("conditional")
+
+    def show_unknown(self) -> None:
+        """Show only what nothing is known of."""
+        self.show_only("unknown")
+
+    def show_stale(self) -> None:
+        """Show only what cannot be used here."""
+        self.show_only("stale")
+
+    def show_broken(self) -> None:
+        """Show only what is damaged."""
+        self.show_only("broken")
+
+    def show_any(self) -> None:
+        """Show entries whatever their verdict."""
+        self.show_only("")
+
+    def add_interpreter(self) -> None:
+        """Ask for an interpreter, put it on the list, and have verdicts be about it."""
+        from torchkeeper.gui.dialogs.environments import choose_interpreter
+
+        def added(python: str) -> None:
+            self.environments.add(python, lambda one: self.environments.choose(one.python))
+
+        choose_interpreter(self._window, added)
+
+    def show_environments(self) -> EnvironmentsDialog:
+        """Every interpreter that is known, and what it says."""
+        from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
+
+        dialog = EnvironmentsDialog(self._window, self.environments)
+        dialog.preparing.connect(self._window.flows.prepare)
+        dialog.open()
+        return dialog
+
+
+_STATES = frozenset(f"is:{verdict}" for verdict in VERDICTS)

@@ -1,0 +1,112 @@
+"""Asking an engine which entries of a place are of use in an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer
+
+from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.verdicts.environments import Environment
+from torchkeeper.link.words.problems import UserError
+
+#: Milliseconds for which an engine is kept that may be asked again.
+_KEPT_MS = 30_000
+#: An engine that has ended, or never heard of the environment: another one is told.
+_ANEW = frozenset({"engine-gone", "environment-forgotten"})
+
+Found = Callable[[list[dict[str, Any]]], object]
+Over = Callable[[dict[str, Any]], object]
+Failed = Callable[[UserError], object]
+
+
+class Judging(QObject):
+    """Asks one question at a time, of an engine of its own: neither a listing nor what somebody
+    looks at waits for it. The engine is kept for a while, for the next question.
+    """
+
+    def __init__(self, engines: Engines, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engines = engines
+        #: The request that told the kept engine of an environment, which one that was, and the
+        #: question under way.
+        self._first: int | None = None
+        self._knows: dict[str, Any] | None = None
+        self._ticket: int | None = None
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(_KEPT_MS)
+        self._rest.timeout.connect(self.forget)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a question is not answered yet."""
+        return self._ticket is not None
+
+    def ask(
+        self,
+        place: str,
+        env: Environment,
+        over: Over,
+        failed: Failed,
+        found: Found | None = None,
+        anew: Callable[[], object] | None = None,
+    ) -> None:
+        """Ask for the verdicts of all entries of a place, instead of any other question.
+
+        found: hears findings ``judged``; over: the counts in the end (engine/checking.py); anew:
+        what was found is void, the question is asked once more.
+        """
+        if self._ticket is not None or self._knows is not env.facts:
+            self.forget()
+        self._rest.stop()
+        again = self._first is not None
+
+        def ended(error: UserError) -> None:
+            self.forget()
+            if again and error.code in _ANEW:
+                if anew is not None:
+                    anew()
+                self.ask(place, env, over, failed, found)
+            else:
+                failed(error)
+
+        def answered(result: dict[str, Any]) -> None:
+            self._ticket = None
+            self._rest.start()
+            over(result)
+
+        def judge(_: dict[str, Any] | None = None) -> None:
+            listener = Listener(findings=_each(found), result=answered, failed=ended)
+            params = {"place": place, "envs": [env.python]}
+            self._ticket = self._engines.ask(
+                "judge", params, listener, keep=True, engine_of=self._first
+            )
+
+        if again:
+            judge()
+            return
+        told = {"python": env.python, "env": env.facts}
+        self._knows = env.facts
+        listener = Listener(result=judge, failed=ended)
+        self._first = self._ticket = self._engines.ask("know", told, listener, keep=True)
+
+    def forget(self) -> None:
+        """Leave the question, and the engine."""
+        self._rest.stop()
+        for ticket in (self._ticket, self._first):
+            self._engines.forget(ticket)
+        self._ticket = self._first = self._knows = None
+
+
+def _each(found: Found | None) -> Callable[[list[dict[str, Any]]], None] | None:
+    if found is None:
+        return None
+
+    def hear(told: list[dict[str, Any]]) -> None:
+        judged = [one["judged"] for one in told if isinstance(one.get("judged"), dict)]
+        if judged:
+            found(judged)
+
+    return hear

@@ -1,0 +1,268 @@
+"""What is dead in a place, for the window: asked of one engine, which is kept for the purge.
+
+Environments are asked meanwhile, each in a process of its own; when all have answered, the same
+engine says what none of them can use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.link.engines.everywhere import Everywhere
+from torchkeeper.link.words.problems import UserError, user_error
+
+#: Interpreters that are asked at once: each imports its torch.
+_AT_ONCE = 2
+#: Milliseconds until a number that is being changed is counted with.
+_REST_MS = 250
+
+
+class Suggestions(QObject):
+    """What of one place could go, and why.
+
+    older: seconds; keep: bytes. ``result`` is as of engine.suggesting.suggest, None while nothing
+    is known.
+    """
+
+    #: There is news of any of it.
+    changed = Signal()
+
+    def __init__(
+        self,
+        engines: Engines,
+        place: str,
+        older: float,
+        keep: int,
+        without: Iterable[str] = (),
+        parent: QObject | None = None,
+    ) -> None:
+        """without: interpreters that do not count where they cannot be asked."""
+        super().__init__(parent)
+        self._engines = engines
+        self.place = place
+        self.older = older
+        self.keep = keep
+        self.result: dict[str, Any] | None = None
+        self.error: UserError | None = None
+        #: How far the looking is: done, of how many, in what.
+        self.progress: tuple[float, float | None, str] | None = None
+        self.envs = Everywhere([], [])
+        #: Interpreters that do not count where they cannot be asked, and those that could not.
+        self.without = set(without)
+        self.left_out: list[str] = []
+        #: How many interpreters there are, once that is known.
+        self.total: int | None = None
+        self._waiting: list[str] = []
+        self._probing: dict[str, int] = {}
+        self._tickets: list[int] = []
+        self._engine: int | None = None
+        self._judged: tuple[str, ...] = ()
+        #: Interpreters that are no environments where they cannot be asked.
+        self._passed_over: set[str] = set()
+        self._judging: int | None = None
+        self._recounting: int | None = None
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(_REST_MS)
+        self._rest.timeout.connect(self._recount)
+
+    def begin(self) -> None:
+        """Look, whatever was found before."""
+        self.close()
+        self.result = self.error = self.progress = None
+        self.envs, self.total = Everywhere([], []), None
+        self._judged = ()
+        self.left_out.clear()
+        listener = Listener(result=self._looked, failed=self._failed, progress=self._progress)
+        params = {"place": self.place, "older": self.older, "keep": self.keep}
+        self._engine = self._engines.ask("suggest", params, listener, keep=True)
+        found = Listener(result=self._found, failed=self._failed)
+        self._tickets.append(self._engines.interpreters(found))
+        self.changed.emit()
+
+    def close(self) -> None:
+        """Ask no more, and let go of the engine."""
+        for ticket in (*self._tickets, *self._probing.values()):
+            self._engines.leave(ticket)
+        if self._engine is not None:
+            self._engines.forget(self._engine)
+        self._stop()
+
+    def hand_over(self) -> None:
+        """The engine is another's from now on."""
+        for ticket in self._tickets:
+            self._engines.leave(ticket, cancel=False)
+        for ticket in self._probing.values():
+            self._engines.leave(ticket)
+        self._stop()
+
+    def _stop(self) -> None:
+        self._rest.stop()
+        self._tickets.clear()
+        self._waiting.clear()
+        self._probing.clear()
+        self._engine = self._judging = self._recounting = None
+
+    @property
+    def engine(self) -> int | None:
+        """The ticket by which the engine is known that has looked."""
+        return self._engine
+
+    @property
+    def asking(self) -> bool:
+        """Whether what is stale is still being found out."""
+        waits = self.total is None or self._waiting or self._probing or self._judging is not None
+        return self.error is None and bool(waits)
+
+    @property
+    def answered(self) -> int:
+        """How many interpreters have said what they are."""
+        return (self.total or 0) - len(self._waiting) - len(self._probing)
+
+    def select(self, reason: str) -> dict[str, Any]:
+        """The selection of what goes for one reason, exactly as it was found."""
+        look = {"look": (self.result or {}).get("look")}
+        if reason == "stale":
+            return {**look, "stale": True, "envs": list(self._judged)}
+        if reason == "unused":
+            return {**look, "older": self.older}
+        if reason == "budget":
+            return {**look, "keep": self.keep}
+        return {**look, {"orphan": "orphans"}.get(reason, reason): True}
+
+    def refusal(self) -> UserError | None:
+        """Why nobody can say what is stale, once that is certain."""
+        return None if self.asking else self.envs.refusal()
+
+    def count_without(self, python: str) -> None:
+        """Have an interpreter not count as long as it cannot be asked."""
+        self.without.add(python)
+        self.left_out.append(python)
+        self.envs.failed[:] = [one for one in self.envs.failed if one[0] != python]
+        self._judge()
+        self.changed.emit()
+
+    def set_limits(self, older: float, keep: int) -> None:
+        """Count with other numbers, soon."""
+        if (older, keep) != (self.older, self.keep):
+            self.older, self.keep = older, keep
+            self._rest.start()
+
+    def _failed(self, error: UserError) -> None:
+        self.close()
+        self.error = error
+        self.changed.emit()
+
+    def _progress(self, done: float, total: float | None, unit: str) -> None:
+        self.progress = done, total, unit
+        self.changed.emit()
+
+    def _looked(self, result: dict[str, Any]) -> None:
+        self.result = result
+        self._judge()
+        self.changed.emit()
+
+    # Environments.
+
+    def _found(self, told: dict[str, Any]) -> None:
+        rows = told["interpreters"]
+        self.total = len(rows)
+        self._waiting = []
+        for one in rows:
+            facts = one.get("facts")
+            if isinstance(facts, dict) and facts.get("torch"):
+                self.envs.envs.append((str(one["python"]), facts))  # it is kept
+            else:
+                self._waiting.append(str(one["python"]))
+                if not one.get("counts", True):
+                    self._passed_over.add(str(one["python"]))
+        if isinstance(problem := told.get("problem"), UserError):
+            # Some of those that the user added may be missing.
+            self.envs.failed.append(("", problem))
+        self._probe()
+
+    def _probe(self) -> None:
+        while self._waiting and len(self._probing) < _AT_ONCE:
+            self._ask(self._waiting.pop(0))
+        self._judge()
+        self.changed.emit()
+
+    def _ask(self, python: str) -> None:
+        def told(facts: dict[str, Any]) -> None:
+            self._probing.pop(python, None)
+            if facts.get("torch"):
+                self.envs.envs.append((python, facts))
+            elif why := facts.get("torch_error"):
+                failed(user_error("torch-broken", {"python": python, "why": str(why)}))
+                return
+            self._probe()
+
+        def failed(error: UserError) -> None:
+            self._probing.pop(python, None)
+            if python in self.without:
+                self.left_out.append(python)
+            elif python not in self._passed_over:
+                self.envs.failed.append((python, error))
+            self._probe()
+
+        def late() -> None:
+            # Whoever looks again asks again.
+            if self._probing.get(python) == ticket:
+                self._engines.forget(ticket)
+                seconds = round(_limit())
+                failed(user_error("probe-stuck", {"python": python, "seconds": seconds}))
+
+        listener = Listener(result=told, failed=failed)
+        ticket = self._engines.ask("probe", {}, listener, python=python)
+        self._probing[python] = ticket
+        QTimer.singleShot(round(_limit() * 1000), self, late)
+
+    def _judge(self) -> None:
+        """Once all is known, ask what none of the environments can use."""
+        waits = self.total is None or self._waiting or self._probing
+        names = tuple(python for python, _ in self.envs.envs)
+        if self.result is None or waits or self.envs.refusal() or names == self._judged:
+            return
+        for python, facts in self.envs.envs:
+            params = {"python": python, "env": facts}
+            self._tickets.append(self._further("know", params, Listener(failed=self._failed)))
+        self._judged = names
+        listener = Listener(result=self._counted, failed=self._failed)
+        self._judging = self._further("suggest", self._params(), listener)
+        self._tickets.append(self._judging)
+
+    def _params(self) -> dict[str, Any]:
+        look = (self.result or {}).get("look")
+        about = {"place": self.place, "look": look, "older": self.older, "keep": self.keep}
+        return {**about, "envs": list(self._judged)} if self._judged else about
+
+    def _further(self, op: str, params: dict[str, Any], listener: Listener) -> int:
+        return self._engines.ask(op, params, listener, keep=True, engine_of=self._engine)
+
+    def _recount(self) -> None:
+        if self.result is None or self._engine is None:
+            if self.error is None:
+                self._rest.start()  # it is not known yet
+            return
+        if self._recounting is not None:
+            self._engines.leave(self._recounting, cancel=False)
+        listener = Listener(result=self._counted, failed=self._failed)
+        self._recounting = self._further("suggest", self._params(), listener)
+        self._tickets.append(self._recounting)
+
+    def _counted(self, result: dict[str, Any]) -> None:
+        self.result = result
+        if not self._judged or "stale" in result["reasons"]:
+            self._judging = None
+        self.changed.emit()
+
+
+def _limit() -> float:
+    """Seconds that a probe may take."""
+    from torchkeeper.link.engines import probes
+
+    return probes.LIMIT

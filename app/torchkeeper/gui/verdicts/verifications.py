@@ -1,0 +1,136 @@
+"""The last verification of each place, as the window shows it beside the place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
+
+from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.jobs.model import Job
+from torchkeeper.gui.jobs.notes import best
+from torchkeeper.link.words import say, verifying
+from torchkeeper.stores.names import is_server
+
+if TYPE_CHECKING:
+    from torchkeeper.link.kept.verified import Verified
+
+#: Milliseconds until what was asked for in the meantime is looked up together.
+_SOON_MS = 30
+_MINUTE_MS = 60_000
+
+
+class Beside(NamedTuple):
+    """A verification, and whether the place is another since."""
+
+    one: Verified
+    changed: bool
+
+    @property
+    def good(self) -> bool:
+        """Whether everything hit, and nothing was built again."""
+        return bool(self.one.result["good"])
+
+    @property
+    def icon(self) -> str:
+        """The name of its mark, which tells without a colour what it is."""
+        return "queued" if self.changed else "done" if self.good else "error"
+
+    @property
+    def role(self) -> str:
+        """The colour of its mark."""
+        return "muted" if self.changed else "good" if self.good else "error"
+
+    @property
+    def line(self) -> str:
+        """What it came to, and when, in a line."""
+        result, ago = self.one.result, say.ago(self.one.at)
+        if self.good:
+            ratio = best(result, "cold")
+            said = _tr("0 rebuilt")
+            if ratio is not None:
+                said = _tr("{}× as fast as cold, 0 rebuilt").format(f"{ratio:.1f}")
+            text = _tr("Verified {}: {}")
+        else:
+            said = ", ".join(verifying.faults(verifying.told_by(result)[1]))
+            text = _tr("Verification failed {}: {}")
+        if self.changed:
+            text = _tr("Changed since it was verified {}: {}")
+        return text.format(ago, said)
+
+    @property
+    def more(self) -> str:
+        """What else is worth a line in a tooltip."""
+        result = self.one.result
+        torch, threads = result["torch"], result["threads"]
+        # A script does not tell them.
+        parts = [
+            _tr("torch {}").format(torch) if torch else "",
+            result["device"],
+            say.count(threads, "thread", "threads") if threads else "",
+        ]
+        lines = [" · ".join(part for part in parts if part)]
+        if self.changed:
+            lines.append(_tr("The place has changed since: verify it again"))
+        return "\n".join(line for line in lines if line)
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Verifications", text)
+
+
+class Verifications(QObject):
+    """Knows the last verification of places, once it was asked to look."""
+
+    #: What is known of some places is another.
+    changed = Signal()
+
+    def __init__(self, engines: Engines, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engines = engines
+        self._known: dict[str, Beside] = {}
+        self._wanted: set[str] = set()
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(_SOON_MS)
+        self._soon.timeout.connect(self._look)
+        # What is said of a time is another a minute later.
+        self._minute = QTimer(self)
+        self._minute.setInterval(_MINUTE_MS)
+        self._minute.timeout.connect(self.changed)
+
+    def of(self, place: str) -> Beside | None:
+        """The last verification of a place, as far as it was looked for."""
+        return self._known.get(place)
+
+    @property
+    def known(self) -> dict[str, Beside]:
+        """All that was found, by place."""
+        return dict(self._known)
+
+    def look(self, places: Iterable[str]) -> None:
+        """Look again what there is of places; a server has none."""
+        self._wanted |= {place for place in places if place and not is_server(place)}
+        if self._wanted and not self._soon.isActive():
+            self._soon.start()
+
+    def _look(self) -> None:
+        places, self._wanted = sorted(self._wanted), set()
+
+        def found(told: dict[str, Any]) -> None:
+            every = {place: Beside(*one) for place, one in told["verified"].items()}
+            before = {place: self._known.pop(place, None) for place in places}
+            self._known |= every
+            if self._known and not self._minute.isActive():
+                self._minute.start()
+            if any(before[place] != every.get(place) for place in places):
+                self.changed.emit()
+
+        self._engines.verified(places, Listener(result=found))
+
+    def keep(self, job: Job) -> None:
+        """Keep what a verification came to."""
+        place, python = str(job.place), str(job.asked.get("python"))
+        listener = Listener(result=lambda _: self.look([place]))
+        self._engines.keep_verified(place, job.asked.get("mark"), python, job.result, listener)

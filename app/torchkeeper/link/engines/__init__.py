@@ -1,0 +1,1 @@
+"""How an engine is started and asked, and the interpreters it can run in."""

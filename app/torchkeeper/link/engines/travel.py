@@ -1,0 +1,90 @@
+"""The part of Torchkeeper that travels: a zip of the packages from artifacts to engine.
+
+A foreign interpreter gets only this zip on its path, never our site-packages, which would shadow
+its torch. Beside each module is what our own Python compiled of it: to compile them takes longer
+than all else that an engine starts with. Another version of Python passes that over (zipimport).
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import tempfile
+from pathlib import Path
+
+import platformdirs
+
+import torchkeeper
+from torchkeeper.link.words.problems import user_error
+from torchkeeper.stores.appearing import appearing
+
+PACKAGES = ("artifacts", "stores", "settings", "verdict", "warm", "doctor", "engine")
+
+
+def cache_folder() -> str:
+    """The app's own cache folder: nothing in it is missed if it goes."""
+    try:
+        return platformdirs.user_cache_dir("torchkeeper")
+    except RuntimeError:
+        # A user without a home folder, as in some containers.
+        return os.path.join(tempfile.gettempdir(), f"torchkeeper-{os.getuid()}")
+
+
+def _compiled(source: Path, name: str, scratch: str) -> bytes:
+    """A module as it is kept compiled (.pyc). name: of the file that its frames are to name."""
+    import py_compile
+
+    # It is beside its source in the zip, and the same: nothing is to be compared.
+    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    made = os.path.join(scratch, "made.pyc")
+    py_compile.compile(
+        str(source), made, name, doraise=True, optimize=0, invalidation_mode=unchecked
+    )
+    return Path(made).read_bytes()
+
+
+def _sources() -> list[tuple[str, bytes]]:
+    root = Path(torchkeeper.__file__).resolve().parent
+    found = [("torchkeeper/__init__.py", (root / "__init__.py").read_bytes())]
+    for package in PACKAGES:
+        found += [
+            (f"torchkeeper/{file.relative_to(root).as_posix()}", file.read_bytes())
+            for file in sorted((root / package).rglob("*.py"))
+        ]
+    return found
+
+
+@functools.cache
+def archive() -> Path:
+    """The zip, made once per version of the code in the user's cache folder.
+
+    Raises UserError("cache-unwritable").
+    """
+    import hashlib
+    import importlib.util
+    import zipfile
+
+    sources = _sources()
+    digest = hashlib.sha256(importlib.util.MAGIC_NUMBER)
+    for name, data in sources:
+        digest.update(f"{name}\0{len(data)}\0".encode() + data)
+    folder = Path(cache_folder())
+    target = folder / f"engine-{digest.hexdigest()[:16]}.zip"
+    root = Path(torchkeeper.__file__).resolve().parent.parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not target.exists():
+            # It can be made again, but would not be where a power cut had left a part of it.
+            with (
+                tempfile.TemporaryDirectory() as scratch,
+                appearing(str(target), 0o600) as file,
+                zipfile.ZipFile(file, "w") as made,
+            ):
+                for name, data in sources:
+                    compiled = _compiled(root / name, f"{target}/{name}", scratch)
+                    for end, what in (("", data), ("c", compiled)):
+                        made.writestr(zipfile.ZipInfo(name + end, (1980, 1, 1, 0, 0, 0)), what)
+    except OSError as e:
+        about = {"folder": str(folder), "why": e.strerror or str(e)}
+        raise user_error("cache-unwritable", about) from e
+    return target

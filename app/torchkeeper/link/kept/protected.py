@@ -1,0 +1,106 @@
+"""Which places are read-only because the user says so; the window and the command line hold to it.
+
+They are kept by name in one small file. Where that cannot be understood nothing is changed
+anywhere: to take a damaged list for an empty one would give up what it protects.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Mapping
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.link.kept import lists as kept
+from torchkeeper.link.words.problems import user_error
+from torchkeeper.stores.names import is_server
+
+#: What changes a place, and the parameter that names it.
+CHANGING = {
+    "purge": "place", "undo": "place", "empty_trash": "place", "ttl": "place",
+    "import": "into", "copy": "into", "warm": "into", "export": "output",
+    "attach_signature": "file", "mend": "place",
+}  # fmt: skip
+#: What takes away what lies below a place, too.
+_REMOVING = ("purge", "undo", "empty_trash", "mend")
+
+
+#: The name of the list.
+_LIST = "read-only"
+
+
+def protected() -> list[str]:
+    """The names of all places that are read-only. Raises UserError."""
+    return sorted(kept.load(_LIST, "protection-unreadable", "places"))
+
+
+def protect(place: str, on: bool) -> list[str]:
+    """Make a place read-only, or no longer; the names of all that are. Raises UserError."""
+    places = sorted({*protected(), place} if on else {*protected()} - {place})
+    kept.save(_LIST, places, "protection-unwritable")
+    return places
+
+
+def guard(op: str, params: Mapping[str, object], *, follow: bool = True) -> None:
+    """Raise UserError where a request would change a place that is read-only.
+
+    follow: see through symbolic links, which on a dead disk may take for ever.
+    """
+    place = params.get(CHANGING.get(op, ""))
+    if op == "prepare":
+        # It writes to a place in the temporary folder that is named, or in the usual one.
+        from torchkeeper.warm.prepare import headers_for
+
+        with contextlib.suppress(Problem):  # of a request that the engine refuses
+            place = headers_for(params)
+    # What is only foretold changes nothing.
+    if isinstance(place, str) and place and not params.get("dry"):
+        check(place, below=op in _REMOVING, follow=follow)
+
+
+def check(place: str, *, below: bool = False, follow: bool = True) -> None:
+    """Raise UserError where a place is read-only, or a part of one that is.
+
+    below: or where one that is lies in it.
+    """
+    found = covering(place, protected(), below=below, follow=follow)
+    if found is None:
+        return
+    if found != place:
+        raise user_error("place-within-protected", {"place": place, "protected": found})
+    raise user_error("place-protected", {"place": place})
+
+
+def covering(
+    place: str, protected: Iterable[str], *, below: bool = False, follow: bool = True
+) -> str | None:
+    """Which of the places that are read-only is this one, or has it within; None for none."""
+    mine = _whole(place, follow)
+    for other in protected:
+        whole = _whole(other, follow)
+        if mine == whole:
+            return other
+        if is_server(place) or is_server(other):
+            continue
+        if mine.startswith(whole.rstrip("/") + "/"):
+            return other
+        if below and whole.startswith(mine.rstrip("/") + "/"):
+            return other
+    return None
+
+
+def _whole(place: str, follow: bool) -> str:
+    """A place by what tells it from others: for a server its host, port and database."""
+    if not is_server(place):
+        return os.path.realpath(place) if follow else os.path.normpath(place)
+    from torchkeeper.stores.redis.address import parse
+
+    try:
+        address = parse(place).address
+    except Problem:
+        return place
+    if address.scheme == "unix":
+        return f"unix://{os.path.normpath(address.path)}?{address.db}"
+    host = "localhost" if address.host in ("127.0.0.1", "::1") else address.host.lower()
+    # By whatever user and however secured, it is the same server.
+    return f"redis://{host}:{address.port}/{address.db}"

@@ -1,0 +1,1 @@
+"""Recipes as files, and those that are written by listening to a program."""

@@ -1,0 +1,63 @@
+"""What the doctor's checks are called, and the order in which an engine makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from torchkeeper.doctor.checks import CHECKS
+from torchkeeper.link.words.tongue import Text, tr
+from torchkeeper.stores.names import is_server
+
+#: For people, by the names of ``doctor.checks``.
+NAMES: dict[str, Text] = {
+    "file-system": "file system",
+    "room": "room on the disk",
+    "owner": "owner and rights",
+    "names": "names and paths",
+    "clock": "clock",
+    "leftovers": "what programs left that were ended while they wrote",
+    "broken": "broken entries",
+    "orphaned": "orphaned entries",
+    "stale": "stale entries",
+    "threads": "number of threads",
+    "trash": "trash",
+    "reachable": "server answers",
+    "writes": "server takes entries",
+    "memory": "memory of the server",
+    "expiry": "expiry of keys",
+    "torch": "torch",
+    "compiler": "C++ compiler",
+    "header": "precompiled header",
+    "triton": "Triton",
+    "gpu": "GPU",
+    "settings": "settings",
+    "headers-owner": "owner of the headers",
+    "unread": "caches that nothing reads",
+    "duplicates": "caches that are alike",
+}
+
+
+def name(check: str) -> str:
+    """What a check is called; its own name where this version does not know it."""
+    return tr(NAMES[check]) if check in NAMES else check
+
+
+def listed(checks: Iterable[str]) -> str:
+    """Checks, one after the other, each once."""
+    return ", ".join(dict.fromkeys(map(name, checks)))
+
+
+def steps(places: Sequence[str]) -> list[tuple[str, str]]:
+    """Each check that ``diagnose`` makes of places, and of the machine, as its name and the place
+    or "": in the order in which it counts them.
+    """
+    servers = [place for place in places if is_server(place)]
+    folders = [place for place in places if not is_server(place)]
+    about = {"folder": folders, "server": servers, "machine": [""]}
+    return [
+        (check.name, place)
+        for what, some in about.items()
+        for place in some
+        for check in CHECKS
+        if check.about == what
+    ]

@@ -1,0 +1,102 @@
+"""What is dead in words, the same in the window and on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torchkeeper.link.engines.everywhere import Everywhere
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import printable
+from torchkeeper.link.words.tongue import Text, tr
+
+#: Days after which something counts as unused unless the user says otherwise.
+DAYS = 30
+#: Seconds of a day.
+DAY = 86_400.0
+
+#: Of a server others may have environments that nobody here knows.
+SHARED: Text = (
+    "Stale means: of no use to the environments of this machine. Others may use this server with "
+    "environments of their own."
+)
+
+
+#: Why an entry goes.
+_REASONS: dict[str, Text] = {
+    "stale": "stale everywhere",
+    "broken": "broken",
+    "orphan": "orphaned",
+    "unused": "unused",
+    "budget": "over the budget",
+    "needless": "needed only by what goes",
+}
+#: How much goes for a reason.
+_TOTALS: dict[str, Text] = {
+    "stale": "{n} stale everywhere, {size}",
+    "broken": "{n} broken, {size}",
+    "orphan": "{n} orphaned, {size}",
+    "unused": "{n} unused, {size}",
+    "budget": "{n} over the budget, {size}",
+    "needless": "{n} needed only by what goes, {size}",
+}
+#: What a last use is, and how well it is known.
+_RESTS: dict[str, Text] = {
+    "read": "Used: when files were last read or written, by whatever program.",
+    "day": "Used: when files were last read or written, by whatever program. This disk keeps the "
+    "time of reading to the day.",
+    "written": "This disk does not keep when files are read: “unused” counts from when they were "
+    "written, and what is read every day may be among it.",
+    "server": "Used: when the server was last asked for them.",
+}
+
+
+def reason(code: str) -> str:
+    """Why an entry goes, as it stands in a table."""
+    return tr(_REASONS[code]) if code in _REASONS else printable(code, 40)
+
+
+def because(row: Mapping[str, Any]) -> str:
+    """Why the entry of a row of a plan goes."""
+    codes = row.get("because")
+    return ", ".join(reason(str(code)) for code in (codes if isinstance(codes, list) else []))
+
+
+def totals(plan: Mapping[str, Any]) -> list[str]:
+    """Of a plan, for each reason how much goes: ``40 stale everywhere, 2.0 MB``."""
+    found = plan.get("because")
+    return [
+        tr(_TOTALS[code], n=int(one["entries"]), size=say.size(one["bytes"]))
+        if code in _TOTALS
+        else f"{int(one['entries']):,} {reason(str(code))}, {say.size(one['bytes'])}"
+        for code, one in (found.items() if isinstance(found, dict) else ())
+    ]
+
+
+def rests(code: object) -> str:
+    """What a last use is, and how well it is known; empty where it is not asked."""
+    return tr(_RESTS.get(str(code), ""))
+
+
+def environments(found: Everywhere, most: int | None = None) -> str:
+    """Which environments count: ``torch 2.13.0+cpu, no GPU (/venv/bin/python)``; so many by name.
+
+    What a GPU is not there for now is stale, too: where one is missed, this tells.
+    """
+    said = [
+        printable(f"torch {facts.get('torch')}, {_gpus(facts)} ({python})", 300)
+        for python, facts in found.envs[:most]
+    ]
+    if (more := len(found.envs) - len(said)) > 0:
+        said.append(tr("{n} more", n=more))
+    return "; ".join(said)
+
+
+def _gpus(facts: Mapping[str, Any]) -> str:
+    devices = facts.get("devices")
+    names = [
+        str(one.get("name") or one.get("type"))
+        for one in (devices if isinstance(devices, list) else [])
+        if isinstance(one, dict) and one.get("type") != "cpu"
+    ]
+    return ", ".join(dict.fromkeys(names)) or tr("no GPU")

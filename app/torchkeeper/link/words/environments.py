@@ -1,0 +1,71 @@
+"""What a probe found of an interpreter, in words: the same in the window and on the command line.
+
+What it says comes from a stranger's interpreter: whoever shows these words makes them printable.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchkeeper.link.words import say
+from torchkeeper.link.words.tongue import several, tr
+
+
+def told(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """What an environment with a torch is: (name, value) of each thing worth knowing."""
+    on = "CUDA " + facts["cuda"] if facts.get("cuda") else tr("CPU only")
+    on = "ROCm " + facts["hip"] if facts.get("hip") else on
+    said = [
+        ("python", facts.get("python")),
+        ("torch", f"{facts['torch']}, {on}"),
+        (tr("torch git"), facts.get("torch_git")),
+        (tr("torch key"), facts.get("torch_key")),
+        ("triton", facts.get("triton")),
+        (tr("system hash"), (facts.get("system") or {}).get("hash")),
+        (tr("key factors"), several(len(facts.get("key_factors") or ()), "{n} known", "{n} known")),
+        *((tr("device"), device(one)) for one in facts.get("devices") or ()),
+        (tr("driver"), facts.get("driver")),
+        (tr("threads"), facts.get("threads")),
+        (tr("vector"), " ".join(facts.get("vector") or ())),
+        (tr("compiler"), (facts.get("cxx") or {}).get("version")),
+        (tr("platform"), facts.get("platform")),
+    ]
+    return [(name, str(value)) for name, value in said if value]
+
+
+def settings(facts: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Its cache folders and switches: (name, value, the variable that decided, if one did)."""
+    return [
+        (str(one.get("name")), _value(one["value"]), str(one.get("by") or ""))
+        for one in facts.get("settings") or ()
+        if isinstance(one, dict) and one.get("value") is not None
+    ]
+
+
+def _value(value: object) -> str:
+    return (tr("on") if value else tr("off")) if isinstance(value, bool) else str(value)
+
+
+def without_torch(facts: dict[str, Any]) -> str:
+    """Why there is no torch to speak of."""
+    error = facts.get("torch_error")
+    return tr("torch cannot be imported: {why}", why=error) if error else tr("no torch")
+
+
+def lines(python: str, facts: dict[str, Any]) -> list[str]:
+    """An environment, a line for each thing worth knowing, under its interpreter."""
+    if not facts.get("torch"):
+        return [python, f"  {without_torch(facts)}"]
+    said = told(facts)
+    for name, value, by in settings(facts):
+        value = tr("{value}  (by {variable})", value=value, variable=by) if by else value
+        said.append((name, value))
+    width = max(len(name) for name, _ in said)
+    return [python] + [f"  {name.ljust(width)}  {value}" for name, value in said]
+
+
+def device(one: dict[str, Any]) -> str:
+    """A device: what it is, its name, architecture and memory."""
+    memory = one.get("memory")
+    more = f", {say.size(memory)}" if isinstance(memory, int) else ""
+    return f"{one.get('type')}: {one.get('name')} ({one.get('arch')}){more}"

@@ -1,0 +1,133 @@
+"""The words for secrets and private facts that were found in entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import printable
+from torchkeeper.link.words.tongue import Nouns, Text, tr
+
+#: What private facts are called, one and several.
+_FACTS: dict[str, Nouns] = {
+    "home": ("home folder", "home folders"),
+    "user": ("user name", "user names"),
+    "host": ("name of a machine", "names of machines"),
+    "source": ("source file with its lines", "source files with their lines"),
+    "": ("private fact", "private facts"),
+}
+_FORMS: dict[str, Text] = {
+    "quoted": "quoted as in a URL",
+    "escaped": "escaped",
+    "hex": "in hexadecimal",
+    "base64": "in base64",
+}
+#: Values that are named on one line.
+_NAMED = 4
+
+
+def secret(found: Mapping[str, Any]) -> str:
+    """What a finding ``secret`` is: “the password in a redis address”."""
+    what, name = found.get("what"), printable(str(found.get("name")), 80)
+    if what == "url-password":
+        return tr("the password in a {name} address", name=name)
+    if what == "url-token":
+        return tr("a token in a {name} address", name=name)
+    if what == "private-key":
+        return tr("a private key")
+    if what == "token":
+        if not name:
+            return tr("a token")
+        vowel = name[:1] in "AEIOU" and not name.startswith("A J")
+        return tr("an {name} token" if vowel else "a {name} token", name=name)
+    if what == "again":
+        if name in _FORMS:
+            return tr("one of these secrets again, {form}", form=tr(_FORMS[name]))
+        return tr("one of these secrets again")
+    return tr("the value of {name}", name=name)
+
+
+def line(found: Mapping[str, Any], brief: bool = False) -> str:
+    """A finding ``secret`` on one line, with where it is; ``brief``: with the key's beginning."""
+    key = printable(str(found.get("key")), 60)
+    key = f"{key[:12]}…" if brief and len(key) > 13 else key
+    if found.get("file") == "key":
+        said = tr(
+            "{secret} in the key {key} of kind {kind}",
+            secret=secret(found),
+            key=key,
+            kind=found.get("kind"),
+        )
+        return _excerpt(found, said)
+    said = tr(
+        "{secret} in {file}, byte {offset}",
+        secret=secret(found),
+        file=f"{found.get('kind')} {key}",
+        offset=found.get("offset"),
+    )
+    return _excerpt(found, _times(found, said))
+
+
+def _times(found: Mapping[str, Any], said: str) -> str:
+    times = found.get("times")
+    if isinstance(times, int) and times > 1:
+        return tr("{secret}, {n} times", secret=said, n=times)
+    return said
+
+
+def _excerpt(found: Mapping[str, Any], said: str) -> str:
+    excerpt = printable(str(found.get("excerpt")), 120)
+    said = f"{said}: {excerpt}" if excerpt and excerpt != "…" else said
+    return said if found.get("redactable") else tr("{secret} (cannot be redacted)", secret=said)
+
+
+def of_entry(found: Mapping[str, Any]) -> str:
+    """The same, of an entry that needs no name: what it is, where, and what stands there, with
+    dots for the secret.
+    """
+    file = printable(str(found.get("file")), 60)
+    if found.get("file") == "key":
+        said = tr("{secret} in its key", secret=secret(found))
+    else:
+        offset = found.get("offset")
+        said = tr(
+            "{secret} in {file}, byte {offset}", secret=secret(found), file=file, offset=offset
+        )
+    return _excerpt(found, _times(found, said))
+
+
+def in_one(facts: object) -> list[str]:
+    """Private facts of one entry, a line for each sort of them."""
+    return [_line(what, some, _value) for what, some in _sorted(facts).items()]
+
+
+def private(facts: object) -> list[str]:
+    """Private facts, a line for each sort of them."""
+    return [_line(what, some, _named) for what, some in _sorted(facts).items()]
+
+
+def _sorted(facts: object) -> dict[str, list[Mapping[str, Any]]]:
+    sorts: dict[str, list[Mapping[str, Any]]] = {}
+    for one in facts if isinstance(facts, list) else []:
+        if isinstance(one, Mapping):
+            sorts.setdefault(str(one.get("what")), []).append(one)
+    return sorts
+
+
+def _line(
+    what: str, some: Sequence[Mapping[str, Any]], said_as: Callable[[Mapping[str, Any]], str]
+) -> str:
+    named = ", ".join(map(said_as, some[:_NAMED]))
+    words = _FACTS.get(what, _FACTS[""])
+    return f"{say.count(len(some), *words)}: {say.and_more(named, len(some) - _NAMED)}"
+
+
+def _value(one: Mapping[str, Any]) -> str:
+    return printable(str(one.get("value")), 80)
+
+
+def _named(one: Mapping[str, Any]) -> str:
+    count = one.get("entries")
+    entries = say.count(count if isinstance(count, int) else 0, "entry", "entries")
+    return f"{_value(one)} ({entries})"

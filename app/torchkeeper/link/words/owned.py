@@ -1,0 +1,354 @@
+"""The words for who else can change what lies in a folder (folders.owners): what it is, why it
+matters, and what to do, with the command.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError, printable
+from torchkeeper.link.words.tongue import several, tr
+
+#: What has PyTorch use another folder; with the second its default one is another, too.
+_OWN = 'export TORCHINDUCTOR_CACHE_DIR="$HOME/.cache/torchinductor"'
+_OWN_DEFAULT = 'mkdir -p -m 700 "$HOME/.cache/tmp" && export TMPDIR="$HOME/.cache/tmp"'
+
+
+class Owned(NamedTuple):
+    """One finding in words.
+
+    command: what mends it, to be copied; also a part of ``remedy``. short: the same as ``what`` in
+    a few words, without a subject. grave: it is a warning, else a fact that may be meant. filter:
+    what shows the entries that it is about, if it is about some.
+    """
+
+    what: str
+    why: str
+    remedy: str
+    command: str
+    short: str
+    grave: bool
+    filter: str = ""
+
+    @property
+    def error(self) -> UserError:
+        """The same, as all that is said of what is not as it should be."""
+        return UserError(self.what, self.why, self.remedy, code="owned")
+
+
+class _Said(NamedTuple):
+    what: str
+    why: str
+    remedy: str
+    command: str
+    short: str
+
+
+def told(found: object) -> list[Owned]:
+    """The findings of an engine in words, those that are warnings first; what makes no sense is
+    left out.
+    """
+    said: list[Owned] = []
+    for one in found if isinstance(found, list) else []:
+        words = _WORDS.get(str(one.get("what"))) if isinstance(one, dict) else None
+        if words is not None:
+            some = "is:foreign" if words is _entries else ""
+            said.append(Owned(*words(one), grave=bool(one.get("grave")), filter=some))
+    return sorted(said, key=lambda one: not one.grave)
+
+
+def grave(found: object) -> list[Owned]:
+    """Those that are warnings."""
+    return [one for one in told(found) if one.grave]
+
+
+def short(found: object) -> str:
+    """All of them in a few words: ``belongs to bob, the group ml may write to it``."""
+    return ", ".join(dict.fromkeys(one.short for one in told(found)))
+
+
+def to_json(found: object) -> list[dict[str, Any]]:
+    """The findings with their words, for programs; ``code`` says what each is."""
+    raw = (
+        {id(one): one for one in found if isinstance(one, dict)} if isinstance(found, list) else {}
+    )
+    return [
+        {"code": one["what"], **one, **words._asdict()}
+        for one in raw.values()
+        for words in told([one])
+    ]
+
+
+def _who(one: Mapping[str, Any]) -> str:
+    who = one.get("who")
+    return _named(who if isinstance(who, dict) else {})
+
+
+def _named(who: Mapping[str, Any]) -> str:
+    kind, name, number = who.get("kind"), who.get("name"), who.get("number")
+    if kind == "all":
+        return tr("everybody")
+    known = printable(str(name), 80) if name else tr("number {number}", number=str(number))
+    if kind == "group":
+        if name:
+            return tr("the group {name}", name=known)
+        return tr("a group without a name ({number})", number=known)
+    return known if name else tr("a user without a name ({number})", number=known)
+
+
+def _hint(one: Mapping[str, Any]) -> str:
+    who = one.get("who")
+    if not isinstance(who, dict) or who.get("name"):
+        return ""
+    return tr("In a container this may be you under another number; then nothing is wrong.")
+
+
+def _elsewhere(one: Mapping[str, Any]) -> str:
+    """The command with which PyTorch uses a folder of one's own."""
+    return _OWN_DEFAULT if one.get("default") else _OWN
+
+
+def _own(one: Mapping[str, Any]) -> str:
+    """What to do where nothing else helps."""
+    return tr("Use a folder of your own: {command}", command=_elsewhere(one))
+
+
+def _headers(one: Mapping[str, Any]) -> str:
+    if not (one.get("default") and one.get("grave")):
+        return ""
+    return tr(
+        "It takes precompiled C++ headers from there, too, whatever TORCHINDUCTOR_CACHE_DIR names."
+    )
+
+
+def _text(one: Mapping[str, Any], name: str) -> str:
+    return printable(str(one.get(name) or ""))
+
+
+def _number(one: Mapping[str, Any], name: str) -> int:
+    value = one.get(name)
+    return value if isinstance(value, int) else 0
+
+
+def _quoted(path: object) -> str:
+    return printable(shlex.quote(str(path)), 4096)
+
+
+def _sentences(*said: str) -> str:
+    """Those that there are, the first letter of each a capital."""
+    return " ".join(one[0].upper() + one[1:] for one in said if one)
+
+
+def _taken(one: Mapping[str, Any]) -> _Said:
+    who = _who(one)
+    return _Said(
+        tr(
+            "{place}, where PyTorch looks for your cache, belongs to {who}.",
+            place=_text(one, "place"),
+            who=who,
+        ),
+        _sentences(
+            tr("Everybody may make folders in {folder}.", folder=_text(one, "among")),
+            tr("PyTorch runs what lies in its cache, so {who} can run programs as you.", who=who),
+            _headers(one),
+            _hint(one),
+        ),
+        tr("Have PyTorch use a folder of your own: {command}", command=_elsewhere(one)),
+        _elsewhere(one),
+        tr("belongs to {who}", who=who),
+    )
+
+
+def _owner(one: Mapping[str, Any]) -> _Said:
+    who, among = _who(one), _text(one, "among")
+    return _Said(
+        tr("{place} belongs to {who}.", place=_text(one, "place"), who=who),
+        _sentences(
+            tr("Everybody may make folders in {folder}.", folder=among) if one.get("grave") else "",
+            tr(
+                "PyTorch runs what lies in a cache: whoever uses this one runs what {who} puts "
+                "there.",
+                who=who,
+            ),
+            _hint(one),
+        ),
+        tr(
+            "If you do not trust that, use a folder of your own: {command}", command=_elsewhere(one)
+        ),
+        _elsewhere(one),
+        tr("belongs to {who}", who=who),
+    )
+
+
+def _link(one: Mapping[str, Any]) -> _Said:
+    who, path, place = _who(one), _text(one, "path"), _text(one, "place")
+    return _Said(
+        tr(
+            "{place} is a link that belongs to {who}."
+            if path == place
+            else "{path}, on the way to {place}, is a link that belongs to {who}.",
+            path=path,
+            place=place,
+            who=who,
+        ),
+        _sentences(
+            tr(
+                "{who} can lead it to another folder at any time, and PyTorch runs what lies "
+                "there.",
+                who=who,
+            ),
+            _headers(one),
+            _hint(one),
+        ),
+        tr("Name the folder itself, or use one of your own: {command}", command=_elsewhere(one)),
+        _elsewhere(one),
+        tr("its link belongs to {who}", who=who),
+    )
+
+
+def _above(one: Mapping[str, Any]) -> _Said:
+    who, path, place = _who(one), _text(one, "path"), _text(one, "place")
+    if one.get("owned"):
+        return _Said(
+            tr("{path}, which holds {place}, belongs to {who}.", path=path, place=place, who=who),
+            _sentences(
+                tr(
+                    "{who} can put another folder in its place, and PyTorch runs what lies there.",
+                    who=who,
+                ),
+                _headers(one),
+                _hint(one),
+            ),
+            _own(one),
+            _elsewhere(one),
+            tr("the folder it is in belongs to {who}", who=who),
+        )
+    command, remedy = _mending(one, f"chmod go-w {_quoted(one.get('path'))}")
+    may = tr("{who} may write to {path}, which holds {place}.", who=who, path=path, place=place)
+    return _Said(
+        _sentences(may),
+        _sentences(
+            tr(
+                "Whoever may can put another folder in its place, and PyTorch runs what lies there."
+            ),
+            _headers(one),
+        ),
+        remedy,
+        command,
+        tr("{who} may write to the folder it is in", who=who),
+    )
+
+
+def _mending(one: Mapping[str, Any], command: str) -> tuple[str, str]:
+    """The command that takes a right away, or leads around it, and the sentence it is in."""
+    if not one.get("mine"):
+        return _elsewhere(one), _own(one)
+    if one.get("grave"):
+        return command, tr("Take that right away: {command}", command=command)
+    return command, tr("If that is not meant, take it away: {command}", command=command)
+
+
+def _writable(one: Mapping[str, Any]) -> _Said:
+    who, where = _who(one), _text(one, "place")
+    folders, files = _number(one, "folders"), _number(one, "files")
+    if (folders, files) != (1, 0):
+        where = tr("{counts} of {place}", counts=_counted(folders, files), place=where)
+    may = tr(
+        "{who} may add files to {where}." if one.get("sticky") else "{who} may write to {where}.",
+        who=who,
+        where=where,
+    )
+    if one.get("grave"):
+        why = [
+            tr(
+                "PyTorch runs what lies in its cache: whoever may write there can run programs as "
+                "you."
+            )
+        ]
+    else:
+        why = [
+            tr("{who} can change what runs in programs that use this cache.", who=who),
+            tr("Where a team shares one, that is meant."),
+        ]
+    if not one.get("mine"):
+        why.append(_headers(one))
+    command, remedy = _mending(one, f"chmod -R go-w {_quoted(one.get('root'))}")
+    if one.get("mine") and one.get("grave"):
+        remedy += "\n" + tr("With umask 022 in the programs that fill it, it stays so.")
+    return _Said(
+        _sentences(may),
+        _sentences(*why),
+        remedy,
+        command,
+        tr("{who} may write to it", who=who),
+    )
+
+
+def _counted(folders: int, files: int) -> str:
+    some = [say.count(folders, "folder", "folders")] if folders else []
+    some += [say.count(files, "file", "files")] if files else []
+    return say.together(some) or tr("nothing")
+
+
+def _entries(one: Mapping[str, Any]) -> _Said:
+    folders, files, users = (_number(one, name) for name in ("folders", "files", "users"))
+    whose = _who(one)
+    if users > 1:
+        some = one.get("owners")
+        listed = [x for x in (some if isinstance(some, list) else ()) if isinstance(x, list)]
+        names = [f"{_named(x[0])} ({x[1]:,})" for x in listed
+                 if len(x) == 2 and isinstance(x[0], dict) and isinstance(x[1], int)]  # fmt: skip
+        named = ", ".join([*names, "…"] if users > len(names) else names)
+        whose = tr("{n} other users: {names}", n=str(users), names=named)
+    command = f"torchkeeper purge {_quoted(one.get('place'))} --filter is:foreign"
+    return _Said(
+        several(
+            folders + files,
+            "{counts} in {place} belongs to {who}.",
+            "{counts} in {place} belong to {who}.",
+            counts=_counted(folders, files),
+            place=_text(one, "place"),
+            who=whose,
+        ),
+        _sentences(
+            tr(
+                "PyTorch runs what lies in a cache: whoever uses this one runs what they put there."
+            ),
+            _hint(one),
+        ),
+        tr("Purge what you do not trust: {command}", command=command),
+        command,
+        tr("holds files of {who}", who=_who(one))
+        if users == 1
+        else several(users, "holds files of {n} user", "holds files of {n} others"),
+    )
+
+
+def _trash(one: Mapping[str, Any]) -> _Said:
+    who = _who(one)
+    command, remedy = _elsewhere(one), _own(one)
+    if one.get("mine"):
+        command = f"rm -r {_quoted(one.get('path'))}"
+        remedy = tr("Look at what is in it, then remove it: {command}", command=command)
+    return _Said(
+        tr("The trash in {place} belongs to {who}.", place=_text(one, "place"), who=who),
+        _sentences(
+            tr(
+                "Whoever made it can change what lies in it, so nothing is put back from there, "
+                "and nothing is purged into it."
+            ),
+            _hint(one),
+        ),
+        remedy,
+        command,
+        tr("its trash belongs to {who}", who=who),
+    )
+
+
+_WORDS: dict[str, Callable[[Mapping[str, Any]], _Said]] = {
+    "taken": _taken, "owner": _owner, "link": _link, "above": _above, "writable": _writable,
+    "entries": _entries, "trash": _trash,
+}  # fmt: skip

@@ -1,0 +1,115 @@
+"""Numbers as people read them; shared by the window and the command line."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+
+from torchkeeper.link.words.tongue import Nouns, several, tr
+
+#: Code in a sentence.
+_CODE = re.compile(r"`([^`]+)`")
+
+
+def size(count: float) -> str:
+    """Bytes in decimal units: 999 B, 1.4 MB."""
+    value = float(count)
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if value < 999.5 or unit == "TB":
+            break
+        value /= 1000
+    if unit == "B":
+        return f"{value:.0f} B"
+    return f"{value:.0f} {unit}" if value >= 99.95 else f"{value:.1f} {unit}"
+
+
+def seconds(value: float) -> str:
+    """A duration in seconds: 0.04 s, 3.2 s, 2 min 05 s, 1 h 02 min, 30 d."""
+    if value < 0.995:
+        return f"{value:.2f} s"
+    if value < 99.5:
+        return f"{value:.1f} s"
+    whole = round(value)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    if whole < 172_800:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{whole / 86400:,.1f} d".replace(".0 d", " d")
+
+
+def ago(epoch: float, now: float | None = None) -> str:
+    """How long ago a time was: just now, 5 min ago, 3 h ago, 12 d ago."""
+    gone = (time.time() if now is None else now) - epoch
+    if gone < -60:
+        return tr("in the future")
+    if gone < 60:
+        return tr("just now")
+    if gone < 3600:
+        return tr("{n} min ago", n=f"{gone / 60:.0f}")
+    if gone < 36 * 3600:
+        return tr("{n} h ago", n=f"{gone / 3600:.0f}")
+    return tr("{n} d ago", n=f"{gone / 86400:.0f}")
+
+
+def until(epoch: float, now: float | None = None) -> str:
+    """When a time will be: in 5 min, in 3 h, in 12 d, now; 0 stands for never."""
+    if not epoch:
+        return tr("never")
+    left = epoch - (time.time() if now is None else now)
+    if left < 60:
+        return tr("now") if left <= 0 else tr("within a minute")
+    if left < 3600:
+        return tr("in {n} min", n=f"{left / 60:.0f}")
+    if left < 36 * 3600:
+        return tr("in {n} h", n=f"{left / 3600:.0f}")
+    return tr("in {n} d", n=f"{left / 86400:,.0f}")
+
+
+def when(epoch: float) -> str:
+    """A time in the local zone, to the second."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(epoch))
+    except (OverflowError, ValueError, OSError):
+        return "?"
+
+
+#: What is looked up in a cache, one and several of it, as ``warm.told.things`` calls it.
+THINGS: dict[str, Nouns] = {
+    "graphs": ("graph", "graphs"),
+    "eager": ("eager kernel", "eager kernels"),
+    "triton": ("Triton kernel", "Triton kernels"),
+}
+
+
+def things(counts: Mapping[str, int]) -> str:
+    """What was looked up: 4 graphs, 2 eager kernels and 1 Triton kernel; "0 graphs" for nothing."""
+    said = [count(counts[name], *nouns) for name, nouns in THINGS.items() if counts.get(name)]
+    return together(said or [count(0, *THINGS["graphs"])])
+
+
+def together(names: Sequence[str]) -> str:
+    """Names one after the other: a, b and c."""
+    *first, last = names or ("",)
+    return tr("{some} and {last}", some=", ".join(first), last=last) if first else last
+
+
+def either(names: Sequence[str]) -> str:
+    """Names of which one is meant: a or b or c."""
+    *first, last = names or ("",)
+    return tr("{some} or {last}", some=either(first), last=last) if first else last
+
+
+def and_more(some: str, left: int) -> str:
+    """Names of which so many are left out: a, b and 3 more."""
+    return tr("{some} and {n} more", some=some, n=left) if left > 0 else some
+
+
+def count(number: int, one: str, many: str) -> str:
+    """A number with its noun: 1 entry, 1,204 entries."""
+    return f"{number:,} {several(number, one, many)}"
+
+
+def unmarked(text: str) -> str:
+    """A text whose code is in quotes rather than in backticks, for where no terminal shows it."""
+    return _CODE.sub(r"“\1”", text)
