@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QApplication, QMenuBar, QWidget
+from shiboken6 import isValid
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QKeyEvent
@@ -23,11 +24,12 @@ class MenuBar(QMenuBar):
         if isinstance(app, QApplication):
             app.focusChanged.connect(self._focus_changed)
 
-    def _focus_changed(self, before: QWidget | None, now: QWidget | None) -> None:
-        if now is self and before is not None and before.window() is self.window():
-            self._before = before
-        elif now is not self and now is not None:
-            self._before = None
+    def _focus_changed(self) -> None:
+        # Not what the signal hands over: that may be a widget of Qt's own that is being destroyed,
+        # and PySide would keep a wrapper of it.
+        now = QApplication.focusWidget()
+        if now is not None and now is not self and now.window() is self.window():
+            self._before = now
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         super().keyPressEvent(event)
@@ -40,5 +42,5 @@ class MenuBar(QMenuBar):
     def _give_back(self) -> None:
         """It was left: who was there before goes on."""
         left = self.activeAction() is None and QApplication.activePopupWidget() is None
-        if left and self.hasFocus() and self._before is not None:
+        if left and self.hasFocus() and self._before is not None and isValid(self._before):
             self._before.setFocus()

@@ -67,6 +67,9 @@ class Scrolled(Area):
             self.updateGeometry()
         return super().eventFilter(watched, event)
 
-    def _show_focus(self, _: QWidget | None, now: QWidget | None) -> None:
+    def _show_focus(self) -> None:
+        # Not what the signal hands over: that may be a widget of Qt's own that is being destroyed,
+        # and PySide would keep a wrapper of it.
+        now = QApplication.focusWidget()
         if now is not None and self.isAncestorOf(now):
             self.ensureWidgetVisible(now, _AROUND, _AROUND)
