@@ -84,9 +84,14 @@ def decided(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
     )
 
 
-def kernel(place: Path) -> Path:
-    """A kernel that PyTorch builds with g++ when its object is gone."""
-    return sorted(place.glob("??/*.main.so"))[0]
+def without_kernels(place: Path) -> list[Path]:
+    """Take away the objects of kernels, most of which PyTorch builds again with g++: some are of
+    another cache, and nobody looks for them.
+    """
+    removed = sorted(place.glob("??/*.main.so"))
+    for path in removed:
+        path.unlink()
+    return removed
 
 
 def test_cold(built: Filled) -> None:
@@ -169,7 +174,7 @@ def test_from_a_zip_everything_hits(
 def test_cancel_while_a_kernel_is_linked(
     place: Path, with_torch: list[int], monkeypatch: pytest.MonkeyPatch, grace: float
 ) -> None:
-    kernel(place).unlink()
+    without_kernels(place)
     before = objects(place)
     end = processes.end
     monkeypatch.setattr(processes, "end", lambda process: end(process, grace))
@@ -192,8 +197,7 @@ def test_cancel_while_a_kernel_is_linked(
 @pytest.mark.slow
 def test_a_killed_job_has_failed_and_the_next_one_works(place: Path, with_torch: list[int]) -> None:
     """Every day: test_killed.py kills real ones, and test_sweep.py mends what they leave."""
-    removed = kernel(place)
-    removed.unlink()
+    removed = without_kernels(place)
     killed: list[list[Path]] = []
 
     def kill() -> bool:
@@ -214,13 +218,15 @@ def test_a_killed_job_has_failed_and_the_next_one_works(place: Path, with_torch:
     assert_nothing_half_done(place)
 
     # An engine that was killed too could not sweep; what it left is mended by the next job.
-    removed.write_bytes(b"\x7fELF cut short")
+    for path in removed:
+        path.write_bytes(b"\x7fELF cut short")
     again = Recorder()
     result = warm({"into": str(place)}, again)
     assert (result["hits"], result["misses"]) == (7, 0)
-    assert [Path(path) for swept in again.all("swept") for path in swept["paths"]] == [removed]
+    swept = [Path(path) for one in again.all("swept") for path in one["paths"]]
+    assert sorted(swept) == removed
     assert_nothing_half_done(place)
-    assert removed.exists()
+    assert any(path.exists() for path in removed)
 
 
 def test_the_job_ends_with_its_engine(
