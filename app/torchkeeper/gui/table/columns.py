@@ -116,8 +116,8 @@ class Columns(QObject):
             action.setEnabled(seen != {column})
 
     def _resized(self, column: int, _old: int, new: int) -> None:
-        # The name takes what the others leave; a width of 0 is a hidden column's.
-        if column != NAME and new:
+        # The name takes what the others leave, until it is dragged; a hidden column's width is 0.
+        if new and (column != NAME or new == self._table.own_name):
             self._rest.start()
 
     def reset(self) -> None:
@@ -144,7 +144,7 @@ class Columns(QObject):
             "version": VERSION,
             "order": [COLUMNS[column] for column in order],
             "hidden": [name for n, name in enumerate(COLUMNS) if n not in self._wanted],
-            "widths": self._widths,
+            "widths": self._widths | {COLUMNS[NAME]: self._table.own_name},
             "sort": self._sorted(),
         }
         self._settings.setValue(KEY, json.dumps(kept))
@@ -182,7 +182,8 @@ class Columns(QObject):
             if isinstance(own, int) and _NARROWEST <= own <= _WIDEST:
                 self._widths[COLUMNS[column]] = width = own
             self._header.resizeSection(column, width)
-        self._table.forget_name()
+        own = widths.get(COLUMNS[NAME]) if isinstance(widths, dict) else None
+        self._table.have_name(own if isinstance(own, int) and _NARROWEST <= own <= _WIDEST else 0)
         self._other_sort = None
         self._sort(kept.get("sort"))
 

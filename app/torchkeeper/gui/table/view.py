@@ -184,9 +184,14 @@ class EntryTable(QTableView):
             header.resizeSection(NAME, self._own_name or _NAME_WIDTH + self._edge())
         self._fitting = False
 
-    def forget_name(self) -> None:
-        """The name is again as wide as there is room."""
-        self._own_name = 0
+    @property
+    def own_name(self) -> int:
+        """How wide the name was dragged; 0 where it is as wide as there is room."""
+        return self._own_name
+
+    def have_name(self, width: int) -> None:
+        """Have the name as wide as if it had been dragged so; 0: as there is room."""
+        self._own_name = width
         self.fit_name()
 
     def _edge(self) -> int:
