@@ -306,6 +306,10 @@ class Shell(QMainWindow):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.actions_.fill(menu, self.actions_.context(name))
+        if name == "entries":
+            inner, words = actions.GROUP_MENU
+            menu.addSeparator()
+            self.actions_.fill(menu.addMenu(actions.tr(words)), self.actions_.menu(inner))
         menu.popup(over.mapToGlobal(at))
 
 

@@ -167,7 +167,8 @@ class Window(Shell):
 
     def _offer_places(self) -> None:
         self.places_pane.offer(
-            self.tr("Add a place"), [self.actions_["add-folder"], self.actions_["add-server"]]
+            self.tr("Add a place"),
+            [self.actions_[name] for name in ("add-folder", "add-server", "open-bundle")],
         )
 
     def _watch_place(self) -> None:
