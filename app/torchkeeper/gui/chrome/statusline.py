@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
-    QLabel,
+    QSizePolicy,
     QStackedWidget,
     QStatusBar,
     QStyle,
@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.elided import Elided
 
 #: Pixels that the totals keep at least: in a bar as wide as the last, and in a narrow one.
 _TOTALS, _SHORT, _ROOMY = 280, 160, 1000
@@ -22,13 +23,13 @@ _TOTALS, _SHORT, _ROOMY = 280, 160, 1000
 _SENTENCE = 120
 
 
-class Line(QLabel):
-    """One line of plain text that is cut at its end where there is no room."""
+class Line(Elided):
+    """Cut at its end; its tooltip has all of it then."""
 
     def __init__(self, least: int) -> None:
-        super().__init__()
+        super().__init__(cut=Qt.TextElideMode.ElideRight)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         self.least = least
-        self.setTextFormat(Qt.TextFormat.PlainText)
 
     def setText(self, text: str) -> None:
         super().setText(text)
@@ -45,13 +46,6 @@ class Line(QLabel):
     def minimumSizeHint(self) -> QSize:
         wanted = self.sizeHint()
         return QSize(min(wanted.width(), self.least), wanted.height())
-
-    def paintEvent(self, _event: QPaintEvent) -> None:
-        box = self.contentsRect()
-        cut = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, box.width())
-        with QPainter(self) as painter:
-            painter.setPen(self.palette().color(self.foregroundRole()))
-            painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, cut)
 
 
 class Trash(QWidget):

@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.gui import icons, theme
-from torchkeeper.gui.inspector.parts import Elided
 from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.elided import Elided
 from torchkeeper.link.words.problems import printable
 
 #: What says more than a number comes last.

@@ -9,10 +9,11 @@ from PySide6.QtWidgets import QWidget
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import theme
-from torchkeeper.gui.inspector.parts import Chip, Elided
+from torchkeeper.gui.inspector.parts import Chip
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.elided import Elided
 from torchkeeper.link.words.problems import printable
 
 

@@ -257,7 +257,7 @@ class ExportDialog(WorkDialog):
         if plan and self._needs and needs > 0 and not self._left:
             self.needed.setText(needed_text(needs))
         if self.error:
-            self.title.setText(self.error.what.removesuffix("."))
+            self.title.setText(say.title(self.error.what))
         elif plan and not count:
             self.title.setText(self.tr("There is nothing to export"))
         elif plan:

@@ -70,7 +70,7 @@ class MendDialog(Dialog):
         if not doing:
             return self.tr("Nothing of it can be done")
         if len(plans) == 1:
-            return said(plans[0].told.finding).what.removesuffix(".")
+            return say.title(said(plans[0].told.finding).what)
         return self.tr("Fix {}").format(say.count(len(doing), "finding", "findings"))
 
     def _tell(self, plan: Plan) -> None:

@@ -34,8 +34,7 @@ def outcome(job: Job) -> Outcome:
     if job.state is State.FAILED:
         error = job.error
         said = [error.why, error.remedy] if error else []
-        # A title ends without a full stop, as those of what went well do.
-        title = error.what.removesuffix(".") if error else _tr("It failed")
+        title = say.title(error.what) if error else _tr("It failed")
         return Outcome("error", "error", title, [line for line in said if line])
     if job.kind in ("warm", "verify", "prepare"):
         return compiled(job)

@@ -185,7 +185,7 @@ class PurgeDialog(Dialog):
 
     def _failed(self, error: UserError) -> None:
         self.model.end()
-        self.title.setText(error.what.removesuffix("."))
+        self.title.setText(say.title(error.what))
         self.text.setText("\n".join(part for part in (error.why, error.remedy) if part))
         self._end()
 

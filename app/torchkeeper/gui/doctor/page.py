@@ -358,7 +358,7 @@ class DoctorPage(Page):
         places = [printable(place, 200) for place in (asked.places if asked else ())]
         checks = checkwords.listed(map(str, result.get("checks") or ()))
         self.blank.say(
-            diagnosing.summary([], result).removesuffix("."),
+            diagnosing.summary([], result),
             "\n\n".join(
                 x for x in (
                     "\n".join(places), f"{self.tr('Checked')}: {checks}." if checks else "",

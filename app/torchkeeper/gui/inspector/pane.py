@@ -37,13 +37,14 @@ from torchkeeper.gui.inspector.factors import FactorsPane
 from torchkeeper.gui.inspector.facts import FactsView
 from torchkeeper.gui.inspector.filelist import FilesPane
 from torchkeeper.gui.inspector.lowblank import LowBlank
-from torchkeeper.gui.inspector.parts import Chip, Elided
+from torchkeeper.gui.inspector.parts import Chip
 from torchkeeper.gui.inspector.sources import TextPane
 from torchkeeper.gui.inspector.summary import SummaryPage
 from torchkeeper.gui.inspector.verdictcard import About
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.elided import Elided
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable, user_error

@@ -1,33 +1,13 @@
-"""Small parts that others use, too: a line that is cut, and a kind with its mark."""
+"""A small part that others use, too: a kind with its mark."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.table.cells import kind_words
-
-
-class Elided(QLabel):
-    """One line of plain text that is cut in its middle where there is no room."""
-
-    def __init__(self, role: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        if role:
-            self.setProperty("role", role)
-
-    def paintEvent(self, _: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setPen(self.palette().color(self.foregroundRole()))
-        box = self.contentsRect()
-        shown = self.fontMetrics().elidedText(
-            self.text(), Qt.TextElideMode.ElideMiddle, box.width()
-        )
-        painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
 
 
 class Chip(QWidget):

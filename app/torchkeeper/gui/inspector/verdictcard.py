@@ -11,9 +11,9 @@ from torchkeeper.artifacts.entry import WITHOUT_VERDICT, Entry
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.inspector.details import Section, Value
 from torchkeeper.gui.inspector.facts import FactsView
-from torchkeeper.gui.inspector.parts import Elided
 from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.elided import Elided
 from torchkeeper.link.words.verdicts import Why
 
 #: Reasons and conditions that are shown; the rest is counted.

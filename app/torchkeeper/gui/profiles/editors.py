@@ -4,8 +4,6 @@ it is left to PyTorch, and says when somebody has changed it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLineEdit, QWidget
 
@@ -16,9 +14,6 @@ from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.settings import masks
 from torchkeeper.settings.setting import Setting
 from torchkeeper.settings.values import default
-
-if TYPE_CHECKING:
-    pass
 
 #: Pixels of a field for a number.
 _NARROW = 112

@@ -545,12 +545,10 @@ class EntryTable(QTableView):
         """Show that the keyboard is here where the selection does not: around the current row, if
         that is not selected; where nothing is, around all.
         """
-        if not self.hasFocus() or (not any_chosen and self.frameWidth()):
-            # A table in a dialog has a frame, which shows it.
+        framed = self.frameWidth() > 0
+        # A table in a dialog has a frame of its own, which shows it.
+        if not self.hasFocus() or (framed and not any_chosen):
             return
-        framed = self.frameShape() != QFrame.Shape.NoFrame
-        if framed and not any_chosen:
-            return  # the frame of its own shows it
         box = self.viewport().rect()
         if any_chosen:
             row = self._model.lines[current] if 0 <= current < len(self._model.lines) else None

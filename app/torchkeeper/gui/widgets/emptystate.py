@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words import say
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QResizeEvent, QShowEvent
@@ -70,8 +71,7 @@ class EmptyState(QWidget):
     def say(self, title: str, text: str = "", icon: str = "") -> None:
         """What to show; the picture stays without another ``icon``."""
         self._icon = icon or self._icon
-        # What went wrong is a sentence elsewhere.
-        self.title.setText(title.removesuffix("."))
+        self.title.setText(say.title(title))
         self.text.setText(text)
         self.title.setVisible(bool(title))
         self.text.setVisible(bool(text))

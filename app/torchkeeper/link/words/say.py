@@ -113,3 +113,8 @@ def count(number: int, one: str, many: str) -> str:
 def unmarked(text: str) -> str:
     """A text whose code is in quotes rather than in backticks, for where no terminal shows it."""
     return _CODE.sub(r"“\1”", text)
+
+
+def title(sentence: str) -> str:
+    """A sentence as it stands over others: without its full stop."""
+    return sentence.removesuffix(".")
