@@ -123,6 +123,9 @@ def watch(program: str, rows: int, shown: bool) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         settings = QSettings(str(Path(folder) / "settings.ini"), QSettings.Format.IniFormat)
         window = Window(settings, engines) if shown else QMainWindow()
+        if isinstance(window, Window):
+            # It would list what it finds on this machine, and have that to free when it begins.
+            window.places_pane.blockSignals(True)
         window.resize(1360, 800)
         window.show()
         begun = 0.0
@@ -138,10 +141,10 @@ def watch(program: str, rows: int, shown: bool) -> dict[str, float]:
             lateness.begin()
             if isinstance(window, Window):
                 window.listing.over.connect(over)
-                window.places_pane.blockSignals(True)
                 window.listing.show(folder)
             else:
-                engines.ask("list", {}, Listener(rows=lambda _: None, result=over))
+                load = Listener(rows=lambda _: None, result=over)
+                engines.ask("list", {}, load, shared=True)
 
         QTimer.singleShot(1500, begin)
         app.exec()

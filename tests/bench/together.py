@@ -58,6 +58,9 @@ def watch(program: str, server: str, rows: int, shown: bool) -> None:
         settings = QSettings(str(Path(folder) / "settings.ini"), QSettings.Format.IniFormat)
         settings.setValue(PAGE, ENTRIES)
         window = Window(settings, engines) if shown else QMainWindow()
+        if isinstance(window, Window):
+            # It would list what it finds on this machine, and have that to free when it begins.
+            window.places_pane.blockSignals(True)
         window.resize(1360, 800)
         window.show()
         # One after the other would be the rule; here both are to run, each by a list of its own.
@@ -82,14 +85,13 @@ def watch(program: str, server: str, rows: int, shown: bool) -> None:
             begun = time.perf_counter()
             lateness.begin()
             scan = Listener(rows=heard, result=lambda _: over("scan"))
-            scanning.ask("list", {"place": server}, scan)
+            scanning.ask("list", {"place": server}, scan, shared=True)
             if isinstance(window, Window):
                 window.listing.over.connect(lambda *_: over("rows"))
-                window.places_pane.blockSignals(True)
                 window.listing.show(folder)
             else:
                 load = Listener(rows=lambda _: None, result=lambda _: over("rows"))
-                engines.ask("list", {}, load)
+                engines.ask("list", {}, load, shared=True)
 
         def warm() -> None:
             for number, one in enumerate(operations):
