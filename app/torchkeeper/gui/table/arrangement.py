@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from torchkeeper.gui.table.grouping import Group, Name, in_order, naming
 from torchkeeper.gui.table.ordering import Key, Row, bisect, bisect_after
-from torchkeeper.gui.table.slices import STEP, Work, pieces
+from torchkeeper.gui.table.slices import STEP, Work, let_go, pieces
 
 Line = Row | Group
 
@@ -52,15 +52,16 @@ class Arrangement:
         """All rows, those under collapsed headings as well, as the groups stand."""
         return list(chain.from_iterable(self.rows.values()))
 
-    def draw_up(self) -> None:
-        """Make the lines."""
-        self.lines = []
+    def draw_up(self) -> Work[None]:
+        """Make the lines, in steps."""
+        self.lines, self._starts = [], None
         for group, rows in self.rows.items():
             if group.headed:
                 self.lines.append(group)
             if not group.collapsed:
-                self.lines += rows
-        self._starts = None
+                for piece in pieces(rows):
+                    self.lines += piece
+                    yield
 
     def adopt(self) -> None:
         """From now on this is what is shown."""
@@ -175,8 +176,7 @@ def arrange(new: Arrangement, rows: list[Row], known: dict[Name, Group]) -> Work
                 size += sum(row.entry.size for row in piece)
                 yield
             new.sizes[group] = size
-    new.draw_up()
-    yield
+    yield from new.draw_up()
 
 
 class Change(NamedTuple):
@@ -187,12 +187,12 @@ class Change(NamedTuple):
     come: list[tuple[int, int]]
 
 
-def difference(old: Sequence[Line], new: Sequence[Line], touched: set[Line]) -> Work[Change | None]:
+def difference(old: list[Line], new: list[Line], touched: set[Line]) -> Work[Change | None]:
     """What changes, where all lines that are in only one of the two are among those touched.
 
     None where it would be too many pieces.
     """
-    if old == new:
+    if (yield from _same(old, new)):
         return Change([], None, [])
     if len(touched) > MAX_TOUCHED:
         return None
@@ -202,9 +202,22 @@ def difference(old: Sequence[Line], new: Sequence[Line], touched: set[Line]) -> 
     come = _runs(after[line] for line in after if line not in before)
     if len(gone) + len(come) > MAX_PIECES:
         return None
-    left = yield from _without(old, gone)
-    middle = yield from _without(new, come)
-    return Change(gone, None if left == middle else middle, come)
+    left = (yield from _without(old, gone)) if gone else old
+    middle = (yield from _without(new, come)) if come else new
+    same = yield from _same(left, middle)
+    for rest in (left if gone else [], middle if same and come else []):
+        yield from let_go(rest)
+    return Change(gone, None if same else middle, come)
+
+
+def _same(some: Sequence[Line], others: Sequence[Line]) -> Work[bool]:
+    if len(some) != len(others):
+        return False
+    for piece, other in zip(pieces(some), pieces(others), strict=True):
+        if piece != other:
+            return False
+        yield
+    return True
 
 
 def _positions(lines: Sequence[Line], which: set[Line]) -> Work[dict[Line, int]]:

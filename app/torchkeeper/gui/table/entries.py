@@ -9,6 +9,7 @@ listing brings is worked in by slices; what the user asks for, at once.
 from __future__ import annotations
 
 import gc
+import sys
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ Told = tuple[Identity, str | None, str | None]
 
 #: So many rows are worked in at once: it takes less than a slice or two.
 SMALL = 2000
+#: How many know of a list that only one variable has: that, and who asks.
+_OURS = 2
 #: Milliseconds between two times that rows which arrive are shown.
 _SHOW_MS = 200
 
@@ -217,7 +220,7 @@ class EntriesModel(LinesModel):
         new = self._empty()
         new.by, new.name, new.ordered = self._here.by, self._here.name, self._here.ordered
         new.rows, new.sizes = dict(self._here.rows), dict(self._here.sizes)
-        new.draw_up()
+        finished(new.draw_up())
         if len(groups) == 1 and groups[0] in new.rows:
             first = new.start(groups[0]) + 1
             piece = [(first, first + len(groups[0].rows) - 1)]
@@ -593,10 +596,14 @@ class EntriesModel(LinesModel):
 
 
 def _one_by_one(lists: list[Sequence[object]]) -> Iterator[None]:
-    """Let go of lists nobody needs any more: of very long ones that takes milliseconds each."""
+    """Let go of lists: to free a very long one takes milliseconds, so it is emptied before, if
+    nobody else has it.
+    """
     while lists:
         yield
-        lists.pop()
+        last = lists.pop()
+        if isinstance(last, list) and sys.getrefcount(last) == _OURS:
+            yield from let_go(last)
 
 
 def _with_verdict_of(old: Entry, new: Entry) -> Entry:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.table.ordering import Key, Row, dealt, merged
 from torchkeeper.gui.table.register import Register
-from torchkeeper.gui.table.slices import Work, pieces
+from torchkeeper.gui.table.slices import Work, let_go, pieces
 
 #: From so many rows on the garbage collector is told to leave them alone.
 MANY = 5000
@@ -103,7 +103,10 @@ class Intake:
             for piece in pieces(rows):
                 kept += [row for row in piece if row not in leave]
                 yield
-        return (yield from in_order([*self.changed, *self.new], key, descending, kept))
+        found = yield from in_order([*self.changed, *self.new], key, descending, kept)
+        if kept is not rows:
+            yield from let_go(kept)
+        return found
 
 
 def in_order(

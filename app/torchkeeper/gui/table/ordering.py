@@ -236,12 +236,16 @@ def dealt(rows: Sequence[Row], key: Key, descending: bool) -> Iterator[Sequence[
         yield []
     places = range(len(between))
     for at in reversed(places) if descending else places:
+        # Handed on they are let go of: to free all of these lists in the end takes milliseconds.
         if descending and at < len(cuts):
             yield from _piecemeal(equal[at])
+            equal[at] = []
         # Few, unless the sample says nothing of the rows.
         yield from _piecemeal(sorted(between[at], key=key, reverse=descending))
+        between[at] = []
         if not descending and at < len(cuts):
             yield from _piecemeal(equal[at])
+            equal[at] = []
 
 
 def _piecemeal(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:

@@ -454,14 +454,27 @@ class EntryTable(QTableView):
         # Rows that arrive below what is seen have Qt repaint all of it.
         state = self._state()
         if self._painted is None or state != self._painted[0]:
-            scale = self.devicePixelRatioF()
-            picture = QPixmap(viewport.size() * scale)
-            picture.setDevicePixelRatio(scale)
+            picture = self._canvas()
             with QPainter(picture) as painter:
                 self._paint(painter, viewport.rect())
             self._painted = (state, picture)
         with QPainter(viewport) as painter:
             painter.drawPixmap(0, 0, self._painted[1])
+
+    def _canvas(self) -> QPixmap:
+        """What the rows are painted on: the last picture again, if it is as large as it is to be.
+        The memory of a new one, megabytes that nothing has touched, takes 10 ms to be had.
+        """
+        scale = self.devicePixelRatioF()
+        size = self.viewport().size() * scale
+        if self._painted is not None:
+            picture = self._painted[1]
+            self._painted = None  # no state is that of a half of it
+            if picture.size() == size and picture.devicePixelRatio() == scale:
+                return picture
+        picture = QPixmap(size)
+        picture.setDevicePixelRatio(scale)
+        return picture
 
     def _seen(self, box: QRect) -> range:
         """The rows in a part of the viewport."""
