@@ -23,6 +23,7 @@ from tests.link.test_verified import result
 from tests.stores.building import NATIVE, rename
 from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.background.worker import NICE
 from torchkeeper.gui.dialogs.aftermath import Aftermath
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
 from torchkeeper.gui.dialogs.laptable import LapTable
@@ -460,6 +461,25 @@ def test_nothing_is_left_of_a_verification_whose_engine_dies(
     qtbot.waitUntil(lambda: not job.active, timeout=PATIENCE)
     assert state(job) is State.FAILED
     qtbot.waitUntil(lambda: not Path(job.scratch).exists(), timeout=PATIENCE)
+    dialog.reject()
+
+
+def test_a_job_gives_way_and_what_is_looked_at_does_not(
+    qtbot: QtBot, open_window: OpenWindow, torch_that_waits: Path, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    dialog = asked(qtbot, window)
+    click(qtbot, dialog.go)
+    qtbot.waitUntil(torch_that_waits.exists, timeout=PATIENCE)
+    nice = {
+        line.shared: os.getpriority(os.PRIO_PROCESS, line.engine.pid)
+        for line in window.engines.worker._lines
+    }
+    assert nice == {True: own, False: max(own, NICE)}
+    [job] = window.jobs.jobs
+    click(qtbot, dialog.progress.cancel)
+    qtbot.waitUntil(lambda: not job.active, timeout=PATIENCE)
     dialog.reject()
 
 

@@ -24,6 +24,7 @@ import torchkeeper
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.warm import processes, sweep
+from torchkeeper.warm.giveway import give_way
 
 #: Seconds between two looks at whether the user wants an end.
 TURN = 0.04
@@ -107,6 +108,9 @@ def launch(
         start_new_session=True,
         bufsize=0,
     )
+    if nice := os.getpriority(os.PRIO_PROCESS, 0):
+        # Its session is another group than this one's, which may be as nice.
+        give_way(process.pid, nice)
     assert process.stdin
     with contextlib.suppress(BrokenPipeError):
         process.stdin.write(json.dumps(request).encode() + b"\n")

@@ -38,6 +38,8 @@ _STEPS = 4
 _PROGRESS_EVERY = 0.05
 #: Seconds that rows wait at most for those before them to be heard on the main thread.
 _HEARD = 0.05
+#: How far a job gives way (``nice``): to the window, and to whatever else this machine is for.
+NICE = 10
 #: Items of a selection that fit into one request (the wire's lines are bounded).
 HOLD = 2000
 
@@ -381,7 +383,8 @@ class Worker(QObject):
             )
         if request.shared and self._ahead is not None:
             return self._take_over(self._ahead)
-        return self._line_of(Engine(request.python), request.shared, request.aside)
+        nice = 0 if request.shared else NICE
+        return self._line_of(Engine(request.python, nice=nice), request.shared, request.aside)
 
     def _take_over(self, ahead: Ahead) -> _Line:
         self._ahead = None

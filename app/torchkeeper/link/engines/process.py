@@ -28,6 +28,7 @@ from torchkeeper.link.engines import travel
 from torchkeeper.link.words.problems import UserError, user_error
 from torchkeeper.link.words.tongue import tr
 from torchkeeper.stores import temporary
+from torchkeeper.warm.giveway import give_way
 
 #: Seconds between asking an engine to end and the next step: SIGTERM, then SIGKILL.
 GRACE = 2.0
@@ -63,10 +64,14 @@ class Engine:
     compilers end with it. It ends by itself when its standard input closes, so that it never
     outlives a window that was killed.
 
+    nice: how far it, and what it starts, gives way to others (warm.giveway).
+
     Raises UserError when the interpreter cannot be started.
     """
 
-    def __init__(self, python: str | None = None, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, python: str | None = None, env: Mapping[str, str] | None = None, *, nice: int = 0
+    ) -> None:
         self.python = python or sys.executable
         more = dict(env or {})
         if python is None:
@@ -110,6 +115,8 @@ class Engine:
                 tr("Choose a Python interpreter that runs on this machine."),
                 code="interpreter-unusable",
             ) from e
+        if nice:
+            give_way(self._process.pid, nice)
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._stdin = self._process.stdin
         self._stdout = self._process.stdout
