@@ -218,6 +218,19 @@ def test_the_strip_says_what_runs_and_falls_silent(qtbot: QtBot, window: Window)
     assert DONE_MS >= 3000
 
 
+def test_the_page_stays_where_it_is_when_a_job_begins(qtbot: QtBot, window: Window) -> None:
+    settle(qtbot)
+    before = window.pages.height()
+    job = window.jobs.add("Warm", "warm", "/srv/cache")
+    window.jobs.begin(job)
+    strip = strip_of(window)
+    settle(qtbot)
+    assert strip.isVisible() and strip.cancel.isVisible() and window.pages.height() == before
+    window.jobs.end(job, State.DONE, note="7 graphs")
+    settle(qtbot)
+    assert strip.isVisible() and window.pages.height() == before
+
+
 def test_nothing_takes_long_with_much_to_show(qtbot: QtBot, window: Window) -> None:
     page = opened(qtbot, window)
     rows = [
