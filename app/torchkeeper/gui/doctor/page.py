@@ -63,6 +63,7 @@ class DoctorPage(Page):
         aging.keep_up(self, self._say_when)
         self._lay_out()
         self.diagnosis.changed.connect(self._say)
+        self.diagnosis.changed.connect(self.marked)
         self.mender.changed.connect(self._say)
         self.mender.planned.connect(self._show_plans)
         self.choice_of.changed.connect(self._use)
