@@ -218,6 +218,37 @@ def test_the_strip_says_what_runs_and_falls_silent(qtbot: QtBot, window: Window)
     assert DONE_MS >= 3000
 
 
+def test_the_page_stays_where_it_is_when_a_job_begins(qtbot: QtBot, window: Window) -> None:
+    settle(qtbot)
+    before = window.pages.height()
+    job = window.jobs.add("Warm", "warm", "/srv/cache")
+    window.jobs.begin(job)
+    strip = strip_of(window)
+    settle(qtbot)
+    assert strip.isVisible() and strip.cancel.isVisible() and window.pages.height() == before
+    window.jobs.end(job, State.DONE, note="7 graphs")
+    settle(qtbot)
+    assert strip.isVisible() and window.pages.height() == before
+
+
+def test_the_buttons_of_the_chosen_job_stay_in_sight_in_a_small_window(
+    qtbot: QtBot, window: Window
+) -> None:
+    job = window.jobs.add("Import nightly.torchcache", "import", "/srv/cache")
+    window.jobs.begin(job)
+    damaged = user_error("bundle-damaged", {"file": "nightly.torchcache", "why": "cut short"})
+    window.jobs.end(job, State.FAILED, error=damaged)
+    page = opened(qtbot, window)
+    page.choose(job)
+    window.guide.bar.show_step(1)
+    for size in ((1366, 768), (1100, 700), (800, 560)):
+        window.resize(*size)
+        settle(qtbot)
+        cut = [way.text() for way in (page.result, page.forget)
+               if way.visibleRegion().boundingRect() != way.rect()]  # fmt: skip
+        assert cut == [], size
+
+
 def test_nothing_takes_long_with_much_to_show(qtbot: QtBot, window: Window) -> None:
     page = opened(qtbot, window)
     rows = [

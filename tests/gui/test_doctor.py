@@ -132,6 +132,23 @@ def test_what_is_broken_goes_is_looked_at_again_and_comes_back(
     assert snapshot(fixture_cache) == before
 
 
+def test_at_the_first_visit_the_keyboard_goes_to_what_stops_it_and_then_to_what_was_found(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    spoil(fixture_cache)
+    window = open_window(fixture_cache)
+    page = asked_for(window)
+    qtbot.waitUntil(lambda: window.focusWidget() is page.cancel, timeout=PATIENCE)
+    over(qtbot, page)
+    qtbot.waitUntil(lambda: page.cards.isAncestorOf(window.focusWidget()), timeout=PATIENCE)
+    assert window.focusWidget() is page.first
+    # Whoever has it looked at again stays where that is asked for.
+    page.again.setFocus()
+    click(qtbot, page.again)
+    over(qtbot, page)
+    assert window.focusWidget() is page.again
+
+
 def test_all_that_can_be_fixed_at_once(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:

@@ -22,16 +22,18 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, click, settle, type_in
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.importing import ImportDialog
+from torchkeeper.gui.doctor.page import DoctorPage
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.pages.table import ENTRIES, PAGES
 from torchkeeper.gui.places.model import FEW, Place, PlacesModel
-from torchkeeper.gui.shots import samples
+from torchkeeper.gui.shots import sample_doctor, samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.sidebar import gauge
 from torchkeeper.gui.sidebar.carried import Carried, carried
 from torchkeeper.gui.sidebar.lists import SideList
-from torchkeeper.gui.sidebar.pagelist import page_item
+from torchkeeper.gui.sidebar.more import More
+from torchkeeper.gui.sidebar.pagelist import Mark, PageItems, page_item
 from torchkeeper.gui.sidebar.section import FOLDED
 from torchkeeper.gui.sidebar.standing import Standing
 from torchkeeper.gui.verdicts.environments import KEY
@@ -192,6 +194,30 @@ def test_what_is_unsaved_and_what_warns_is_beside_the_page(
     assert not says("3 warnings")
     monkeypatch.undo()
     qtbot.waitUntil(lambda: not says("not saved"), timeout=PATIENCE)
+
+
+def test_what_the_doctor_warns_of_is_beside_its_page_at_once(qtbot: QtBot, window: Window) -> None:
+    more = window.findChild(More)
+    assert more is not None
+    # What is looked at now and then comes late.
+    more._marks.stop()
+    engines = window.engines
+    assert isinstance(engines, SampleEngines)
+    engines.found = {"diagnose": sample_doctor.FOUND}
+    page = window.show_page("doctor")
+    assert isinstance(page, DoctorPage)
+    shown = window.sidebar.pages
+    index = shown.model().index(shown.items.row_of("doctor"), 0)
+
+    def mark() -> Mark | None:
+        found: Mark | None = index.data(PageItems.MarkRole)
+        return found
+
+    qtbot.waitUntil(lambda: bool(page.warning), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: mark() is not None, timeout=PATIENCE)
+    page.diagnosis.found = []
+    page.diagnosis.changed.emit()
+    qtbot.waitUntil(lambda: mark() is None, timeout=PATIENCE)
 
 
 # How places stand.

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QLabel,
     QProgressBar,
+    QSizePolicy,
     QTabWidget,
     QWidget,
 )
@@ -78,17 +79,21 @@ class JobDetail(QWidget):
         about.addWidget(self.told)
         about.addWidget(self.notice)
         about.addLayout(self.facts)
-        ways = forms.column()
-        ways.addWidget(self.ways)
-        ways.addWidget(self.deeds)
-        about.addLayout(ways)
         about.addStretch(1)
         held = QWidget()
         held.setLayout(about)
-        #: It is scrolled where there is little height.
+        #: It is scrolled where there is little height; the buttons below it stay in sight.
         self._room = Scrolled(held, least=_LEAST)
+        self._room.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        ways = forms.column()
+        ways.addWidget(self.ways)
+        ways.addWidget(self.deeds)
+        self._side = forms.column(gap=12)
+        self._side.addWidget(self._room)
+        self._side.addLayout(ways)
+        self._side.addStretch(1)
         self._whole = forms.column(gap=12)
-        self._whole.addWidget(self._room)
+        self._whole.addLayout(self._side)
         self._whole.addWidget(self.tabs, 1)
         self.setLayout(self._whole)
         self.stand(below=False)
@@ -100,7 +105,7 @@ class JobDetail(QWidget):
         self._whole.setContentsMargins(0 if below else 20, 12 if below else 0, 0, 0)
         way = QBoxLayout.Direction
         self._whole.setDirection(way.LeftToRight if below else way.TopToBottom)
-        self._whole.setStretchFactor(self._room, int(below))
+        self._whole.setStretchFactor(self._side, int(below))
         self._whole.setStretchFactor(self.tabs, 1)
 
     def show_job(self, one: shown.Shown | None) -> None:

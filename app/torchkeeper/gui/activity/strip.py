@@ -24,6 +24,8 @@ _WONDER = 5.0
 _BAR, _NAME = 96, 90
 #: Pixels of the icon and what is around it in a status bar.
 _PICTURE = 32
+#: Pixels of the icon of the button, and of the button.
+_ICON, _BUTTON = 16, 24
 #: Pixels that the words have at least, and that are around and between all of it.
 _WORDS, _EDGES, _GAP = 80, (4, 8), 4
 _STEPS = 1000
@@ -114,8 +116,9 @@ class JobStrip(QWidget):
         self._over: Job | None = None
         self._failed: list[Job] = []
         self.setAccessibleName(self.tr("Jobs"))
-        # It has the room that the counts leave, and wants no more than it has to say.
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        # It has the room that the counts leave, and wants no more than it has to say. The page
+        # above stays where it is when a job begins.
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self.picture = forms.label("")
         self.picture.setFixedWidth(_PICTURE)
         self.words = _Words()
@@ -125,6 +128,9 @@ class JobStrip(QWidget):
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName(self.tr("Progress"))
         self.cancel = forms.icon_button("cancel", self.tr("Cancel this job"))
+        # No higher than the counts.
+        self.cancel.setIconSize(QSize(_ICON, _ICON))
+        self.cancel.setFixedSize(_BUTTON, _BUTTON)
         line = forms.row(gap=_GAP)
         line.setContentsMargins(_EDGES[0], 0, _EDGES[1], 0)
         line.addStretch(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtCore import QCoreApplication, Qt, QTimer
 from PySide6.QtGui import QAccessible, QAccessibleEvent, QGuiApplication
 from PySide6.QtWidgets import QComboBox, QProgressBar, QStackedWidget, QWidget
 
@@ -49,6 +49,8 @@ class DoctorPage(Page):
         self._chosen: tuple[object, ...] = ()
         #: Whether a job has changed what was looked at since.
         self._touched = False
+        #: Whether nothing that was found was shown yet.
+        self._fresh = True
         self.diagnosis = Diagnosis(window.engines, self)
         self.mender = Mender(
             window.engines, self._environments, window.operations, window.jobs, self.diagnosis, self
@@ -61,6 +63,7 @@ class DoctorPage(Page):
         aging.keep_up(self, self._say_when)
         self._lay_out()
         self.diagnosis.changed.connect(self._say)
+        self.diagnosis.changed.connect(self.marked)
         self.mender.changed.connect(self._say)
         self.mender.planned.connect(self._show_plans)
         self.choice_of.changed.connect(self._use)
@@ -135,7 +138,14 @@ class DoctorPage(Page):
 
     @property
     def first(self) -> QWidget | None:
-        return next(taborder.stops(self.stack), None) or super().first
+        # While nothing is found yet: what stops it, or begins; itself until one of them can.
+        ways = (way for way in (self.again, self.cancel) if way.isVisible() and way.isEnabled())
+        return next(taborder.stops(self.stack), None) or next(ways, self)
+
+    def _go_to_found(self) -> None:
+        """Whoever came here before there was anything is taken to it."""
+        if self._here and self.window().focusWidget() in (self, self.again):
+            (self.first or self).setFocus(Qt.FocusReason.OtherFocusReason)
 
     def refresh(self) -> None:
         """Look at all of it once more."""
@@ -267,7 +277,8 @@ class DoctorPage(Page):
         self.notice.tell(found.error or mender.error, again=found.error is not None)
         idle = not (found.running or mender.busy or asking)
         # One stands where the other stood, and has the keyboard from it.
-        held = self.window().focusWidget() in (self.again, self.cancel)
+        at = self.window().focusWidget()
+        held = at in (self.again, self.cancel) or (at is self and not asking)
         self.again.setEnabled(idle)
         self.again.setVisible(not found.running and not mender.planning)
         self.cancel.setVisible(found.running or mender.planning)
@@ -288,6 +299,10 @@ class DoctorPage(Page):
         nothing = idle and not found.found and not mended and not left
         well = over and nothing
         self.stack.setCurrentWidget(self.blank if nothing else self.cards)
+        if idle and self._fresh:
+            self._fresh = False
+            # What was made now can be gone to once it is laid out.
+            QTimer.singleShot(0, self, self._go_to_found)
         # What is in the middle says that it was cancelled.
         self.summary.setVisible(not (well or (nothing and found.cancelled)))
         self.where.setVisible(not well and bool(self.where.text()))

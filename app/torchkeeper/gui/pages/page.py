@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, Signal
 from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from torchkeeper.gui import taborder
@@ -25,6 +25,9 @@ class Page(QFrame):
 
     heading: its name, and beside it, in ``tools``, what is done with all of it. body: the rest.
     """
+
+    #: What the sidebar says beside its name may be another now.
+    marked = Signal()
 
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)

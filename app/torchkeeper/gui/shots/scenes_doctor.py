@@ -47,14 +47,14 @@ def _doctor(stage: Stage) -> None:
     engines.found = {}
     page.run()
     page.diagnosis.cancel()
-    # What is marked beside the name of the page is looked at once a second.
-    stage.take("doctor-nothing", window, 1.1)
+    # What is marked beside the name of the page comes a little later.
+    stage.take("doctor-nothing", window, 0.3)
     engines.silent, engines.progress = set(), {}
     engines.found = {"diagnose": sample_doctor.FOUND}
     engines.diagnosed = sample_doctor.RESULT
     page.run()
     turn(5.0, lambda: page.diagnosis.result is not None)
-    stage.take("doctor", window, 1.1)
+    stage.take("doctor", window, 0.3)
     page.diagnosis.at -= 240
     window.operations.changed.emit(samples.PLACE)
     stage.take("doctor-since", window)

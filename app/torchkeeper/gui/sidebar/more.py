@@ -41,6 +41,7 @@ class More(QObject):
         self.taking = Taking(window)
         self._take_drops()
         self._hear()
+        self._heard: set[str] = set()
         self._marks = QTimer(self)
         self._marks.setInterval(_MARK_MS)
         self._marks.timeout.connect(self._mark)
@@ -135,6 +136,9 @@ class More(QObject):
             return
         marks = {}
         for ident, page in window.pages.by_id():
+            if ident not in self._heard:
+                self._heard.add(ident)
+                page.marked.connect(self._mark_soon)
             if page.unsaved:
                 words = self.tr("something on it is not saved")
                 marks[ident] = Mark(words, icon="unsaved", role="accent")
