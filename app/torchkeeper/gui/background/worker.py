@@ -38,8 +38,8 @@ _STEPS = 4
 _PROGRESS_EVERY = 0.05
 #: Seconds that rows wait at most for those before them to be heard on the main thread.
 _HEARD = 0.05
-#: How far a job gives way (``nice``) to the window, and to whatever else this machine is for: it has
-#: a third of what another would have, and is not starved where all is busy.
+#: How far a job gives way (``nice``) to the window, and to whatever else this machine is for: it
+#: has a third of what another would have, and is not starved where all is busy.
 NICE = 5
 #: Items of a selection that fit into one request (the wire's lines are bounded).
 HOLD = 2000
