@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, QThread, QTimer, Signal
 
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.asides import Work, aside
+from torchkeeper.gui.background.garbage import Collector
 from torchkeeper.gui.background.worker import Request, Worker
 from torchkeeper.link.engines.ahead import Ahead
 from torchkeeper.link.words.problems import UserError
@@ -62,7 +63,7 @@ class Engines(QObject):
     _protected = Signal(int)
     _protect = Signal(int, str, bool)
     _scratch = Signal(int, str)
-    _sign = Signal(int, object)
+    _sign = Signal(object)
     _answered = Signal(int, str)
     _discard = Signal(str)
     _shut_down = Signal()
@@ -105,11 +106,14 @@ class Engines(QObject):
         self.worker.cancelled.connect(self._on_cancelled)
         self.worker.trouble.connect(self.trouble)
         self.worker.ended.connect(self._thread.quit)
+        self._collector = Collector(self)
+        self._thread.finished.connect(self._collector.end)
         self._thread.finished.connect(self.stopped)
         if not idle:
             # The main thread gets its turn soon while the worker looks through what has arrived:
             # every cell that is painted may have to wait so long for it.
             sys.setswitchinterval(SWITCH)
+            self._collector.begin()
             self._thread.start()
 
     def ask(
@@ -399,7 +403,7 @@ class Engines(QObject):
             made.failed.connect(self._on_failed)
             made.cancelled.connect(self._on_cancelled)
         ticket = self._ticket(listener)
-        self._sign.emit(ticket, list(command))
+        self._sign.emit(self._keygens.run_of(ticket, command))
         return ticket
 
     def answer(self, ticket: int, text: str) -> None:
@@ -464,7 +468,10 @@ class Engines(QObject):
 
     def join(self, seconds: float) -> bool:
         """Wait for the thread, after the event loop has ended. True when it is gone."""
-        return self._thread.wait(int(seconds * 1000))
+        gone = self._thread.wait(int(seconds * 1000))
+        if gone:
+            self._collector.end()
+        return gone
 
     def _ticket(self, listener: Listener) -> int:
         self._last += 1

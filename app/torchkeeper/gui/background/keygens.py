@@ -22,20 +22,61 @@ _TO_END_MS = 2000
 _LONG = 400
 
 
-class _Run:
-    """One ssh-keygen: what it said, and whether it was told something."""
+class Run(QObject):
+    """One ssh-keygen: what it said, and whether it was told something.
 
-    def __init__(self, command: Sequence[str], process: QProcess, wrong: bool) -> None:
-        self.command = command
-        self.process = process
-        self.wrong = wrong
+    It is made, with all its connections, in the thread that asks for it, and moved to the worker's
+    (``arrivals`` says why).
+    """
+
+    #: It said something on its standard error; it ended; it could not be started.
+    spoke = Signal(object)
+    ended = Signal(object)
+    unstartable = Signal(object)
+
+    def __init__(self, ticket: int, command: Sequence[str]) -> None:
+        super().__init__()
+        self.ticket = ticket
+        self.wrong = False
         self.line = b""
         self.heard = b""
         self.told = False
+        self.process = process = QProcess(self)
+        process.setProgram(command[0])
+        process.setArguments(list(command[1:]))
+        made = QProcessEnvironment()
+        for name, value in signing.environment_asking().items():
+            made.insert(name, value)
+        process.setProcessEnvironment(made)
+        process.setStandardOutputFile(QProcess.nullDevice())
+        # In a session of its own it has no terminal to ask on.
+        process.setUnixProcessParameters(QProcess.UnixProcessFlag.CreateNewSession)
+        process.readyReadStandardError.connect(self._speaks)
+        process.finished.connect(self._ends)
+        process.errorOccurred.connect(self._fails)
+
+    def start(self, wrong: bool = False) -> None:
+        """Start it, or once more. wrong: what it was told the last time was."""
+        self.wrong, self.told = wrong, False
+        self.line = self.heard = b""
+        self.process.start()
+
+    @Slot()
+    def _speaks(self) -> None:
+        self.spoke.emit(self)
+
+    @Slot(int, QProcess.ExitStatus)
+    def _ends(self, _code: int, _how: QProcess.ExitStatus) -> None:
+        self.ended.emit(self)
+
+    @Slot(QProcess.ProcessError)
+    def _fails(self, error: QProcess.ProcessError) -> None:
+        if error == QProcess.ProcessError.FailedToStart:
+            self.unstartable.emit(self)
 
 
 class Keygens(QObject):
-    """Runs them; every method runs in the worker's thread, and none waits but ``stop``."""
+    """Runs them; every method but one runs in the worker's thread, and none waits but ``stop``."""
 
     #: As of a request: a ticket, what is found, and the log, which is always empty.
     findings = Signal(int, object)
@@ -45,16 +86,33 @@ class Keygens(QObject):
 
     def __init__(self) -> None:
         super().__init__()
-        self._runs: dict[int, _Run] = {}
+        self._runs: dict[int, Run] = {}
         self._stopping = False
 
-    @Slot(int, object)
-    def begin(self, ticket: int, command: Sequence[str]) -> None:
-        """Run a command (``link.keys.command``). What it asks is found as ``{"ask": {text,
+    def run_of(self, ticket: int, command: Sequence[str]) -> Run:
+        """One for a command (``link.keys.command``). What it asks is found as ``{"ask": {text,
         wrong}}``, and what it notes, such as that a token wants to be touched, as ``{"notice"}``;
         wrong: whether the answer before was.
+
+        This alone is called in the thread that asks; ``begin`` follows in the worker's.
         """
-        self._begin(ticket, command, wrong=False)
+        run = Run(ticket, command)
+        run.spoke.connect(self._hear)
+        run.ended.connect(self._over)
+        run.unstartable.connect(self._not_begun)
+        run.moveToThread(self.thread())
+        return run
+
+    @Slot(object)
+    def begin(self, run: Run) -> None:
+        """Start one."""
+        if self._stopping:
+            self._leave(run)
+            self.cancelled.emit(run.ticket, [])
+            return
+        run.setParent(self)
+        self._runs[run.ticket] = run
+        run.start()
 
     @Slot(int, str)
     def answer(self, ticket: int, text: str) -> None:
@@ -79,65 +137,52 @@ class Keygens(QObject):
         for ticket in list(self._runs):
             self.cancel(ticket)
 
-    def _begin(self, ticket: int, command: Sequence[str], wrong: bool) -> None:
-        if self._stopping:
-            self.cancelled.emit(ticket, [])
-            return
-        process = QProcess(self)
-        process.setProgram(command[0])
-        process.setArguments(list(command[1:]))
-        made = QProcessEnvironment()
-        for name, value in signing.environment_asking().items():
-            made.insert(name, value)
-        process.setProcessEnvironment(made)
-        process.setStandardOutputFile(QProcess.nullDevice())
-        # In a session of its own it has no terminal to ask on.
-        process.setUnixProcessParameters(QProcess.UnixProcessFlag.CreateNewSession)
-        run = self._runs[ticket] = _Run(command, process, wrong)
-        process.readyReadStandardError.connect(lambda: self._hear(ticket, run))
-        process.finished.connect(lambda code, _how: self._over(ticket, run, code))
-        process.errorOccurred.connect(lambda error: self._not_begun(ticket, run, error))
-        process.start()
-
-    def _hear(self, ticket: int, run: _Run) -> None:
+    @Slot(object)
+    def _hear(self, run: Run) -> None:
         run.line += run.process.readAllStandardError().data()
         *whole, run.line = run.line.split(b"\n")
         run.line = run.line[-signing.SAID :]
         for line in whole:
             if line.startswith(signing.ASKS):
                 ask = {"text": _text(line, signing.ASKS), "wrong": run.wrong}
-                self.findings.emit(ticket, [{"ask": ask}])
+                self.findings.emit(run.ticket, [{"ask": ask}])
             elif line.startswith(signing.NOTES):
-                self.findings.emit(ticket, [{"notice": _text(line, signing.NOTES)}])
+                self.findings.emit(run.ticket, [{"notice": _text(line, signing.NOTES)}])
             else:
                 run.heard = (run.heard + line + b"\n")[-signing.SAID :]
 
-    def _over(self, ticket: int, run: _Run, code: int) -> None:
-        if self._runs.get(ticket) is not run:
+    @Slot(object)
+    def _over(self, run: Run) -> None:
+        if self._runs.get(run.ticket) is not run:
             return  # it was cancelled
-        self._hear(ticket, run)
+        self._hear(run)
         run.heard += run.line
-        del self._runs[ticket]
-        run.process.deleteLater()
+        code = run.process.exitCode()
         if code == 0 and run.process.exitStatus() == QProcess.ExitStatus.NormalExit:
-            self.result.emit(ticket, {}, [])
+            self._leave(run)
+            self.result.emit(run.ticket, {}, [])
         elif run.told and _WRONG in run.heard:
             # It asks only once; whoever mistyped is asked again, and can cancel.
-            self._begin(ticket, run.command, wrong=True)
+            run.start(wrong=True)
         else:
-            self.failed.emit(ticket, signing.failed(run.heard, code), [])
+            self._leave(run)
+            self.failed.emit(run.ticket, signing.failed(run.heard, code), [])
 
-    def _not_begun(self, ticket: int, run: _Run, error: QProcess.ProcessError) -> None:
-        if error == QProcess.ProcessError.FailedToStart and self._runs.get(ticket) is run:
-            del self._runs[ticket]
-            run.process.deleteLater()
+    @Slot(object)
+    def _not_begun(self, run: Run) -> None:
+        if self._runs.get(run.ticket) is run:
+            self._leave(run)
             why = run.process.errorString().rstrip(".")
-            self.failed.emit(ticket, user_error("signing-failed", {"why": why}), [])
+            self.failed.emit(run.ticket, user_error("signing-failed", {"why": why}), [])
 
-    def _end(self, run: _Run) -> None:
+    def _end(self, run: Run) -> None:
         run.process.kill()
         run.process.waitForFinished(_TO_END_MS)
-        run.process.deleteLater()
+        self._leave(run)
+
+    def _leave(self, run: Run) -> None:
+        self._runs.pop(run.ticket, None)
+        run.deleteLater()
 
 
 def _text(line: bytes, mark: bytes) -> str:

@@ -12,10 +12,11 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimerEvent, Signal, Slot
 
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.engine.wire import Message
+from torchkeeper.gui.background.arrivals import Arrivals
 from torchkeeper.gui.background.asides import Asides, Work, aside
 from torchkeeper.gui.background.scratch import Scratch
 from torchkeeper.link import secrets
@@ -106,7 +107,7 @@ class _Line:
     """One engine, what it was asked, and how far it is from being gone."""
 
     engine: Engine
-    notifier: QSocketNotifier
+    arrivals: Arrivals
     shared: bool
     aside: bool
     ahead: Ahead | None = None
@@ -129,7 +130,9 @@ def _servers(request: Request) -> list[str]:
 
 
 class Worker(QObject):
-    """Supervises engines; every method runs in the worker's thread."""
+    """Supervises engines; every method runs in the worker's thread, where nothing is connected but
+    in ``__init__`` (``arrivals`` says why).
+    """
 
     rows = Signal(int, object)
     progress = Signal(int, object, object, str)
@@ -151,7 +154,9 @@ class Worker(QObject):
         self._lines: list[_Line] = []
         self._stopping = False
         self._scratch = Scratch(self)
-        self._timer: QTimer | None = None
+        self._scratch.idle.connect(self._nothing_left)
+        #: The numbers of running timers, 0 for none.
+        self._ticking = self._last_wait = 0
         self._files: FileManager | None = None
         # Passwords by server, None for one without; and who waits until they are known.
         self._passwords: dict[str, str | None] = {}
@@ -394,9 +399,10 @@ class Worker(QObject):
         return line
 
     def _line_of(self, engine: Engine, shared: bool, aside: bool) -> _Line:
-        notifier = QSocketNotifier(engine.fileno(), QSocketNotifier.Type.Read, self)
-        line = _Line(engine, notifier, shared, aside)
-        notifier.activated.connect(lambda *_: self._hear(line))
+        def heard() -> None:
+            self._hear(line)
+
+        line = _Line(engine, Arrivals(engine.fileno(), heard, self), shared, aside)
         self._lines.append(line)
         return line
 
@@ -617,30 +623,30 @@ class Worker(QObject):
             for _ in line.engine.receive():
                 pass
         except UserError:
-            line.notifier.setEnabled(False)
+            line.arrivals.setEnabled(False)
 
     def _abandon(self, line: _Line) -> None:
         self._lines.remove(line)
-        line.notifier.setEnabled(False)
-        line.notifier.deleteLater()
+        line.arrivals.end()
         for asked in line.asked.values():
             self.cancelled.emit(asked.request.ticket, _log(line))
 
     def _tick_soon(self) -> None:
-        if self._timer is None:
-            # Made here and not in __init__: a timer belongs to the thread that makes it.
-            self._timer = QTimer(self)
-            self._timer.setInterval(_TICK_MS)
-            self._timer.timeout.connect(self._tick)
-        if not self._timer.isActive():
-            self._timer.start()
+        if not self._ticking:
+            self._ticking = self.startTimer(_TICK_MS)
+
+    def timerEvent(self, event: QTimerEvent) -> None:
+        """Qt's."""
+        if event.timerId() == self._ticking:
+            self._tick()
+        else:
+            self._end()
 
     def _tick(self) -> None:
         now = time.monotonic()
         for line in list(self._lines):
             if line.closing and line.engine.returncode is not None:
-                line.notifier.setEnabled(False)
-                line.notifier.deleteLater()
+                line.arrivals.end()
                 line.engine.close_and_wait()
                 self._lines.remove(line)
             elif line.step >= _STEPS:
@@ -650,17 +656,25 @@ class Worker(QObject):
                 (line.engine.terminate if line.step == 0 else line.engine.kill)()
                 line.step += 1
                 line.deadline = now + GRACE
-        if self._timer and not any(x.closing or x.deadline is not None for x in self._lines):
-            self._timer.stop()
+        if self._ticking and not any(x.closing or x.deadline is not None for x in self._lines):
+            self.killTimer(self._ticking)
+            self._ticking = 0
         if self._stopping and not self._lines:
             self._scratch.remove_all()
-            if self._scratch.busy:
-                self._scratch.idle.connect(self._end)
-                QTimer.singleShot(_TO_REMOVE_MS, self, self._end)
-            else:
+            if not self._scratch.busy:
                 self._end()
+            elif not self._last_wait:
+                self._last_wait = self.startTimer(_TO_REMOVE_MS)
+
+    @Slot()
+    def _nothing_left(self) -> None:
+        if self._last_wait:
+            self._end()
 
     def _end(self) -> None:
+        if self._last_wait:
+            self.killTimer(self._last_wait)
+            self._last_wait = 0
         self.ended.emit()
 
 

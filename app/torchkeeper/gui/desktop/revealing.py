@@ -6,22 +6,28 @@ import itertools
 import os
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, QUrl
-from PySide6.QtDBus import QDBusConnection, QDBusMessage, QDBusPendingCallWatcher
+from PySide6.QtCore import QObject, QTimerEvent, QUrl
+from PySide6.QtDBus import QDBusConnection, QDBusMessage, QDBusPendingCall
 
 _NAME = "org.freedesktop.FileManager1"
 _PATH = "/org/freedesktop/FileManager1"
 #: Milliseconds a file manager may take to start.
 _PATIENCE_MS = 5000
+#: Milliseconds between looks at whether it has answered.
+_TICK_MS = 20
 _NUMBERS = itertools.count(1)
 
 
 class FileManager(QObject):
-    """Asks the desktop's file manager over D-Bus. Belongs to the worker's thread."""
+    """Asks the desktop's file manager over D-Bus. Belongs to the worker's thread, where nothing is
+    connected (``gui.background.arrivals`` says why): it looks for answers now and then.
+    """
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._bus: QDBusConnection | None = None
+        self._asked: list[tuple[QDBusPendingCall, Callable[[bool], None]]] = []
+        self._ticking = 0
         # Qt keeps connections by name, and would give one that another had.
         self._connection = f"torchkeeper-{next(_NUMBERS)}"
 
@@ -35,13 +41,19 @@ class FileManager(QObject):
         message = QDBusMessage.createMethodCall(_NAME, _PATH, _NAME, method)
         uri = QUrl.fromLocalFile(path).toEncoded().toStdString()
         message.setArguments([[uri], ""])
-        watcher = QDBusPendingCallWatcher(bus.asyncCall(message, _PATIENCE_MS), self)
+        self._asked.append((bus.asyncCall(message, _PATIENCE_MS), then))
+        if not self._ticking:
+            self._ticking = self.startTimer(_TICK_MS)
 
-        def over() -> None:
-            then(not watcher.isError())
-            watcher.deleteLater()
-
-        watcher.finished.connect(lambda *_: over())
+    def timerEvent(self, _event: QTimerEvent) -> None:
+        """Qt's."""
+        over = [one for one in self._asked if one[0].isFinished()]
+        self._asked = [one for one in self._asked if one not in over]
+        if not self._asked:
+            self.killTimer(self._ticking)
+            self._ticking = 0
+        for call, then in over:
+            then(not call.isError())
 
     def _connected(self) -> QDBusConnection | None:
         if self._bus is None:
