@@ -378,7 +378,10 @@ def test_what_is_compiled_meanwhile_appears(
     monkeypatch.setattr(watching, "FAST", 0.2)
     kinds: dict[str, int] = {}
     for name in ("fxgraph", "aotautograd"):
-        shutil.copytree(fixture_cache / name, place / name)
+        # All at once: a look could see half of what is copied, and be content.
+        whole = shutil.copytree(fixture_cache / name, tmp_path / name)
+        place.mkdir(exist_ok=True)
+        whole.rename(place / name)
         shown = window.entries.shown
         qtbot.waitUntil(lambda: kinds_of(shown()) == {*kinds, name}, timeout=PATIENCE)  # noqa: B023
         kinds[name] = window.entries.total
