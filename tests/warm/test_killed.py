@@ -113,6 +113,7 @@ def assert_told(warm: Warm) -> None:
     assert "It was ended by SIGKILL." in seen["bar"]
 
 
+@pytest.mark.slow
 def test_worker_engine_command_and_window(place: Killing) -> None:
     choice = random.Random()
     soon = Moment(choice.randint(1, 12), 0.0)
