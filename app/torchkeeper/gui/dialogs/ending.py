@@ -8,8 +8,8 @@ from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.jobs.notes import best, found, number
-from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.link.words import preparing, say, verifying
+from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import printable
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from torchkeeper.link.words import say
+from torchkeeper.link.words import kinds, say
 from torchkeeper.link.words.recipewords import expectation
 from torchkeeper.link.words.tongue import Text, several, tr
 from torchkeeper.link.words.whys import reworded
@@ -18,6 +18,8 @@ from torchkeeper.link.words.whys import reworded
 _MOST_BYTES = 1 << 63
 #: Parameters in which an engine says something in its own words.
 _REASONS = ("why", "how", "differs")
+#: Those that are kinds of entries.
+_KINDS = ("kind", "other_kind")
 
 
 class UserError(Exception):
@@ -262,7 +264,7 @@ CATALOGUE: dict[str, Words] = {
     ),
     # Two entries compared
     "kinds-differ": Words(
-        "A “{kind}” entry cannot be compared with one of kind “{other}”.",
+        "An entry of kind “{kind}” cannot be compared with one of kind “{other_kind}”.",
         "Their keys are made of other things.",
         "Choose two entries of one kind.",
     ),
@@ -1541,6 +1543,8 @@ def _shown(name: str, value: object) -> str:
     if name.endswith("_bytes"):
         known = isinstance(value, int) and 0 <= value < _MOST_BYTES
         return say.size(value) if isinstance(value, int) and known else tr("less")
+    if name in _KINDS:
+        value = kinds.called(value)
     shown = "" if value is None else printable(str(value))
     return reworded(shown) if name in _REASONS else shown
 
