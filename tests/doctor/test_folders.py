@@ -249,6 +249,9 @@ def test_orphans(doctor: Doctor, stock: Stock, cache: Path) -> None:
     found = doctor(cache, only=("orphaned",))["entries-orphaned"]
     assert (found.severity, found.params["count"]) == ("advice", 1)
     assert found.params["path"] == str(other.relative_to(cache))
+    told = findingwords.said(found)
+    assert told.what == f"1 entry in {cache} that nothing needs."
+    assert told.why.startswith("What it belongs to is gone. It takes ")
     assert doctor.mend(found)["entries"] == 1
     assert not other.exists()
     assert doctor(cache, only=("orphaned",)).codes == []
