@@ -224,7 +224,7 @@ def test_a_finding_has_the_figures_that_its_words_name() -> None:
             "place",
             "quoted",
         }
-        words = "".join(WORDS[code]).replace("{{", "").replace("}}", "")
+        words = "".join(WORDS[code].texts).replace("{{", "").replace("}}", "")
         assert set(re.findall(r"\{(\w+)\}", words)) <= there, code
         looked_at += 1
     assert looked_at > 20

@@ -16,6 +16,7 @@ import pytest
 from tests.doctor.conftest import Doctor, Stock
 from torchkeeper.doctor.clock import skew_of
 from torchkeeper.link import diagnosing
+from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words import findingwords
 from torchkeeper.link.words.problems import UserError
 from torchkeeper.settings.finding import Finding
@@ -249,6 +250,9 @@ def test_orphans(doctor: Doctor, stock: Stock, cache: Path) -> None:
     found = doctor(cache, only=("orphaned",))["entries-orphaned"]
     assert (found.severity, found.params["count"]) == ("advice", 1)
     assert found.params["path"] == str(other.relative_to(cache))
+    told = findingwords.said(found)
+    assert told.what == f"1 entry in {cache} that nothing needs."
+    assert told.why.startswith("What it belongs to is gone. It takes ")
     assert doctor.mend(found)["entries"] == 1
     assert not other.exists()
     assert doctor(cache, only=("orphaned",)).codes == []
@@ -356,3 +360,15 @@ def test_a_folder_that_cannot_be_read_is_not_healthy(doctor: Doctor, tmp_path: P
     found = doctor(file, only=("broken", "orphaned", "stale"))
     assert found.result["checks"] == []
     assert {one["code"] for one in found.result["left"]} == {"place-not-folder"}
+
+
+def test_a_bug_in_a_check_hides_no_other(tmp_path: Path) -> None:
+    with Engine() as engine:
+        # No variable can hold such a character, so that nobody has thought of it.
+        values, facts = {"TRITON_HOME": "\0"}, {"torch": "2.13.0"}
+        about = {"values": values, "facts": facts, "toolchain": {}, "machine": True}
+        answer = engine.call("diagnose", {"places": [str(tmp_path)], **about})
+        bugs = [one["check"] for one in answer["left"] if one["code"] == "engine-bug"]
+        assert bugs == ["unread"]
+        assert "broken" in answer["checks"]
+        assert any("Traceback" in line for line in engine.log)

@@ -21,6 +21,7 @@ from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.verdicts.environments import KEY, NONE
 from torchkeeper.gui.window import PAGE, Window
 from torchkeeper.link.engines import probes
+from torchkeeper.link.words import kinds
 
 #: Milliseconds a real engine may take on a busy machine.
 PATIENCE = 60_000
@@ -111,6 +112,7 @@ def nothing_survives(
     began = native_threads()
     processes = set(children())
     yield
+    kinds.use_names(False)  # what is tested of the command line in this process has ids
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     assert [w for w in qapp.topLevelWidgets() if w.isVisible()] == []
     # Python knows of a QThread only by a stand-in that never ends; the system knows better.

@@ -132,6 +132,7 @@ def test_phases_are_named_with_their_seconds() -> None:
         "Dynamo  1.5 s", "Build  3.0 s", "Other  0.50 s", "Outside of graphs  1.0 s",
     ]  # fmt: skip
     assert words(spent(None), 2.0) == []
+    assert words([], 2.0) == [], "nothing is known of a cell that waits"
     assert [title(name).lower() for name in NAMES] == list(WORDS.values())
 
 

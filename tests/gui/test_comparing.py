@@ -73,7 +73,8 @@ def test_two_selected_entries_are_compared(
     choose(qtbot, window, [both[0], graphs(window, "gelu", "aotautograd")[0]])
     # Their keys are made of other things, and that is said.
     window.actions_["compare-two"].trigger()
-    assert "cannot be compared" in window.error_bar.what.text()
+    said = window.error_bar.what.text()
+    assert "“FX graph”" in said and "“AOTAutograd”" in said and "cannot be compared" in said
     assert window.pages.current == "entries"
     choose(qtbot, window, both)
     page = compared(qtbot, window, "compare-two")

@@ -174,7 +174,7 @@ def test_what_cannot_be_is_said_before(
     assert not dialog.go.isEnabled()
     dialog.target.combo.setEditText(str(tmp_path / "t"))
     qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
-    assert "t is of kind lock, which serves this machine only" in dialog.out.text()
+    assert "t is of kind Lock, which serves this machine only" in dialog.out.text()
     dialog.reject()
     only(window, qtbot, "kind:lock")
     dialog = ask(qtbot, window, tmp_path / "t")

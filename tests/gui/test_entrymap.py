@@ -19,10 +19,10 @@ from tests.gui.test_slices import SLICE
 from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.gui.entrymap.pane import MapPane
 from torchkeeper.gui.entrymap.shelf import SHOWN
-from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.treemap.tiles import MOST
+from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.stores.query import parse
 
 COUNT = 240

@@ -108,7 +108,7 @@ def test_it_foretells_the_bundle(
     assert texts(dialog)["FX graph"][0] == "6"
     assert sum(int(count) for count, _ in texts(dialog).values()) == dialog.plan["entries"]
     assert dialog.origin.text() == "Made by torch 2.9.1+cu128 for cpu"
-    assert "t is of kind lock, which serves this machine only" in dialog.out.text()
+    assert "t is of kind Lock, which serves this machine only" in dialog.out.text()
     assert "It is broken" in dialog.out.text()
     assert "free" in dialog.check.text()
     assert dialog.go.text() == f"Export {dialog.plan['entries']} entries"

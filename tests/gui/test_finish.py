@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QSettings, Qt
-from PySide6.QtGui import QColor, QImage
-from PySide6.QtWidgets import QApplication, QHeaderView, QTreeWidget
+from PySide6.QtGui import QColor, QContextMenuEvent, QImage
+from PySide6.QtWidgets import QApplication, QHeaderView, QMenu, QTreeWidget
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, settle
@@ -20,6 +20,7 @@ from torchkeeper.gui.shots import samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.table.cells import NAME, SIZE
 from torchkeeper.gui.theme import Theme
+from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.window import Window
 from torchkeeper.link.words.problems import CATALOGUE, user_error
 
@@ -206,6 +207,39 @@ def test_no_code_is_shown_for_what_is_broken() -> None:
         said = user_error("entry-broken", {"problem": problem}).what
         assert problem not in said
         assert said.startswith("It is broken: ")
-        assert CATALOGUE[problem].what[1:] in said
+        assert CATALOGUE[problem].texts[0][1:] in said
     assert "of-tomorrow" in user_error("entry-broken", {"problem": "of-tomorrow"}).what
     assert {entry.kind for entry in samples.entries()} <= set(KINDS)
+
+
+ADDRESS = "redis://cache.example.org:6379/0"
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+def test_an_address_is_not_broken_and_is_copied_as_it_is(qtbot: QtBot) -> None:
+    said = f"The connection to {ADDRESS} was lost"
+    label = forms.label(said, wrap=True)
+    qtbot.addWidget(label)
+    assert label.text() == said
+    # As wide as the address at least, where it is laid out: else Qt would break it.
+    assert label.minimumSizeHint().width() >= label.fontMetrics().horizontalAdvance(ADDRESS)
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse
+                                  | Qt.TextInteractionFlag.TextSelectableByKeyboard)  # fmt: skip
+    label.resize(300, 60)
+    label.show()
+    label.setFocus()
+    clipboard = QApplication.clipboard()
+    clipboard.clear()
+    label.setSelection(0, len(said) + 1)
+    assert label.selectedText() == said
+    qtbot.keyClick(label, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)  # type: ignore[no-untyped-call]
+    assert clipboard.text() == said
+    clipboard.clear()
+    QApplication.sendEvent(
+        label, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, QPoint(5, 5), QPoint(5, 5))
+    )
+    menu = QApplication.activePopupWidget()
+    assert isinstance(menu, QMenu)
+    next(one for one in menu.actions() if one.objectName() == "edit-copy").trigger()
+    menu.close()
+    qtbot.waitUntil(lambda: clipboard.text() == said)

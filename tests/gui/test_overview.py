@@ -84,6 +84,10 @@ def test_places_are_added_up_and_gone_into(
     assert page.within == {"place": str(two[0])}
     assert page.crumbs.here == "cache-2.9.1"
     assert tiles(page)["fxgraph"].entries == 7
+    hints = [
+        row.toolTip(0) for row in map(page.list.topLevelItem, range(len(page.map.tiles))) if row
+    ]
+    assert "FX graph" in hints and "fxgraph" not in hints
     assert page.entries.value.text() == f"{whole.entries:,}"
     # With the keyboard: the largest is the first; in, and out again.
     page.map.setFocus()

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPointF, QRect, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QPushButton
@@ -128,6 +128,14 @@ def test_files_and_folders_are_kept_with_what_they_make(
     assert item is not None
     assert (item.text(0), item.text(1)) == ("6", "matrix.mode[1]")
     assert "max-autotuned" in item.text(2)
+    # All of it can be read, in as many lines as it takes.
+    faults = page.faults
+    asked = faults.fontMetrics().boundingRect(
+        QRect(0, 0, faults.columnWidth(2) - 12, 1), Qt.TextFlag.TextWordWrap, item.text(2)
+    )
+    assert asked.height() > 2 * faults.fontMetrics().height(), "it is longer than a line"
+    qtbot.waitUntil(lambda: faults.visualItemRect(item).height() > asked.height())
+    qtbot.waitUntil(lambda: faults.viewport().rect().contains(faults.visualItemRect(item)))
     # A fault leads to its line.
     page.faults.itemActivated.emit(item, 0)
     editor = window.findChildren(RecipeEditor)[0]

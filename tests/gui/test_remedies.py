@@ -6,15 +6,17 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import QEvent, QSettings
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, click, settle
 from torchkeeper.gui.actions import ACTIONS
+from torchkeeper.gui.dialogs.bug import BugDialog
 from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
 from torchkeeper.gui.dialogs.login import PasswordDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
+from torchkeeper.gui.doctor.page import DoctorPage
 from torchkeeper.gui.remedies import LABELS, REMEDIES
 from torchkeeper.gui.shots import samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
@@ -161,3 +163,27 @@ def test_what_could_not_be_read_is_read_again(
     qtbot.waitUntil(window.error_bar.isVisible, timeout=PATIENCE)
     assert names(window) == ["Refresh"]
     assert "then refresh" in window.error_bar.remedy.text()
+
+
+def test_a_mistake_of_ours_that_the_doctor_met_has_its_log(
+    qtbot: QtBot, window: Window, engines: SampleEngines
+) -> None:
+    bug = {"check": "broken", "place": samples.PLACE, "code": "engine-bug", "params": {"why": "x"}}
+    engines.diagnosed = {"checks": [], "left": [bug]}
+    page = window.show_page("doctor")
+    assert isinstance(page, DoctorPage)
+    qtbot.waitUntil(lambda: page.diagnosis.result is not None, timeout=PATIENCE)
+    page.diagnosis.log = ["Traceback", "KeyError: x"]
+    card = page.cards.cards[-1]
+    assert card.button is not None and card.button.text() == "Show log"
+    click(qtbot, card.button)
+    [dialog] = window.findChildren(BugDialog)
+    assert dialog.findChildren(QPlainTextEdit)[0].toPlainText() == "Traceback\nKeyError: x"
+    dialog.reject()
+    # So has one that ended all of it; what is no mistake of ours has none.
+    for code, shown in (("engine-bug", True), ("place-stuck", False)):
+        engines.failing = {"diagnose": user_error(code, {"why": "x", "place": samples.PLACE})}
+        page.run()
+        qtbot.waitUntil(lambda: page.diagnosis.error is not None, timeout=PATIENCE)
+        qtbot.waitUntil(page.notice.isVisible, timeout=PATIENCE)
+        assert page.notice.shows_log.isVisible() is shown

@@ -18,13 +18,13 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from PySide6.QtCore import QPoint, QSettings, Qt
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu
+from PySide6.QtGui import QFont, QGuiApplication
+from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, settle
 from tests.gui.test_models import entry, load, under_test
-from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.entry import KINDS, VERDICTS, Entry
 from torchkeeper.gui.places import watching
 from torchkeeper.gui.table import copying
 from torchkeeper.gui.table.cells import (
@@ -38,11 +38,15 @@ from torchkeeper.gui.table.cells import (
     SIZE,
     TORCH,
     USED,
+    VERDICT,
+    verdict_words,
 )
 from torchkeeper.gui.table.columns import KEY as KEPT
 from torchkeeper.gui.table.columns import Columns
+from torchkeeper.gui.table.delegate import MARKED, PAD, EntryDelegate
 from torchkeeper.gui.table.entries import EntriesModel
-from torchkeeper.gui.table.view import WIDTHS, EntryTable
+from torchkeeper.gui.table.view import EntryTable, first_widths
+from torchkeeper.link.words.kinds import kind_words
 
 ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
 
@@ -82,7 +86,7 @@ def test_columns_are_remembered_and_reset(
     again.columns.reset()
     assert order(again.table) == list(COLUMNS)
     assert not header.isSectionHidden(KEY)
-    assert header.sectionSize(TORCH) == WIDTHS[TORCH]
+    assert header.sectionSize(TORCH) == first_widths()[TORCH]
     assert (header.sortIndicatorSection(), header.sortIndicatorOrder()) == (SIZE, DESCENDING)
 
 
@@ -242,10 +246,30 @@ def test_what_makes_no_sense_is_passed_over(
     header = table.horizontalHeader()
     assert order(table) == list(COLUMNS)
     assert header.hiddenSectionCount() == len(SERVERS)
-    assert {n: header.sectionSize(n) for n in WIDTHS if n != NAME and n not in SERVERS} == {
-        n: width for n, width in WIDTHS.items() if n != NAME and n not in SERVERS
-    }
+    seen = {n: width for n, width in first_widths().items() if n != NAME and n not in SERVERS}
+    assert {n: header.sectionSize(n) for n in seen} == seen
     assert header.sortIndicatorSection() == SIZE
+
+
+def test_the_name_of_no_kind_and_no_verdict_is_cut(
+    qtbot: QtBot, settings: QSettings, qapp: QApplication
+) -> None:
+    before = qapp.font()
+    for points in (8, 10, 16):
+        font = QFont(before)
+        font.setPointSize(points)
+        qapp.setFont(font)
+        try:
+            table, _ = columns(qtbot, settings)
+            delegate = EntryDelegate(table, EntriesModel(table))
+            for column, words in (
+                (KIND, map(kind_words, KINDS)), (VERDICT, map(verdict_words, VERDICTS)),
+            ):  # fmt: skip
+                room = table.columnWidth(column) - MARKED - PAD
+                for text in words:
+                    assert delegate._fitting(text, room, fixed=False) == text
+        finally:
+            qapp.setFont(before)
 
 
 def test_a_column_of_a_later_version_finds_its_place(qtbot: QtBot, settings: QSettings) -> None:

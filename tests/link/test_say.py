@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from torchkeeper.link import carrying
 from torchkeeper.link.words import say
+from torchkeeper.link.words.findingwords import WORDS, said
+from torchkeeper.link.words.problems import CATALOGUE, Forms, words_for
+from torchkeeper.settings.finding import Finding
 
 
 @pytest.mark.parametrize(
@@ -48,3 +54,31 @@ def test_count_and_when() -> None:
     assert say.count(1, "entry", "entries") == "1 entry"
     assert say.count(1204, "entry", "entries") == "1,204 entries"
     assert say.when(float("inf")) == "?"
+
+
+def test_one_thing_is_said_in_the_singular() -> None:
+    of_more = re.compile(r"\b(they|them|their|are|were|stay)\b", re.IGNORECASE)
+    counted = 0
+    for catalogue in (WORDS, CATALOGUE):
+        for code, words in catalogue.items():
+            for text in words:
+                if isinstance(text, Forms):
+                    counted += 1
+                    one, *none = text.of.split("+")
+                    told = words_for(catalogue, code, {one: 1, **dict.fromkeys(none, 0)})
+                    if code != "undo-full":  # the others are more than one
+                        assert not of_more.search(f"{told.what} {told.why}"), code
+    assert counted > 10
+    for answer in ({"maker": {"what": "bundle"}}, {"maker": {"torch": "2.9"}}, {}):
+        assert not of_more.search(carrying.undescribed({"objects": 3, "described": 2, **answer}))
+
+
+def test_how_many_of_something() -> None:
+    about = {"count": 1234, "size_bytes": 5, "path": "a"}
+    assert said(Finding("entries-broken", "error", (), "/x", about)).what == (
+        "1,234 broken entries in /x."
+    )
+    # What both numbers are of is one thing, or more.
+    for files, locks, what in ((1, 0, "has left a file"), (1, 1, "have left files")):
+        about = {"files": files, "locks": locks}
+        assert what in said(Finding("left-over", "warning", (), "/x", about)).what

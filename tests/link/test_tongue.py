@@ -93,10 +93,12 @@ def params(*templates: str) -> dict[str, Any]:
 
 def of_catalogues() -> Iterator[str]:
     for code, one in words.CATALOGUE.items():
-        yield str(words.user_error(code, params(*one)))
+        yield str(words.user_error(code, params(*one.texts)))
     for code, one in findingwords.WORDS.items():
         for more in ({}, {"set_by": FACT}):
-            yield str(findingwords.said(Finding(code, "error", (), FACT, params(*one) | more)))
+            yield str(
+                findingwords.said(Finding(code, "error", (), FACT, params(*one.texts) | more))
+            )
     for fix in doctorwords.FIXES:
         yield diagnosing.will(Finding(FACT, "error", fix=fix, place=FACT), {"files": 9,
             "entries": 1, "bytes": 5, "paths": [FACT] * 3, "modes": ["777", "775"]})  # fmt: skip
@@ -472,7 +474,7 @@ def prose() -> Iterator[str]:
             elif isinstance(node, ast.Call) and len(node.args) > 2:
                 # One of a thing, whose translation is a form of many of it.
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-                passed |= {id(node.args[1])} if name in ("count", "several") else set()
+                passed |= {id(node.args[1])} if name in ("count", "several", "Forms") else set()
             elif (
                 isinstance(node, ast.Tuple) and (tongue.CONTEXT, second(node), True) in collected()
             ):

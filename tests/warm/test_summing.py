@@ -67,7 +67,7 @@ def test_sums_and_each_by_itself() -> None:
     assert verified.checked(kept) == kept
     assert kept["cells"][1]["why"] == kept["rows"][0]["why"] == "No graph was there"
     assert verifying.verdict(kept) == "Not good: 2 of 3 cells"
-    assert verifying.outcome(kept).startswith("1 of 3 cells are good.")
+    assert verifying.outcome(kept).startswith("1 of 3 cells is good.")
     said = [verifying.of_cell(one) for one in kept["cells"]]
     assert said[:2] == ["good", "nothing hit"]
     assert "m.py:3" in verifying.why_of_cell(kept["cells"][2])

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import time
+import traceback
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.doctor.check import Check, FolderLook, Left, MachineLook, ServerLook
 from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.doctor.mounts import mount_of
@@ -126,6 +127,12 @@ class _Doctor:
             why = e.strerror or str(e)
             failed = Problem("check-failed", why=why, path=str(e.filename or place))
             self.left.append(Left(check.name, place, failed.code, failed.params))
+        except Cancelled:
+            raise
+        except Exception as e:  # noqa: BLE001 - a bug is of one check, and shall not hide the others
+            traceback.print_exc()
+            why = f"{type(e).__name__}: {e}"[:400]
+            self.left.append(Left(check.name, place, "engine-bug", {"why": why}))
         else:
             self.made.append(check.name)
 

@@ -67,7 +67,7 @@ def explain(session: Session, params: dict[str, Any], report: Report) -> dict[st
     if other is None:
         return {"a": _told(one), "b": None, "recorded": [True, True]}
     if other.entry.kind != one.entry.kind:
-        raise Problem("kinds-differ", kind=one.entry.kind, other=other.entry.kind)
+        raise Problem("kinds-differ", kind=one.entry.kind, other_kind=other.entry.kind)
     found = compare(one, other).to_json()
     rows = [cut(row) for row in found.pop("differences")]
     for start in range(0, len(rows), _ROWS):

@@ -21,6 +21,7 @@ from torchkeeper.gui.window import Window
 from torchkeeper.link import handover
 from torchkeeper.link.engines.ahead import Ahead
 from torchkeeper.link.handover import Seat
+from torchkeeper.link.words import kinds
 from torchkeeper.stores.names import is_server
 
 #: Qt's style under our own sheet: the one that looks the same on every desktop.
@@ -44,6 +45,7 @@ def application(*, dressed: bool = True) -> QApplication:
     app.setOrganizationName(NAME)
     app.setApplicationVersion(torchkeeper.__version__)
     app.setDesktopFileName(NAME)
+    kinds.use_names(True)
     # It is written in English: then there is nothing to load.
     if Look.current is None and not QLocale().name().startswith(("en", "C")):
         from torchkeeper.gui import language

@@ -187,12 +187,12 @@ def undescribed(answer: Mapping[str, Any]) -> str:
     if maker.get("what") == "bundle":
         return several(
             left,
-            "{n} object is not described: the bundle does not tell how they were built.",
+            "{n} object is not described: the bundle does not tell how it was built.",
             "{n} objects are not described: the bundle does not tell how they were built.",
         )
     return several(
         left,
-        "{n} object is not described: torch {torch} did not build them.",
+        "{n} object is not described: torch {torch} did not build it.",
         "{n} objects are not described: torch {torch} did not build them.",
         torch=printable(str(maker.get("torch"))),
     )

@@ -85,7 +85,7 @@ class CompareFlows(QObject):
 def _why_not(one: Entry, other: Entry) -> UserError | None:
     """Why two entries cannot be compared."""
     if one.kind != other.kind:
-        return user_error("kinds-differ", {"kind": one.kind, "other": other.kind})
+        return user_error("kinds-differ", {"kind": one.kind, "other_kind": other.kind})
     if one.kind not in COMPARED:
         return user_error("nothing-recorded", {"kind": one.kind})
     broken = next((entry for entry in (one, other) if entry.broken), None)

@@ -13,7 +13,8 @@ from torchkeeper.gui.widgets import forms
 class BugDialog(Dialog):
     """Says that this is our fault, and gives what a report needs."""
 
-    def __init__(self, parent: QWidget | None, text: str) -> None:
+    def __init__(self, parent: QWidget | None, text: str, *, kept: bool = False) -> None:
+        """kept: it can be shown again."""
         super().__init__(parent, "", 680)
         self.setWindowTitle(self.tr("Something went wrong in Torchkeeper"))
         self.body.addWidget(
@@ -21,7 +22,9 @@ class BugDialog(Dialog):
         )
         self.body.addWidget(
             forms.label(
-                self.tr("The window goes on. Please report this text; it is shown only once."),
+                self.tr("The window goes on. Please report this text.")
+                if kept
+                else self.tr("The window goes on. Please report this text; it is shown only once."),
                 "muted",
                 wrap=True,
             )

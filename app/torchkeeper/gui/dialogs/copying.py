@@ -28,6 +28,7 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.link import carrying
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
+from torchkeeper.link.words.tongue import several
 
 #: Begins a copy: to where, whether a bundle that is there is replaced, without what is needed, how
 #: an environment builds objects, the names that objects of a bundle have in it, and what becomes of
@@ -301,7 +302,13 @@ class CopyDialog(WorkDialog):
             return self.tr("The target can take none of these entries."), "warning"
         size = say.size(plan["bytes"])
         if plan["what"] == "bundle":
-            return self.tr("{} go into the bundle ({})").format(f"{new:,}", size), ""
+            said = several(
+                new,
+                "{n} goes into the bundle ({size})",
+                "{n} go into the bundle ({size})",
+                size=size,
+            )
+            return said, ""
         parts_ = [self.tr("Nothing is new there")]
         if new:
             parts_ = [self.tr("{} new ({})").format(f"{new:,}", size)]

@@ -8,9 +8,10 @@ from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.jobs.notes import best, found, number
-from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.link.words import preparing, say, verifying
+from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import printable
+from torchkeeper.link.words.tongue import several
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,10 @@ def _warmed(job: Job) -> Outcome:
     lines = []
     whole, bad = len(job.cells.rows), len(job.cells.bad)
     if whole > 1:
-        warm = f"{whole - bad:,}", say.count(whole, "cell", "cells")
-        lines.append(_tr("{} of {} are warm.").format(*warm))
+        cells = say.count(whole, "cell", "cells")
+        lines.append(
+            several(whole - bad, "{n} of {all} is warm.", "{n} of {all} are warm.", all=cells)
+        )
     if added := number(result, "added"):
         entries = say.count(added, "entry", "entries")
         said = _tr("{} added to {}").format(entries, place) + _by_kind(result.get("kinds"))
@@ -115,15 +118,18 @@ def _verified(job: Job) -> Outcome:
     result = job.result
     _, counts = verifying.told_by(result)
     rebuilt = number(counts, "rebuilt")
-    graphs = _tr("{} of {} were found, {} rebuilt.").format(
-        f"{number(counts, 'hits'):,}",
-        say.count(number(counts, "graphs"), "graph", "graphs"),
-        say.count(rebuilt, "object", "objects") if rebuilt else _tr("no object"),
+    graphs = several(
+        number(counts, "hits"),
+        "{n} of {all} was found, {rebuilt} rebuilt.",
+        "{n} of {all} were found, {rebuilt} rebuilt.",
+        all=say.count(number(counts, "graphs"), "graph", "graphs"),
+        rebuilt=say.count(rebuilt, "object", "objects") if rebuilt else _tr("no object"),
     )
     found, ran = [graphs], _ran(job)
     if len(cells := result.get("cells") or []) > 1:
-        good = f"{sum(cell['good'] for cell in cells):,}", say.count(len(cells), "cell", "cells")
-        found = [_tr("{} of {} are good.").format(*good), *found]
+        whole, good = say.count(len(cells), "cell", "cells"), sum(cell["good"] for cell in cells)
+        told = several(good, "{n} of {all} is good.", "{n} of {all} are good.", all=whole)
+        found = [told, *found]
     if result["good"]:
         title = _tr("Verified")
         if (ratio := best(result, "cold")) is not None:

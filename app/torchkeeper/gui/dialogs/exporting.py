@@ -27,6 +27,7 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.link import carrying
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
+from torchkeeper.link.words.tongue import several
 
 #: Torch versions and devices that are named one by one.
 _NAMED = 4
@@ -326,16 +327,25 @@ class ExportDialog(WorkDialog):
             )
         torch = printable(str(maker["torch"]), 40)
         if not described:
-            text = self.tr("Native objects: torch {} built none of the {}; other machines may have "
-                           "to build their own.")  # fmt: skip
-            return text.format(torch, f"{objects:,}")
+            return several(
+                objects,
+                "Native objects: torch {torch} did not build the one that goes; other machines may "
+                "have to build their own.",
+                "Native objects: torch {torch} built none of the {n}; other machines may have to "
+                "build their own.",
+                torch=torch,
+            )
         who = self.tr("torch {} built").format(torch)
         if told:
             who = self.tr("the bundle says that torch {} built").format(torch)
         if described == objects:
-            text = self.tr("Native objects: {} all {}, so that other machines can tell whether "
-                           "they fit.")  # fmt: skip
-            return text.format(who, f"{objects:,}")
+            return several(
+                objects,
+                "Native objects: {who} the one that goes, so that other machines can tell whether "
+                "it fits.",
+                "Native objects: {who} all {n}, so that other machines can tell whether they fit.",
+                who=who,
+            )
         text = self.tr("Native objects: {} {} of {}. Of the rest nothing tells how they were "
                        "built; other machines may have to build their own.")  # fmt: skip
         return text.format(who, f"{described:,}", f"{objects:,}")

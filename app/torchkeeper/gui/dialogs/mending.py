@@ -17,6 +17,7 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.link.words import say
 from torchkeeper.link.words.findingwords import said
 from torchkeeper.link.words.problems import printable, unseen_users
+from torchkeeper.link.words.tongue import several
 
 
 class MendDialog(Dialog):
@@ -100,9 +101,7 @@ class MendDialog(Dialog):
         if not isinstance(in_use, dict):
             return ""
         left = in_use.get("left")
-        kept = (
-            self.tr("{} in use stay.").format(say.count(left, "entry", "entries")) if left else ""
-        )
+        kept = several(left, "{n} entry in use stays.", "{n} entries in use stay.") if left else ""
         return " ".join(x for x in (kept, unseen_users(in_use)) if x)
 
     def _hint(self, doing: Sequence[Plan]) -> str:

@@ -18,6 +18,7 @@ from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.widgets import forms
 from torchkeeper.link.words import dead, say
 from torchkeeper.link.words.problems import UserError, printable, unseen_users, user_of_place
+from torchkeeper.link.words.tongue import several
 from torchkeeper.stores.names import is_server
 
 #: Entries of a server from which on their number is to be typed before they go.
@@ -243,10 +244,15 @@ class PurgeDialog(Dialog):
         count, server = int(self.plan["entries"]), is_server(self._place)
         size, place = say.size(self.plan["bytes"]), printable(self._place)
         if server:
-            keys = say.count(int(self.plan.get("files") or 0), "key", "keys")
-            text = self.tr(
-                "{} ({}) on {} are deleted, for everybody who uses it. This cannot be undone."
-            ).format(keys, size, place)
+            text = several(
+                int(self.plan.get("files") or 0),
+                "{n} key ({size}) on {place} is deleted, for everybody who uses it. This cannot be "
+                "undone.",
+                "{n} keys ({size}) on {place} are deleted, for everybody who uses it. This cannot "
+                "be undone.",
+                size=size,
+                place=place,
+            )
         else:
             text = self.tr("{} in {} are deleted. This cannot be undone.").format(size, place)
         confirm(

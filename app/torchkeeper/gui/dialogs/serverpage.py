@@ -18,6 +18,7 @@ from torchkeeper.gui.widgets.choices import Choice, Number
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.link.words.serverpage import figures, meanings
+from torchkeeper.link.words.tongue import several
 
 
 def _tr(text: str) -> str:
@@ -93,13 +94,19 @@ class ExpiryDialog(Dialog):
 
     def __init__(self, parent: QWidget | None, place: str, count: int) -> None:
         super().__init__(parent, "", 480)
+        self._count = count
         self.setWindowTitle(self.tr("Expiry"))
         explain(self, "place")
         entries = say.count(count, "entry", "entries")
         title = self.tr("When do {} expire?") if count != 1 else self.tr("When does {} expire?")
         self.body.addWidget(forms.label(title.format(entries), "title", wrap=True))
-        where = self.tr("{} drops them by itself then, and programs compile them again.")
-        self.body.addWidget(forms.label(where.format(printable(place)), "muted", wrap=True))
+        where = several(
+            count,
+            "{place} drops it by itself then, and programs compile it again.",
+            "{place} drops them by itself then, and programs compile them again.",
+            place=printable(place),
+        )
+        self.body.addWidget(forms.label(where, "muted", wrap=True))
         self.body.addSpacing(forms.GAP)
         self.number = Number()
         self.number.setRange(1, 999)
@@ -140,10 +147,17 @@ class ExpiryDialog(Dialog):
     def _say(self) -> None:
         seconds = self.seconds
         if seconds is None:
-            text = self.tr("They stay until somebody purges them, or the server is full.")
+            text = several(
+                self._count,
+                "It stays until somebody purges it, or the server is full.",
+                "They stay until somebody purges them, or the server is full.",
+            )
         else:
-            text = self.tr("On {}. What they had before is replaced.").format(
-                say.when(time.time() + seconds)[:-3]
+            text = several(
+                self._count,
+                "On {when}. What it had before is replaced.",
+                "On {when}. What they had before is replaced.",
+                when=say.when(time.time() + seconds)[:-3],
             )
         self.hint.setText(text)
 

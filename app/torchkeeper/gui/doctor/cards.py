@@ -115,7 +115,14 @@ def left_card(left: Sequence[Left]) -> PressCard:
         of = _tr("{} of {}").format(checkwords.listed(checks), printable(place, 400))
         who = of if place else checkwords.listed(checks)
         texts.append((f"{who[:1].upper()}{who[1:]}: {why_text}", ""))
-    return PressCard(("info", "muted"), _tr("What could not be checked"), texts)
+    title, ours = _tr("What could not be checked"), any(is_bug(why) for _, _, why in left)
+    verb = _tr("Show log") if ours else ""
+    return PressCard(("info", "muted"), title, texts, verb, _tr("Show what a report needs"))
+
+
+def is_bug(error: UserError) -> bool:
+    """Whether it is a mistake of Torchkeeper itself, of which its log tells more."""
+    return error.code == "engine-bug"
 
 
 class Cards(CardList):
@@ -127,6 +134,8 @@ class Cards(CardList):
     place = Signal(str)
     #: The name of a setting that is to be shown.
     setting = Signal(str)
+    #: The log is to be shown.
+    log = Signal()
 
     def __init__(self, name: str) -> None:
         super().__init__(name, margin=8)
@@ -183,7 +192,9 @@ class Cards(CardList):
             card, one = mended_card(key[0], bool(key[1])), key[0]
             card.pressed.connect(lambda: self.undo.emit(one))
             return card
-        return left_card(key[1])
+        card = left_card(key[1])
+        card.pressed.connect(self.log.emit)
+        return card
 
 
 def _same(key: object, other: object) -> bool:

@@ -45,6 +45,8 @@ class Diagnosis(QObject):
         #: When it had come to its end.
         self.at = 0.0
         self.error: UserError | None = None
+        #: What the engine has written of it, for whoever reports a mistake of ours.
+        self.log: list[str] = []
         #: Why it is not known what the interpreter can do.
         self.untried: UserError | None = None
         self.cancelled = False
@@ -149,9 +151,13 @@ class Diagnosis(QObject):
             asked.variables,
         )
         listener = Listener(
-            findings=self._heard, progress=self._progress, result=self._over, failed=self._failed
-        )
+            findings=self._heard, progress=self._progress, result=self._over, failed=self._failed,
+            log=self._keep_log,
+        )  # fmt: skip
         self._ticket = self._engines.ask("diagnose", self._request, listener)
+
+    def _keep_log(self, lines: list[str]) -> None:
+        self.log = lines
 
     def _heard(self, some: Sequence[Mapping[str, Any]]) -> None:
         _take(some, self.found)

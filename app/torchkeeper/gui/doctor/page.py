@@ -13,7 +13,7 @@ from torchkeeper.gui import taborder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.mending import MendDialog
 from torchkeeper.gui.doctor import report
-from torchkeeper.gui.doctor.cards import Cards
+from torchkeeper.gui.doctor.cards import Cards, is_bug
 from torchkeeper.gui.doctor.diagnosis import Asked, Diagnosis
 from torchkeeper.gui.doctor.mender import Mended, Mender, Plan
 from torchkeeper.gui.pages.page import Page
@@ -107,6 +107,7 @@ class DoctorPage(Page):
         self.bar.setAccessibleName(self.tr("How far the looking is"))
         self.notice = Notice()
         self.notice.again.connect(self.run)
+        self.notice.log.connect(self._show_log)
         self.body.addSpacing(4)
         for widget in (self.summary, self.where, self.when, self.bar, self.notice):
             self.body.addWidget(widget)
@@ -114,6 +115,7 @@ class DoctorPage(Page):
         self.cards.fix.connect(self._fix)
         self.cards.undo.connect(self._undo)
         self.cards.setting.connect(self._show_setting)
+        self.cards.log.connect(self._show_log)
         self.cards.place.connect(lambda path: self._window.open_paths([path]))
         self.blank = EmptyState("doctor")
         self.blank.asked.connect(lambda _: self.run())
@@ -163,6 +165,12 @@ class DoctorPage(Page):
         page = self._window.show_page("settings")
         assert isinstance(page, SettingsPage)
         page.show_setting(name, self.choice_of.python if self.choice_of.facts else "")
+
+    def _show_log(self) -> None:
+        """What the engine has written, as it goes into a report."""
+        from torchkeeper.gui.dialogs.bug import BugDialog
+
+        BugDialog(self, "\n".join(self.diagnosis.log), kept=True).open()
 
     def _place_changed(self, path: str) -> None:
         """A job that is not one of its own has changed a place."""
@@ -274,7 +282,9 @@ class DoctorPage(Page):
         done, total = found.progress or (0, 0)
         self.bar.setRange(0, total if found.running else 0)
         self.bar.setValue(done)
-        self.notice.tell(found.error or mender.error, again=found.error is not None)
+        wrong = found.error or mender.error
+        ours = found.error is not None and is_bug(found.error)
+        self.notice.tell(wrong, again=found.error is not None, log=ours)
         idle = not (found.running or mender.busy or asking)
         # One stands where the other stood, and has the keyboard from it.
         at = self.window().focusWidget()

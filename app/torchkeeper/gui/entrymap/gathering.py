@@ -11,13 +11,14 @@ from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import KINDS, Entry
 from torchkeeper.gui.table.cells import MTIME as CHANGED
-from torchkeeper.gui.table.cells import cell_text, kind_words, shown_name, verdict_words
+from torchkeeper.gui.table.cells import cell_text, shown_name, verdict_words
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group, Name, in_order, naming
 from torchkeeper.gui.table.ordering import Row
 from torchkeeper.gui.table.slices import Work, pieces
 from torchkeeper.gui.treemap import colours
 from torchkeeper.gui.treemap.tiles import MOST, Key, Tile
+from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import printable
 
 #: By what entries are grouped in the map where the table does not group them.

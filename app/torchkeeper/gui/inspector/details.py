@@ -11,8 +11,9 @@ from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import VERDICTS, Entry, entry_from_json
 from torchkeeper.gui.inspector.sources import Text
-from torchkeeper.gui.table.cells import kind_words, verdict_words
+from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.link.words import say
+from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import not_looked_at, printable
 
 #: The kind of entry that each list of needed keys names.

@@ -11,8 +11,8 @@ from torchkeeper.gui.jobs import laps, notes
 from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.matrix.cells import COMPILING
 from torchkeeper.gui.matrix.words import name_of, state_words
-from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.link.words import causes, cutoff, leaks, owned, say
+from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import (
     device_reason,
     leftovers_gone,

@@ -9,6 +9,7 @@ from PySide6.QtCore import QCoreApplication
 from torchkeeper.artifacts.sshsig import short_key
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
+from torchkeeper.link.words.tongue import several
 
 
 def _tr(text: str) -> str:
@@ -112,4 +113,5 @@ def of_import(result: dict[str, Any]) -> str:
     text = counted(result)
     if renamed := number(result, "renamed"):
         text += _tr(" · {} renamed").format(say.count(renamed, "object", "objects"))
-    return text + _tr(" · {} were there already").format(f"{there:,}") if there else text
+    was = several(there, "{n} was there already", "{n} were there already")
+    return f"{text} · {was}" if there else text

@@ -24,6 +24,7 @@ from torchkeeper.link.words.problems import (
     printable,
     user_error,
 )
+from torchkeeper.link.words.tongue import several
 from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:
@@ -530,8 +531,12 @@ class Operations(QObject):
         """It was cancelled; what a server has done until then stays."""
         note = ""
         if job.kind == "ttl" and job.total and job.done:
-            of = f"{job.done:,.0f}", f"{job.total:,.0f}"
-            note = self.tr("at least {} of {} entries were changed").format(*of)
+            note = several(
+                int(job.done),
+                "at least {n} of {all} entries was changed",
+                "at least {n} of {all} entries were changed",
+                all=int(job.total),
+            )
             self._jobs.log(job, [note[:1].upper() + note[1:]])
         self._ended(job, State.CANCELLED, note=note)
 

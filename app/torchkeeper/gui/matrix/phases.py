@@ -68,6 +68,8 @@ def summed(every: Iterable[Spent]) -> Spent:
 
 def words(one: Spent, whole: float | None = None) -> list[str]:
     """A line for each phase that took time: "Codegen 1.2 s"; and what is in none of ``whole``."""
+    if not one:
+        return []
     lines = [
         f"{title(name)}  {say.seconds(seconds)}"
         for name, seconds in zip(PHASES, one, strict=True)

@@ -90,7 +90,8 @@ class PartList(QTreeWidget):
                  f"{totals.entries:,}", words.compile_words(totals), words.usable_words(totals)]
             )  # fmt: skip
             item.setData(0, _VALUE, value)
-            item.setToolTip(_NAME, value or item.text(_NAME))
+            # Of a place all of its path; a value of anything else is what filters call it.
+            item.setToolTip(_NAME, value if dimension == "place" else item.text(_NAME))
             for column in range(_SIZE, _USABLE + 1):
                 item.setTextAlignment(column, trees.RIGHT)
             self.addTopLevelItem(item)

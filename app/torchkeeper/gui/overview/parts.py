@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.gui.table.cells import kind_words, verdict_words
+from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.gui.treemap import colours
 from torchkeeper.gui.treemap.tiles import Tile
 from torchkeeper.link.overviewing import AGES, DIMENSIONS, Part, Totals
 from torchkeeper.link.words import say
+from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import printable
 
 #: The filter of each age (engine.summing.AGES).

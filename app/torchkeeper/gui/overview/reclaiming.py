@@ -85,8 +85,8 @@ class Reclaiming(QWidget):
         verb = self.tr("Clean up…")
         texts = {
             "stale": (self.tr("Stale"), self.tr("Of another torch or GPU than there is here.")),
-            "broken": (self.tr("Broken"), self.tr("Damaged, or lacks what it needs.")),
-            "orphan": (self.tr("Orphaned"), self.tr("What needed it was removed.")),
+            "broken": (self.tr("Broken"), self.tr("Damaged, or without what is needed.")),
+            "orphan": (self.tr("Orphaned"), self.tr("Needed only by what was removed.")),
             "unused": (self.tr("Unused"), self.tr("Not used for {}.").format(days)),
             "trash": (self.tr("In the trash"), self.tr("Purged before, and still on the disk.")),
         }

@@ -158,8 +158,8 @@ class RecipesPage(Page):
         self._nothing = QWidget()
         for page in (self._nothing, self.text, self.blank):
             self.below.addWidget(page)
-        beside.addWidget(self.faults, 1)
-        beside.addWidget(self.below, 3)
+        beside.addWidget(self.faults)
+        beside.addWidget(self.below, 1)
         self.across = QSplitter(Qt.Orientation.Horizontal)
         self.across.setObjectName("framed")
         self.across.setChildrenCollapsible(False)

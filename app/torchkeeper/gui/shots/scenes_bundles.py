@@ -11,8 +11,8 @@ from torchkeeper.gui.shots import samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.scenes_window import halfway
 from torchkeeper.gui.shots.stage import Stage, turn
-from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.gui.window import Window
+from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import UserError, user_error
 
 _BUNDLES = "/home/ada/bundles"

@@ -6,6 +6,7 @@ from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import WITHOUT_VERDICT, Entry
 from torchkeeper.link.words import say
+from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import printable, user_error
 
 COLUMNS = (
@@ -24,24 +25,6 @@ NUMBERS = frozenset({SIZE, FILES, COMPILE})
 
 def _tr(text: str) -> str:
     return QCoreApplication.translate("Entries", text)
-
-
-def kind_words(kind: str) -> str:
-    """A kind as people call it."""
-    return {
-        "fxgraph": _tr("FX graph"),
-        "aotautograd": _tr("AOTAutograd"),
-        "code": _tr("Code"),
-        "triton": _tr("Triton kernel"),
-        "autotune": _tr("Autotune"),
-        "pgo": _tr("PGO profile"),
-        "precompile": _tr("Precompiled"),
-        "aoti_eager": _tr("AOTI eager"),
-        "ondisk": _tr("Cached value"),
-        "header": _tr("C++ header"),
-        "lock": _tr("Lock"),
-        "unknown": _tr("Unknown"),
-    }.get(kind, kind)
 
 
 def verdict_words(verdict: str) -> str:

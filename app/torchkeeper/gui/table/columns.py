@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QMenu
 
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.table.cells import COLUMNS, NAME, NOT_SERVERS, SERVERS, SIZE, header_text
-from torchkeeper.gui.table.view import WIDTHS, EntryTable
+from torchkeeper.gui.table.view import EntryTable, first_widths
 
 #: Where it is kept, and what it must say to be understood.
 KEY, VERSION = "table/columns", 1
@@ -177,7 +177,7 @@ class Columns(QObject):
             self._header.moveSection(self._header.visualIndex(COLUMNS.index(name)), place)
         widths = kept.get("widths")
         self._widths = {}
-        for column, width in WIDTHS.items():
+        for column, width in first_widths().items():
             own = widths.get(COLUMNS[column]) if isinstance(widths, dict) else None
             if isinstance(own, int) and _NARROWEST <= own <= _WIDEST:
                 self._widths[COLUMNS[column]] = width = own

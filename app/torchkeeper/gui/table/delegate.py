@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 Index = QModelIndex | QPersistentModelIndex
 
 ROW_HEIGHT = 30
-_PAD = 8
+#: Pixels at the sides of a text, and before one that stands beside a mark.
+PAD, MARKED = 8, 28
 #: Texts whose width is remembered.
 _REMEMBERED = 4000
 #: Logical column, left edge and width of what can be seen.
@@ -77,18 +78,18 @@ class EntryDelegate(QStyledItemDelegate):
     def _paint_cell(
         self, painter: QPainter, entry: Entry, column: int, box: QRect, selected: bool
     ) -> None:
-        indent = _PAD
+        indent = PAD
         if column == KIND or (column == NAME and entry.broken):
             self._mark(painter, box, entry.kind if column == KIND else "")
-            indent = 28
+            indent = MARKED
         elif column == VERDICT and entry.verdict is not None:
             self._verdict(painter, box, entry.verdict)
-            indent = 28
+            indent = MARKED
         text = cell_text(entry, column)
         if not text:
             return
         fixed = column == KEY
-        left, width = box.left() + indent, box.width() - indent - _PAD
+        left, width = box.left() + indent, box.width() - indent - PAD
         text = self._fitting(text, width, fixed)
         painter.setFont(self._fixed if fixed else self._font)
         # What nothing needs steps back.
@@ -120,7 +121,7 @@ class EntryDelegate(QStyledItemDelegate):
     def _verdict(self, painter: QPainter, box: QRect, verdict: str) -> None:
         shades, scale = theme.shades(), self._view.devicePixelRatioF()
         drawn = icons.pixmap(f"verdict-{verdict}", 16, shades.verdict(verdict), scale)
-        painter.drawPixmap(box.left() + _PAD, box.center().y() - 7, drawn)
+        painter.drawPixmap(box.left() + PAD, box.center().y() - 7, drawn)
 
     def paint_heading(self, painter: QPainter, box: QRect, group: Group, focus: bool) -> None:
         """Paint the heading of a group over the whole width of the table."""
@@ -133,16 +134,16 @@ class EntryDelegate(QStyledItemDelegate):
         arrow = icons.pixmap(
             "closed-group" if group.collapsed else "open-group", 16, shades.muted, scale
         )
-        painter.drawPixmap(box.left() + _PAD, box.center().y() - 7, arrow)
-        left = box.left() + 28
+        painter.drawPixmap(box.left() + PAD, box.center().y() - 7, arrow)
+        left = box.left() + MARKED
         if group.by == "verdict" and group.name is not None:
-            self._verdict(painter, QRect(left - _PAD, box.top(), 24, box.height()), str(group.name))
+            self._verdict(painter, QRect(left - PAD, box.top(), 24, box.height()), str(group.name))
             left += 22
         if group.by == "kind":
             drawn = _dot(shades.kinds.get(str(group.name), shades.muted), scale)
             painter.drawPixmap(left + 2, box.center().y() - 4, drawn)
             left += 20
-        room = max(0, box.right() - left - 2 * _PAD)
+        room = max(0, box.right() - left - 2 * PAD)
         metrics = QFontMetrics(self._bold)
         title = metrics.elidedText(group.title, Qt.TextElideMode.ElideRight, room * 2 // 3)
         painter.setFont(self._bold)
@@ -172,7 +173,9 @@ class EntryDelegate(QStyledItemDelegate):
         if isinstance(self._model.lines[index.row()], Group):
             return QSize(0, ROW_HEIGHT)
         hint = super().sizeHint(option, index)
-        return QSize(hint.width() + (28 if index.column() in (KIND, VERDICT) else 8), ROW_HEIGHT)
+        return QSize(
+            hint.width() + (MARKED if index.column() in (KIND, VERDICT) else PAD), ROW_HEIGHT
+        )
 
 
 @functools.lru_cache(maxsize=64)

@@ -9,9 +9,10 @@ from operator import attrgetter
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import KINDS, VERDICTS
-from torchkeeper.gui.table.cells import kind_words, verdict_words
+from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.gui.table.ordering import Row
 from torchkeeper.link.words import say
+from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import printable
 from torchkeeper.link.words.versions import version
 

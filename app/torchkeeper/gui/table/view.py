@@ -15,6 +15,7 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import (
+    QFontMetrics,
     QPainter,
     QPalette,
     QPixmap,
@@ -28,7 +29,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.entry import KINDS, VERDICTS, Entry
 from torchkeeper.gui import theme
 from torchkeeper.gui.table.arrangement import Line
 from torchkeeper.gui.table.cells import (
@@ -46,14 +47,16 @@ from torchkeeper.gui.table.cells import (
     USED,
     VERDICT,
     cell_text,
+    verdict_words,
 )
 from torchkeeper.gui.table.chosen import Chosen
-from torchkeeper.gui.table.delegate import ROW_HEIGHT, EntryDelegate
+from torchkeeper.gui.table.delegate import MARKED, PAD, ROW_HEIGHT, EntryDelegate
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group
 from torchkeeper.gui.table.header import Header
 from torchkeeper.gui.table.ordering import Row
 from torchkeeper.gui.widgets import aging
+from torchkeeper.link.words.kinds import kind_words
 
 if TYPE_CHECKING:
     from PySide6.QtCore import (
@@ -69,7 +72,7 @@ if TYPE_CHECKING:
     )
 
 WIDTHS = {
-    KIND: 122,
+    KIND: 0,  # as its words need
     NAME: 260,
     VERDICT: 112,
     KEY: 82,
@@ -82,12 +85,25 @@ WIDTHS = {
     EXPIRES: 92,
     USED: 108,
 }
+#: What a text is narrower than its column at least.
+_SPARE = 2
 #: Whose texts change with the time that passes.
 _PASSING = (MTIME, EXPIRES, USED)
 #: The name takes what the others leave, and no less than this.
 _NAME_WIDTH = 180
 _SELECT = QItemSelectionModel.SelectionFlag.Select
 _NO_KEY = Qt.KeyboardModifier.NoModifier
+
+
+def first_widths() -> dict[int, int]:
+    """How wide columns are until they are dragged: kinds and verdicts are never cut."""
+    metrics = QFontMetrics(QApplication.font())
+
+    def wide(words: Iterable[str]) -> int:
+        return max(map(metrics.horizontalAdvance, words)) + MARKED + PAD + _SPARE
+
+    kinds, verdicts = wide(map(kind_words, KINDS)), wide(map(verdict_words, VERDICTS))
+    return WIDTHS | {KIND: kinds, VERDICT: max(verdicts, WIDTHS[VERDICT])}
 
 
 class EntryTable(QTableView):
@@ -134,7 +150,7 @@ class EntryTable(QTableView):
         header.setSelectionModel(QItemSelectionModel(model, header))
         header.setAccessibleName(self.tr("Columns of the table of entries"))
         header.setMinimumSectionSize(48)
-        for column, width in WIDTHS.items():
+        for column, width in first_widths().items():
             header.resizeSection(column, width)
         for column in SERVERS:
             header.hideSection(column)

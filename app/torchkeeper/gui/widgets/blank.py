@@ -15,6 +15,8 @@ class Notice(QFrame):
     """What is wrong, why, and what to do, within a pane."""
 
     again = Signal()
+    #: The log is to be shown.
+    log = Signal()
 
     def __init__(self, parent: QWidget | None = None, *, mild: bool = False) -> None:
         """mild: for what does no harm."""
@@ -26,6 +28,8 @@ class Notice(QFrame):
         self.remedy = forms.label("", wrap=True)
         self.button = forms.button(self.tr("Try again"))
         self.button.clicked.connect(self.again)
+        self.shows_log = forms.button(self.tr("Show log"))
+        self.shows_log.clicked.connect(self.log)
         texts = forms.column(gap=4)
         for label in (self.what, self.why, self.remedy):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -33,6 +37,7 @@ class Notice(QFrame):
         self.remedies = RemedyButtons()
         ways = forms.row()
         ways.addWidget(self.button)
+        ways.addWidget(self.shows_log)
         ways.addWidget(self.remedies)
         ways.addStretch(1)
         texts.addLayout(ways)
@@ -43,8 +48,8 @@ class Notice(QFrame):
         self.setLayout(line)
         self.hide()
 
-    def tell(self, error: UserError | None, *, again: bool = False) -> None:
-        """Show an error, or with None take the last one away."""
+    def tell(self, error: UserError | None, *, again: bool = False, log: bool = False) -> None:
+        """Show an error, or with None take the last one away. log: there is one to be shown."""
         self.error = error
         if error is None:
             self.hide()
@@ -57,6 +62,7 @@ class Notice(QFrame):
             label.setText(text)
             label.setVisible(bool(text))
         self.button.setVisible(again)
+        self.shows_log.setVisible(log)
         self.remedies.offer(error, "refresh" if again else "")
         self.setAccessibleName(str(error))
         self.show()

@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import icons, theme
+from torchkeeper.gui.widgets.wrapped import Wrapped
 
 #: The grid everything is laid out on.
 GAP = 8
@@ -43,9 +44,8 @@ def tip(text: str) -> str:
 
 def label(text: str, role: str = "", *, wrap: bool = False) -> QLabel:
     """A label of plain text; nothing that comes from a cache is ever read as HTML."""
-    made = QLabel(text)
+    made = Wrapped(text) if wrap else QLabel(text)
     made.setTextFormat(Qt.TextFormat.PlainText)
-    made.setWordWrap(wrap)
     if role:
         made.setProperty("role", role)
     return made

@@ -18,7 +18,7 @@ from typing import Any
 from torchkeeper.link.hiding import hidden
 from torchkeeper.link.kept import whole
 from torchkeeper.link.words.problems import user_error
-from torchkeeper.link.words.tongue import tr
+from torchkeeper.link.words.tongue import several
 
 #: How many runs are kept, the latest.
 MAX_RUNS = 200
@@ -70,7 +70,11 @@ class Run:
         """That not all graphs are kept; empty where they are."""
         every = int(self.totals["graphs"])
         kept = len(self.graphs)
-        return tr("{n} of {all} graphs are kept", n=kept, all=every) if kept < every else ""
+        if kept >= every:
+            return ""
+        return several(
+            kept, "{n} of {all} graphs is kept", "{n} of {all} graphs are kept", all=every
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The run as one JSON object."""

@@ -54,7 +54,7 @@ def ended(told: Mapping[str, object]) -> str:
         said.append(
             several(
                 left,
-                "{n} file is still in the trash, as their places are taken.",
+                "{n} file is still in the trash, as its place is taken.",
                 "{n} files are still in the trash, as their places are taken.",
             )
         )
@@ -72,7 +72,8 @@ def _done(told: Mapping[str, object]) -> list[str]:
             said.append(
                 several(
                     left,
-                    "{n} file in place of its own, which others wrote or copied there since, stay.",
+                    "{n} file in place of its own, which others wrote or copied there since, "
+                    "stays.",
                     "{n} files in place of its own, which others wrote or copied there since, "
                     "stay.",
                 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from torchkeeper.link.words import owned
-from torchkeeper.link.words.problems import UserError, Words, words_for
+from torchkeeper.link.words.problems import Forms, UserError, Words, words_for
 from torchkeeper.link.words.tongue import Text
 from torchkeeper.settings.finding import Finding
 
@@ -107,10 +107,23 @@ WORDS: dict[str, Words] = {
         _OWN_FOLDER,
     ),
     "files-from-future": Words(
-        "Files from the future in {place}: {count}, by up to {ahead_s} seconds.",
-        "PyTorch does not mind, but no age can be told of them: “purge --older” never takes them. "
-        "A clock was wrong when they were written, or is wrong now; the first is {path}.",
-        "Set the clock, if it is wrong. “torchkeeper doctor --fix” sets their times to now.",
+        Forms(
+            "count",
+            "{count} file from the future in {place}, by {ahead_s} seconds.",
+            "{count} files from the future in {place}, by up to {ahead_s} seconds.",
+        ),
+        Forms(
+            "count",
+            "PyTorch does not mind, but no age can be told of it: “purge --older” never takes it. "
+            "A clock was wrong when it was written, or is wrong now. It is {path}.",
+            "PyTorch does not mind, but no age can be told of them: “purge --older” never takes "
+            "them. A clock was wrong when they were written, or is wrong now; the first is {path}.",
+        ),
+        Forms(
+            "count",
+            "Set the clock, if it is wrong. “torchkeeper doctor --fix” sets its time to now.",
+            "Set the clock, if it is wrong. “torchkeeper doctor --fix” sets their times to now.",
+        ),
     ),
     "clock-skew": Words(
         "The clock of {source} differs from this machine's by {skew_s} seconds.",
@@ -120,10 +133,23 @@ WORDS: dict[str, Words] = {
     ),
     # What lies in it
     "left-over": Words(
-        "Programs that were ended while they wrote have left files in {place}. Temporary: {files}; "
-        "locks of what is gone: {locks}.",
-        "Nobody needs them, and together they take {size_bytes}. The first is {path}.",
-        "“torchkeeper doctor --fix” moves them to the trash.",
+        Forms(
+            "files+locks",
+            "A program that was ended while it wrote has left a file in {place}. Temporary: "
+            "{files}; locks of what is gone: {locks}.",
+            "Programs that were ended while they wrote have left files in {place}. Temporary: "
+            "{files}; locks of what is gone: {locks}.",
+        ),
+        Forms(
+            "files+locks",
+            "Nobody needs it, and it takes {size_bytes}. It is {path}.",
+            "Nobody needs them, and together they take {size_bytes}. The first is {path}.",
+        ),
+        Forms(
+            "files+locks",
+            "“torchkeeper doctor --fix” moves it to the trash.",
+            "“torchkeeper doctor --fix” moves them to the trash.",
+        ),
     ),
     "journal-of-others": Words(
         "Another user's Torchkeeper was cut off in {place}.",
@@ -131,35 +157,84 @@ WORDS: dict[str, Words] = {
         "Have that user run “torchkeeper ls” there.",
     ),
     "entries-broken": Words(
-        "Broken entries in {place}: {count}.",
-        "They cannot be read, or lack what they need: PyTorch compiles them again. They take "
-        "{size_bytes}; the first is {path}.",
-        "“torchkeeper doctor --fix” moves them to the trash, and so does “purge --broken”.",
+        Forms("count", "{count} broken entry in {place}.", "{count} broken entries in {place}."),
+        Forms(
+            "count",
+            "It cannot be read, or lacks what it needs: PyTorch compiles it again. It takes "
+            "{size_bytes}, and is {path}.",
+            "They cannot be read, or lack what they need: PyTorch compiles them again. They take "
+            "{size_bytes}; the first is {path}.",
+        ),
+        Forms(
+            "count",
+            "“torchkeeper doctor --fix” moves it to the trash, and so does “purge --broken”.",
+            "“torchkeeper doctor --fix” moves them to the trash, and so does “purge --broken”.",
+        ),
     ),
     "entries-orphaned": Words(
-        "Entries in {place} that nothing needs: {count}.",
-        "What they belong to is gone. They take {size_bytes}; the first is {path}.",
-        "“torchkeeper doctor --fix” moves them to the trash, and so does “purge --orphans”.",
+        Forms(
+            "count",
+            "{count} entry in {place} that nothing needs.",
+            "{count} entries in {place} that nothing needs.",
+        ),
+        Forms(
+            "count",
+            "What it belongs to is gone. It takes {size_bytes}, and is {path}.",
+            "What they belong to is gone. They take {size_bytes}; the first is {path}.",
+        ),
+        Forms(
+            "count",
+            "“torchkeeper doctor --fix” moves it to the trash, and so does “purge --orphans”.",
+            "“torchkeeper doctor --fix” moves them to the trash, and so does “purge --orphans”.",
+        ),
     ),
     "all-stale": Words(
-        "Nothing in {place} can be used here; stale entries: {count}.",
-        "They were made by another torch ({made_by}) or for another device, and every program "
-        "compiles anew. They take {size_bytes}. “torchkeeper check” says why of each.",
+        Forms(
+            "count",
+            "Nothing in {place} can be used here: {count} entry is stale.",
+            "Nothing in {place} can be used here: {count} entries are stale.",
+        ),
+        Forms(
+            "count",
+            "It was made by another torch ({made_by}) or for another device, and every program "
+            "compiles anew. It takes {size_bytes}. “torchkeeper check” says why.",
+            "They were made by another torch ({made_by}) or for another device, and every program "
+            "compiles anew. They take {size_bytes}. “torchkeeper check” says why of each.",
+        ),
         "“torchkeeper doctor --fix” moves to the trash what no known environment can use, and so "
         "does “purge --stale”.",
     ),
     "some-stale": Words(
-        "Entries in {place} that are stale here: {count} of {of}.",
-        "They were made by another torch ({made_by}) or for another device. They take "
-        "{size_bytes}. “torchkeeper check” says why of each.",
+        Forms(
+            "count",
+            "{count} of {of} entries in {place} is stale here.",
+            "{count} of {of} entries in {place} are stale here.",
+        ),
+        Forms(
+            "count",
+            "It was made by another torch ({made_by}) or for another device. It takes "
+            "{size_bytes}. “torchkeeper check” says why.",
+            "They were made by another torch ({made_by}) or for another device. They take "
+            "{size_bytes}. “torchkeeper check” says why of each.",
+        ),
         "“torchkeeper doctor --fix” moves to the trash what no known environment can use, and so "
         "does “purge --stale”.",
     ),
     "threads-differ": Words(
-        "Graphs in {place} for another number of threads: {count}, for {threads}; here torch uses "
-        "{here}.",
-        "The number of threads is in the key of what is compiled for a CPU: they are compiled "
-        "again.",
+        Forms(
+            "count",
+            "{count} graph in {place} is for another number of threads: {threads}; here torch uses "
+            "{here}.",
+            "{count} graphs in {place} are for another number of threads: {threads}; here torch "
+            "uses {here}.",
+        ),
+        Forms(
+            "count",
+            "The number of threads is in the key of what is compiled for a CPU: it is compiled "
+            "again.",
+            "The number of threads is in the key of what is compiled for a CPU: they are compiled "
+            "again.",
+        ),
         "Set OMP_NUM_THREADS={threads} where that is meant, or compile for {here}.",
     ),
     "trash-large": Words(
@@ -169,13 +244,21 @@ WORDS: dict[str, Words] = {
         "back.",
     ),
     "folder-unread": Words(
-        "No environment reads {place}; entries: {count}, {size_bytes}.",
+        Forms(
+            "count",
+            "No environment reads {place}, which holds {count} entry, {size_bytes}.",
+            "No environment reads {place}, which holds {count} entries, {size_bytes}.",
+        ),
         "No known interpreter has it as its cache, and no process that runs uses it. A container, "
         "or a program that sets the folder itself, may.",
         "If nobody needs it: torchkeeper purge {quoted}",
     ),
     "caches-alike": Words(
-        "The same entries are in {place} and in {other}: {count}.",
+        Forms(
+            "count",
+            "{count} entry is in {place} and in {other}, too.",
+            "{count} entries are in {place} and in {other}, too.",
+        ),
         "What is compiled twice takes room twice: {size_bytes}.",
         "Have all programs use one folder: set TORCHINDUCTOR_CACHE_DIR to it; “torchkeeper copy” "
         "joins the two.",
@@ -328,12 +411,20 @@ WORDS: dict[str, Words] = {
         "ttl {place} 30d”.",
     ),
     "server-evicting": Words(
-        "{place} evicts; keys that went since its start: {evicted}.",
+        Forms(
+            "evicted",
+            "{place} evicts: {evicted} key went since its start.",
+            "{place} evicts: {evicted} keys went since its start.",
+        ),
         "Its memory is full; what was evicted is compiled again.",
         "Give it more memory, or purge what is stale: “torchkeeper purge --suggest”.",
     ),
     "server-never-expires": Words(
-        "Nothing on {place} ever expires; keys: {keys}.",
+        Forms(
+            "keys",
+            "Nothing on {place} ever expires: {keys} key.",
+            "Nothing on {place} ever expires: {keys} keys.",
+        ),
         "PyTorch sets no expiry, and this server does not evict: what is stale stays for ever.",
         "“torchkeeper ttl {quoted} 30d” has what is there expire.",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from torchkeeper.link.words import say
+from torchkeeper.link.words import kinds, say
 from torchkeeper.link.words.problems import printable
 from torchkeeper.link.words.tongue import Nouns, Text, tr
 
@@ -57,16 +57,20 @@ def line(found: Mapping[str, Any], brief: bool = False) -> str:
             "{secret} in the key {key} of kind {kind}",
             secret=secret(found),
             key=key,
-            kind=found.get("kind"),
+            kind=_kind(found),
         )
         return _excerpt(found, said)
     said = tr(
         "{secret} in {file}, byte {offset}",
         secret=secret(found),
-        file=f"{found.get('kind')} {key}",
+        file=f"{_kind(found)} {key}",
         offset=found.get("offset"),
     )
     return _excerpt(found, _times(found, said))
+
+
+def _kind(found: Mapping[str, Any]) -> str:
+    return printable(kinds.called(found.get("kind")), 40)
 
 
 def _times(found: Mapping[str, Any], said: str) -> str:

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from torchkeeper.link.words import say
+from torchkeeper.link.words import kinds, say
 from torchkeeper.link.words.recipewords import expectation
-from torchkeeper.link.words.tongue import Text, several, tr
+from torchkeeper.link.words.tongue import Text, form, several, tr
 from torchkeeper.link.words.whys import reworded
 
 #: No disk has more.
 _MOST_BYTES = 1 << 63
 #: Parameters in which an engine says something in its own words.
 _REASONS = ("why", "how", "differs")
+#: Those that are kinds of entries.
+_KINDS = ("kind", "other_kind")
 
 
 class UserError(Exception):
@@ -43,12 +45,26 @@ class UserError(Exception):
         return "\n".join(part for part in (self.what, self.why, self.remedy) if part)
 
 
+class Forms(NamedTuple):
+    """A template that goes with a number: a parameter, or the sum of several, ``files+locks``."""
+
+    of: str
+    one: str
+    many: str
+
+
 class Words(NamedTuple):
     """Templates for one code; ``{name}`` stands for a parameter."""
 
-    what: str
-    why: str = ""
-    remedy: str = ""
+    what: str | Forms
+    why: str | Forms = ""
+    remedy: str | Forms = ""
+
+    @property
+    def texts(self) -> list[str]:
+        """All that it may say."""
+        every = [(one,) if isinstance(one, str) else (one.one, one.many) for one in self]
+        return [text for some in every for text in some]
 
 
 CATALOGUE: dict[str, Words] = {
@@ -150,8 +166,13 @@ CATALOGUE: dict[str, Words] = {
     ),
     "undo-full": Words(
         "{place} is full.",
-        "There is no room to put everything back: {entries} entries are, the others stay in the "
-        "trash.",
+        Forms(
+            "entries",
+            "There is no room to put everything back: {entries} entry is, the others stay in the "
+            "trash.",
+            "There is no room to put everything back: {entries} entries are, the others stay in "
+            "the trash.",
+        ),
         "Free some room, then undo once more.",
     ),
     "disk-full": Words(
@@ -262,7 +283,7 @@ CATALOGUE: dict[str, Words] = {
     ),
     # Two entries compared
     "kinds-differ": Words(
-        "A “{kind}” entry cannot be compared with one of kind “{other}”.",
+        "An entry of kind “{kind}” cannot be compared with one of kind “{other_kind}”.",
         "Their keys are made of other things.",
         "Choose two entries of one kind.",
     ),
@@ -617,8 +638,13 @@ CATALOGUE: dict[str, Words] = {
     ),
     "server-broke-off": Words(
         "The connection to {server} was lost before all was copied.",
-        "{arrived} of {total} entries are known to be in {place}; the server did not come back in "
-        "time.",
+        Forms(
+            "arrived",
+            "{arrived} of {total} entries is known to be in {place}; the server did not come back "
+            "in time.",
+            "{arrived} of {total} entries are known to be in {place}; the server did not come back "
+            "in time.",
+        ),
         "What has arrived stays. When the server is back, the same copy goes on from there.",
     ),
     "server-broke-off-bundle": Words(
@@ -1529,18 +1555,40 @@ def words_for(catalogue: Mapping[str, Words], code: str, params: Mapping[str, ob
     if "expected" in shown:
         shown["expected"] = expectation(shown["expected"], shown.get("found", ""), shown)
     return UserError(
-        tr(words.what).format_map(shown),
-        tr(words.why).format_map(shown),
-        tr(words.remedy).format_map(shown),
+        _filled(words.what, params, shown),
+        _filled(words.why, params, shown),
+        _filled(words.remedy, params, shown),
         code=code,
         params=params,
     )
+
+
+def template(text: str | Forms, params: Mapping[str, object]) -> str:
+    """A template in the language that is used, in the form that goes with these parameters."""
+    if isinstance(text, str):
+        return tr(text)
+    return form(sum(_numbers(text, params).values()), text.one, text.many)
+
+
+def _numbers(text: Forms, params: Mapping[str, object]) -> dict[str, int]:
+    every = {name: params.get(name) for name in text.of.split("+")}
+    return {name: value for name, value in every.items() if isinstance(value, int)}
+
+
+def _filled(text: str | Forms, params: Mapping[str, object], shown: Mapping[str, str]) -> str:
+    said = template(text, params)
+    if isinstance(text, str):
+        return said.format_map(shown)
+    counted = {name: f"{value:,}" for name, value in _numbers(text, params).items()}
+    return said.format_map(_Shown({**shown, **counted}))
 
 
 def _shown(name: str, value: object) -> str:
     if name.endswith("_bytes"):
         known = isinstance(value, int) and 0 <= value < _MOST_BYTES
         return say.size(value) if isinstance(value, int) and known else tr("less")
+    if name in _KINDS:
+        value = kinds.called(value)
     shown = "" if value is None else printable(str(value))
     return reworded(shown) if name in _REASONS else shown
 
@@ -1550,7 +1598,8 @@ def _within(problem: str, shown: Mapping[str, str]) -> str:
     is.
     """
     words = CATALOGUE.get(problem)
-    what = tr(words.what).format_map(_Shown({"server": tr("it"), **shown})) if words else problem
+    named = _Shown({"server": tr("it"), **shown})
+    what = _filled(words.what, {}, named) if words else problem
     return what[:1].lower() + what[1:].rstrip(".")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from torchkeeper.link.words import say
+from torchkeeper.link.words.kinds import called
 from torchkeeper.link.words.problems import printable
 from torchkeeper.link.words.tongue import Nouns, tr
 
@@ -35,7 +36,7 @@ def kinds(found: Mapping[str, Any]) -> list[str]:
             if _number(one, field)
         ]
         if parts:
-            said.append(f"{one.get('kind')}: {', '.join(parts)}")
+            said.append(f"{called(one.get('kind'))}: {', '.join(parts)}")
     return said
 
 
@@ -92,4 +93,4 @@ def _where(one: Mapping[str, Any]) -> str:
     held = one.get("kinds")
     kind = held[0] if isinstance(held, list) and held else "?"
     count = _number(one, "entries")
-    return printable(say.and_more(f"{kind} {one.get('key')}", count - 1), 100)
+    return printable(say.and_more(f"{called(kind)} {one.get('key')}", count - 1), 100)

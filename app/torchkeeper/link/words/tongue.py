@@ -50,11 +50,14 @@ def several(number: int, one: str, many: str, /, **places: object) -> str:
     """The one of two texts that goes with a number, which is its place ``n``; in other languages
     the form of the second that does.
     """
+    return _filled(form(number, one, many), {"n": number, **places})
+
+
+def form(number: int, one: str, many: str, /) -> str:
+    """The same, with its places still to be filled in."""
     translate = _Tongue.translate
     said = many if translate is None else translate(many, number)
-    if number == 1 and said == many:
-        said = one
-    return _filled(said, {"n": number, **places})
+    return one if number == 1 and said == many else said
 
 
 def _filled(text: str, places: dict[str, object]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.link.words import preparing, say
-from torchkeeper.link.words.problems import CATALOGUE, printable
+from torchkeeper.link.words.problems import CATALOGUE, printable, template
 from torchkeeper.link.words.tongue import Text, several, tr
 
 _THREADS = "cpp_runtime_thread_count"
@@ -72,7 +72,7 @@ def difference(one: dict[str, Any]) -> str:
     """``torch 2.9.1+cu128, here 2.13.0+cpu``; only the factor's name where no values are known."""
     name, entry, here = str(one.get("factor")), one.get("entry"), one.get("here")
     if name == "payload" and entry in CATALOGUE:
-        return tr(CATALOGUE[str(entry)].what).rstrip(".").format_map(_Missing())
+        return template(CATALOGUE[str(entry)].what, {}).rstrip(".").format_map(_Missing())
     if name in _DAMAGE and entry is not None:
         return tr(_DAMAGE[name], entry=entry)
     said = factor(name)

@@ -185,7 +185,13 @@ def outcome(result: Answer) -> str:
     )
     cells, good = _whole(result)
     if cells > 1:
-        said = tr("{good} of {all} cells are good. {outcome}", good=good, all=cells, outcome=said)
+        said = several(
+            good,
+            "{n} of {all} cells is good. {outcome}",
+            "{n} of {all} cells are good. {outcome}",
+            all=cells,
+            outcome=said,
+        )
     return "; ".join([said, *_compared(result["ratios"])]) + "."
 
 

@@ -1,0 +1,61 @@
+"""Kinds are called by their ids on the command line, and by their names in the window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from torchkeeper.artifacts.entry import KINDS
+from torchkeeper.link.words import kinds, leaks, runnable
+from torchkeeper.link.words.problems import user_error
+
+
+@pytest.fixture
+def named() -> Iterator[None]:
+    """As in the window."""
+    kinds.use_names(True)
+    yield
+    kinds.use_names(False)
+
+
+def sentences() -> list[str]:
+    """What is said with kinds in it."""
+    odd = {"name": "os.system", "strange": True, "entries": 2, "kinds": ["pgo"], "key": "k"}
+    found = {"kinds": [{"kind": "fxgraph", "pickles": 1}], "globals": [odd]}
+    secret = {"what": "token", "name": "", "kind": "aoti_eager", "key": "k", "redactable": True,
+              "excerpt": ""}  # fmt: skip
+    return [
+        user_error("kinds-differ", {"kind": "fxgraph", "other_kind": "pgo"}).what,
+        *runnable.kinds(found),
+        runnable.names(found),
+        leaks.line({**secret, "file": "key"}),
+        leaks.line({**secret, "file": "x", "offset": 3}),
+    ]
+
+
+def test_the_command_line_has_what_filters_take() -> None:
+    assert sentences() == [
+        "An entry of kind “fxgraph” cannot be compared with one of kind “pgo”.",
+        "fxgraph: 1 pickle",
+        "1 class or function, 1 of which PyTorch never uses: os.system (pgo k and 1 more)",
+        "a token in the key k of kind aoti_eager",
+        "a token in aoti_eager k, byte 3",
+    ]
+
+
+def test_the_window_has_names(named: None) -> None:
+    assert sentences() == [
+        "An entry of kind “FX graph” cannot be compared with one of kind “PGO profile”.",
+        "FX graph: 1 pickle",
+        "1 class or function, 1 of which PyTorch never uses: os.system (PGO profile k and 1 more)",
+        "a token in the key k of kind AOTI eager",
+        "a token in AOTI eager k, byte 3",
+    ]
+
+
+def test_each_kind_has_a_name(named: None) -> None:
+    assert all(kinds.called(kind) != kind for kind in KINDS)
+    assert len({kinds.called(kind) for kind in KINDS}) == len(KINDS)
+    # What a stranger's file says is a kind may be anything.
+    assert kinds.called("odd") == "odd"
