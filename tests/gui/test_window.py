@@ -66,6 +66,15 @@ def test_filters_as_one_types(qtbot: QtBot, open_window: OpenWindow, fixture_cac
     window.head.box.setText("no such entry")
     qtbot.waitUntil(lambda: window.stack.currentWidget() is window.empty)
     assert window.empty.title.text() == "Nothing matches the filter"
+    # It is about what was typed last, also where that is no filter, or another one that is none.
+    for typed in ("nor this", "kind:nonsense", "kind:nowhere", "nor that"):
+        window.head.box.setText(typed)
+        settle(qtbot)
+        assert f"“{typed}”" in window.empty.text.text()
+        assert window.stack.currentWidget() is window.empty
+        good = "kind" not in typed
+        assert (window.empty.title.text() == "Nothing matches the filter") == good
+        assert ("the kinds are" in window.empty.text.text()) != good
     assert window.empty.button is not None
     click(qtbot, window.empty.button)
     qtbot.waitUntil(lambda: window.entries.rowCount() == total)

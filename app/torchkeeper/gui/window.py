@@ -374,7 +374,9 @@ class Window(Shell):
         self.actions_.update(situation.now(self, selected, one, notify=notify))
         why = self._here.unjudged if self._here is not None else ""
         places = self.places.rowCount()
-        state = empty_state(listing, self.entries, self.discovery.known, places, why)
+        state = empty_state(
+            listing, self.entries, self.discovery.known, places, why, self.head.fault
+        )
         if listing.place is not None and listing.what:
             self.places.looked(listing.place, listing.what)
         self._show_owners()

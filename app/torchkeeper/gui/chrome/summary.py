@@ -86,11 +86,17 @@ def trash_text(trash: dict[str, int]) -> str:
 
 
 def empty_state(
-    listing: Listing, model: EntriesModel, places_known: bool, places: int, unjudged: str = ""
+    listing: Listing,
+    model: EntriesModel,
+    places_known: bool,
+    places: int,
+    unjudged: str = "",
+    fault: tuple[str, str] | None = None,
 ) -> State | None:
     """What to show instead of the table; None where there are entries to show.
 
-    unjudged: why there are no verdicts; empty where there are.
+    unjudged: why there are no verdicts; empty where there are. fault: what was typed since that is
+    no filter, and why.
     """
     if listing.place is None:
         return _no_place(places_known, places)
@@ -122,6 +128,15 @@ def empty_state(
         return "folder-missing", error.what, text, _tr("Try again"), "refresh"
     if model.count:
         return None
+    if model.total and fault is not None:
+        typed, why = fault
+        return (
+            "find",
+            _tr("The filter is not understood"),
+            _tr("“{}” is no filter: {}.").format(printable(typed, 120), why),
+            _tr("Clear filter"),
+            "clear-filter",
+        )
     if model.total and unjudged and VERDICT in model.query.fields:
         return (
             "machine",
