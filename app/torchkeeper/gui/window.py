@@ -393,6 +393,8 @@ class Window(Shell):
         self.shelf.stand_by(state is None)
         size = self.table.selected_size()
         judged = self._here is not None and self._here.verdicts.counts is not None
+        if self._here is not None:
+            self._here.tell()
         self.totals.setText(status_text(listing, self.entries, selected, size, judged=judged))
         if self._inspecting is not None:
             self._inspecting.tell(selected, self._here, self._verifications)
