@@ -160,7 +160,8 @@ def test_the_guide_catches_up_with_what_was_done_meanwhile(
 ) -> None:  # fmt: skip
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     done = Past("20261122-100000-aaaa", "warm", "Warm", "/x", "done", True, 990.0, 1000.0, "")
-    history.keep([done])
+    also = Past("20261122-100000-bbbb", "export", "Export", "", "done", True, 1000.0, 1100.0, "")
+    history.keep([done, also])
     settings.setValue(STEP, 0)
     settings.setValue(SINCE, 1500.0)
     window = open_window()
@@ -170,3 +171,6 @@ def test_the_guide_catches_up_with_what_was_done_meanwhile(
     settings.setValue(SINCE, 900.0)
     window = open_window()
     qtbot.waitUntil(lambda: window.guide.bar.number == 1)
+    for _ in range(2):
+        window.guide.bar.skip.click()
+    assert window.guide.bar.number == 4, "it was exported before that was asked for"

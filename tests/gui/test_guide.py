@@ -98,6 +98,44 @@ def test_while_a_step_is_taken_the_guide_says_so(qtbot: QtBot, open_window: Open
     bar.end()
 
 
+def test_a_step_may_be_taken_before_it_is_reached(
+    qtbot: QtBot, open_window: OpenWindow, settings: QSettings
+) -> None:
+    window = open_window()
+    window.actions_["first-steps"].trigger()
+    bar = window.guide.bar
+
+    def done(kind: str, state: State = State.DONE) -> None:
+        window.jobs.end(window.jobs.add(kind, kind, None), state)
+
+    done("warm")
+    done("export", State.CANCELLED)
+    done("purge")
+    click(qtbot, bar.skip)
+    click(qtbot, bar.skip)
+    assert STEPS[bar.number].id == "export", "it came to nothing"
+    click(qtbot, bar.back)
+    done("export")
+    assert STEPS[bar.number].id == "verify"
+    # Another window goes on with the round.
+    window.close_surely()
+    window = open_window()
+    bar = window.guide.bar
+    click(qtbot, bar.skip)
+    assert STEPS[bar.number].id == "purge", "that it was purged before is not what it is about"
+    click(qtbot, bar.back)
+    assert STEPS[bar.number].id == "export", "who wants to does it again"
+    done("export")
+    assert STEPS[bar.number].id == "purge"
+    # In a new round nothing was done yet.
+    bar.end()
+    window.actions_["first-steps"].trigger()
+    for step in STEPS[:4]:
+        assert STEPS[bar.number] is step
+        click(qtbot, bar.skip)
+    bar.end()
+
+
 def test_a_step_that_cannot_be_taken_says_so(qtbot: QtBot, open_window: OpenWindow) -> None:
     window = open_window()
     window.actions_["first-steps"].trigger()

@@ -150,8 +150,8 @@ STATES = {
     "warm": "warm warm-probing warm-looking warm-broken warm-no-python",
     "cells": "cells-working cells-failed cells-outcome cells-done cells-uncached",
     "verify-cells": "verify-cells-working verify-cells",
-    "recipes": "recipes recipes-one recipes-faulty recipes-filtered recipes-gone recipes-empty "
-    "recipes-failed",
+    "recipes": "recipes recipes-one recipes-faulty recipes-filtered recipes-none-match "
+    "recipes-gone recipes-empty recipes-failed",
     "editor": "recipe-form recipe-form-again recipe-good recipe-faulty",
     "warm-recipes": "warm-recipes warm-foreseen",
     "settings": "settings settings-filtered settings-only-set settings-damaged settings-empty",

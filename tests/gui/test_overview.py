@@ -20,6 +20,7 @@ from torchkeeper.gui.overview.page import OverviewPage
 from torchkeeper.gui.places.model import SETTING
 from torchkeeper.gui.treemap.tiles import Tile
 from torchkeeper.gui.window import PAGE, Window
+from torchkeeper.link.words import say
 
 
 @pytest.fixture
@@ -60,7 +61,9 @@ def test_places_are_added_up_and_gone_into(
         True, whole.entries + half.entries
     )  # fmt: skip
     assert page.entries.value.text() == f"{found.totals.entries:,}"
-    assert page.entries.more.text() == "in 2 places"
+    kinds = {part.value: part.totals.entries for part in found.groups("kind")}
+    locks = say.count(kinds["lock"], "lock", "locks")
+    assert page.entries.more.text() == f"in 2 places · {locks} among them"
     assert page.said.text().startswith("Looked just now")
     page.looking.looked -= 300
     timer = page.findChild(QTimer, "aging")

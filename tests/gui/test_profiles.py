@@ -12,7 +12,14 @@ import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QFileDialog,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, type_in
@@ -404,6 +411,12 @@ def test_a_manifest_is_imported_as_far_as_it_says(
         one.reject()
 
 
+def lines_left(text: QPlainTextEdit) -> float:
+    """How many lines more there would be room for."""
+    below = text.blockBoundingGeometry(text.document().lastBlock()).bottom()
+    return (text.viewport().height() - below) / text.fontMetrics().lineSpacing()
+
+
 def test_an_export_is_shown_without_its_password_and_carries_it(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
 ) -> None:
@@ -423,6 +436,15 @@ def test_an_export_is_shown_without_its_password_and_carries_it(
         assert "hidden-one" not in export.text.toPlainText()
         assert "hidden-one" in export.written.text
         assert export.warning.isVisible()
+        # It is as high as all that it says, as far as the screen is, and no higher.
+        assert 0 < lines_left(export.text) < 2
+        assert export.text.verticalScrollBar().maximum() == 0
+    # Who makes it higher has it so.
+    export.resize(export.width(), 715)
+    higher = export.height()
+    export.format.setCurrentIndex(0)
+    qtbot.waitUntil(lambda: export.written is not None, timeout=PATIENCE)
+    assert export.height() == higher
     assert set(forms) == {"sh", "env", "dockerfile", "kubernetes"}
     export.format.setCurrentIndex(forms.index("kubernetes"))
     type_in(qtbot, export.secret, "redis/url")

@@ -119,6 +119,27 @@ def test_files_and_folders_are_kept_with_what_they_make(
     assert page.search()
     type_in(qtbot, page.box, "small")
     assert [x.text(0) for x in page._items() if not x.isHidden()] == ["recipes", "small"]
+    # What is said at the right is never about what is hidden.
+    assert page.selected() == [str(folder / "small.toml")]
+    page.box.setText("odd")
+    assert page.selected() == [str(folder / "odd.toml")] and page.name.text() == "odd: 1 fault"
+    assert page.tree.currentItem() is page.tree.selectedItems()[0]
+    page.box.setText("nowhere")
+    assert page.selected() == [] and page.name.text() == "" and page.faults.isHidden()
+    assert "“nowhere”" in page.blank.text.text() and page.blank.isVisible()
+    page.box.setText("nor here")
+    assert "“nor here”" in page.blank.text.text()
+    assert not any(one.isEnabled() for one in (page.go, page.verify, page.edit, page.remove))
+    assert page.blank.button is not None
+    click(qtbot, page.blank.button)
+    assert page.box.text() == "" and page.selected() == ["builtin"]
+    # What is put on the list is seen, whatever is filtered.
+    page.box.setText("small")
+    page.add([str(folder / "odd.toml")])
+    qtbot.waitUntil(lambda: page.selected() == [str(folder / "odd.toml")], timeout=PATIENCE)
+    assert page.box.text() == ""
+    click(qtbot, page.remove)
+    qtbot.waitUntil(lambda: len(names(page)) == 4, timeout=PATIENCE)
     page.box.clear()
     assert not any(x.isHidden() for x in page._items())
     page.choose(str(folder / "odd.toml"))

@@ -67,3 +67,25 @@ def test_numbers_of_verdicts_keep_their_room(qtbot: QtBot) -> None:
         assert all(a.right() < b.left() for a, b in pairwise(boxes)), width
     assert verdicts.said.text() == "made by torch 2.9.1+cu128"
     assert verdicts.buttons["stale"].text() == "124,528 stale"
+
+
+def test_a_filter_by_verdict_leaves_the_other_switches(qtbot: QtBot) -> None:
+    verdicts = VerdictBar()
+    qtbot.addWidget(verdicts)
+    verdicts.resize(900, 30)
+    verdicts.show()
+    verdicts.mark("gemm is:broken")
+    verdicts.tell({"verdicts": {"broken": 2}, "there": COUNTS["verdicts"]}, "")
+    texts = {name: one.text() for name, one in verdicts.buttons.items() if one.isVisible()}
+    others = dict.fromkeys(("usable", "conditional", "unknown", "stale"), "")
+    assert texts == {"broken": "2 broken", **others}
+    assert verdicts.buttons["broken"].isChecked()
+    assert verdicts.buttons["usable"].accessibleName() == "Show only usable entries"
+    # Nothing matches any more, and what is filtered by can still be taken back.
+    verdicts.tell({"verdicts": {}, "there": COUNTS["verdicts"]}, "")
+    assert all(one.isVisible() and not one.text() for one in verdicts.buttons.values())
+    # Words alone: what they leave nothing of is no switch.
+    verdicts.mark("gemm")
+    verdicts.tell({"verdicts": {"usable": 7}, "there": COUNTS["verdicts"]}, "")
+    texts = {name: one.text() for name, one in verdicts.buttons.items() if one.isVisible()}
+    assert texts == {"usable": "7 usable"}

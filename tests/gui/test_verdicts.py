@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,18 @@ def test_what_another_torch_made_is_stale(
     assert window.head.box.text() == "is:stale" and bar.buttons["stale"].isChecked()
     assert {one.verdict for one in window.entries.shown()} == {"stale"}
     assert window.entries.count == 11
+    # Of the others none is shown: they are counted no more, and a click still leads to them.
+    assert bar.buttons["stale"].text() == "11 stale"
+    others = [button for name, button in bar.buttons.items() if name in counts and name != "stale"]
+    assert all(button.isVisible() and not button.text() for button in others)
+    # What else is filtered is counted as it is shown.
+    window.head.box.setText("kind:fxgraph")
+    settle(qtbot)
+    of = sum(one.kind == "fxgraph" for one in graphs(window))
+    assert 0 < of < 11 and bar.buttons["stale"].text() == f"{of} stale"
+    assert not any(button.isVisible() for button in others)
+    window.head.box.setText("is:stale")
+    settle(qtbot)
     # A refresh keeps them, without being asked again: nothing has changed.
     before = window.here.verdicts._known
     window.refresh()
@@ -303,6 +316,7 @@ def test_many_verdicts_are_taken_in_without_a_pause(qtbot: QtBot, by: str) -> No
     elif by == "filter":
         model.filter(parse("is:stale"))
     said = verdicts_of(every)
+    qtbot.waitUntil(lambda: model.totals() is not None)
     turns = []
     for first in range(0, len(said), 500):
         begun = time.thread_time()
@@ -319,6 +333,10 @@ def test_many_verdicts_are_taken_in_without_a_pause(qtbot: QtBot, by: str) -> No
     assert all(e.verdict == wanted[e.identity] for e in model.everything())
     shown = model.shown()
     assert len(shown) == (4000 if by == "filter" else 20_000)
+    qtbot.waitUntil(lambda: model.totals() is not None)
+    totals = model.totals()
+    assert totals is not None and totals.verdicts == Counter(e.verdict for e in shown)
+    assert totals.torches == Counter(e.torch for e in shown if e.verdict == "stale")
     if by == "filter":
         assert {e.verdict for e in shown} == {"stale"}
     if by == "verdict":

@@ -23,6 +23,7 @@ from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 from torchkeeper.gui.recipes.words import FORM
 from torchkeeper.gui.table.cells import NAME, SIZE
 from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words import say
 from torchkeeper.stores.folders import receipts
 from torchkeeper.stores.folders.journal import Journal
 
@@ -37,6 +38,8 @@ def test_lists_what_torch_2_9_wrote(open_window: OpenWindow, fixture_cache: Path
     assert graphs
     assert all(e.torch and e.torch.startswith("2.9.1") and e.compile_s for e in graphs)
     assert window.totals.text().startswith(f"{len(entries)} entries · ")
+    locks = sum(entry.kind == "lock" for entry in entries)
+    assert locks and f" · {say.count(locks, 'lock', 'locks')}" in window.totals.text()
     assert window.error_bar.error is None
     assert "torch" not in sys.modules
 
@@ -66,6 +69,15 @@ def test_filters_as_one_types(qtbot: QtBot, open_window: OpenWindow, fixture_cac
     window.head.box.setText("no such entry")
     qtbot.waitUntil(lambda: window.stack.currentWidget() is window.empty)
     assert window.empty.title.text() == "Nothing matches the filter"
+    # It is about what was typed last, also where that is no filter, or another one that is none.
+    for typed in ("nor this", "kind:nonsense", "kind:nowhere", "nor that"):
+        window.head.box.setText(typed)
+        settle(qtbot)
+        assert f"“{typed}”" in window.empty.text.text()
+        assert window.stack.currentWidget() is window.empty
+        good = "kind" not in typed
+        assert (window.empty.title.text() == "Nothing matches the filter") == good
+        assert ("the kinds are" in window.empty.text.text()) != good
     assert window.empty.button is not None
     click(qtbot, window.empty.button)
     qtbot.waitUntil(lambda: window.entries.rowCount() == total)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ import torchkeeper
 from tests.warm.conftest import Filled, Recorder
 from torchkeeper.artifacts import elf
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.report import Cancelled
+from torchkeeper.artifacts.report import Cancelled, Report
+from torchkeeper.stores.folders.folder import survey
 from torchkeeper.warm import processes
 from torchkeeper.warm.supervise import warm
 
@@ -98,7 +100,12 @@ def test_cold(built: Filled) -> None:
     result = built.result
     assert result["misses"] == result["graphs"] == 7
     assert (result["hits"], result["bypasses"], result["device"]) == (0, 0, "cpu")
-    assert result["added"] >= 7 + 4
+    assert result["added"] == sum(result["kinds"].values()) >= 7 + 4
+    # What a listing of the folder counts is what was added, with the locks that are named apart.
+    every = Counter(item.kind for item in survey(str(built.place), Report()))
+    added = {**result["kinds"], **result["scratch"]}
+    assert added.pop("code") <= every.pop("code"), "some of which were there before"
+    assert (added, result["scratch"]) == (every, {"lock": every["lock"]})
     assert 0 < result["seconds"] < 300
     [device] = [found["device"] for found in built.findings if "device" in found]
     assert device == {"type": "cpu", "name": "CPU", "why": "no-accelerator"}

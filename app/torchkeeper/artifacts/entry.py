@@ -27,6 +27,10 @@ PORTABLE = frozenset(
     {"fxgraph", "aotautograd", "code", "triton", "autotune", "pgo", "precompile", "aoti_eager"}
 )
 
+#: Kinds that no program can hit on. A place counts them among its entries, with their number
+#: beside; what a warm-up adds is the rest.
+SCRATCH = frozenset({"header", "lock", "unknown"})
+
 #: Whether an entry will be used in an environment, from the best to the worst.
 VERDICTS = ("usable", "conditional", "unknown", "stale", "broken")
 #: Kinds of which that is not asked: what needs them is what is used.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.entry import SCRATCH, Problem
 from torchkeeper.doctor.check import FolderLook, MachineLook
 from torchkeeper.settings.finding import Finding
 from torchkeeper.stores import places
@@ -28,7 +28,7 @@ def unread(look: MachineLook) -> Iterator[Finding]:
     reads = {*look.reads, *_triton(look)}
     known = {os.path.realpath(one.path) for one in places.find() if one.reason in _READ_ANYWAY}
     for one in [*look.folders, *(look.others or ())]:
-        entries = [item for item in one.items if item.kind not in ("lock", "unknown", "header")]
+        entries = [item for item in one.items if item.kind not in SCRATCH]
         if not entries or one.root in known or any(_within(one.root, path) for path in reads):
             continue
         look.report.check()
@@ -88,5 +88,5 @@ def _contents(one: FolderLook, look: MachineLook) -> dict[str, int]:
 def _content(item: Item, index: Index) -> str | None:
     if item.kind in _NAMED_BY_CONTENT:
         return item.path.rpartition("/")[2]
-    known = index.get(item) if item.kind not in ("lock", "unknown", "header") else None
+    known = index.get(item) if item.kind not in SCRATCH else None
     return known.sha256 if known else None

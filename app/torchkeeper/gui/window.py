@@ -374,7 +374,9 @@ class Window(Shell):
         self.actions_.update(situation.now(self, selected, one, notify=notify))
         why = self._here.unjudged if self._here is not None else ""
         places = self.places.rowCount()
-        state = empty_state(listing, self.entries, self.discovery.known, places, why)
+        state = empty_state(
+            listing, self.entries, self.discovery.known, places, why, self.head.fault
+        )
         if listing.place is not None and listing.what:
             self.places.looked(listing.place, listing.what)
         self._show_owners()
@@ -391,6 +393,8 @@ class Window(Shell):
         self.shelf.stand_by(state is None)
         size = self.table.selected_size()
         judged = self._here is not None and self._here.verdicts.counts is not None
+        if self._here is not None:
+            self._here.tell()
         self.totals.setText(status_text(listing, self.entries, selected, size, judged=judged))
         if self._inspecting is not None:
             self._inspecting.tell(selected, self._here, self._verifications)

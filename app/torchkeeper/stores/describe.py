@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchkeeper.artifacts import alone, code, elf
-from torchkeeper.artifacts.entry import PORTABLE, READ, Entry
+from torchkeeper.artifacts.entry import PORTABLE, READ, SCRATCH, Entry
 from torchkeeper.artifacts.layout import is_code_stem, payload_name
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders.index import Index, Known, signature
@@ -399,6 +399,6 @@ def _joined(item: Item, facts: dict[str, Any], known: _Known) -> dict[str, Any]:
 
 
 def _plain_name(item: Item) -> str | None:
-    if item.kind in ("header", "lock", "unknown"):
+    if item.kind in SCRATCH:
         return item.files[0].name if len(item.files) == 1 else item.key
     return None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.entry import SCRATCH, Problem
 from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.artifacts.report import Report
 from torchkeeper.settings.applied import applied
@@ -30,8 +30,6 @@ from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.told import summed, told_of
 from torchkeeper.warm.workers import accelerator
 
-#: Kinds of files that no program can hit on.
-_SCRATCH = ("lock", "header", "unknown")
 #: What decides over OMP_NUM_THREADS (at::init_num_threads takes MKL's number where it has MKL).
 _OTHER_THREADS = ("MKL_NUM_THREADS", "MKL_DOMAIN_NUM_THREADS", "OMP_THREAD_LIMIT", "OMP_DYNAMIC")
 #: Processes, and threads, that one of PyTorch compiles with (torch/_inductor/config.py).
@@ -103,7 +101,8 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
             with contextlib.suppress(OSError):
                 os.rmdir(job.place)  # nothing came of it
     added = Counter(kind for kind, _ in _entries(job.place, report) - before)
-    return {**result, "added": added.total(), "kinds": dict(added)}
+    scratch = {kind: added.pop(kind) for kind in sorted(SCRATCH & added.keys())}
+    return {**result, "added": added.total(), "kinds": dict(added), "scratch": scratch}
 
 
 def run(
@@ -215,7 +214,7 @@ def _for_cpu(cell: Cell) -> bool:
 
 
 def _entries(place: str, report: Report) -> set[tuple[str, str]]:
-    return {item.identity for item in folder.survey(place, report) if item.kind not in _SCRATCH}
+    return {item.identity for item in folder.survey(place, report)}
 
 
 def environment(

@@ -67,7 +67,8 @@ class Head(QWidget):
         super().__init__(parent)
         self._title = self._path = ""
         self._server = False
-        self.valid = True
+        #: What was typed that is no filter, and why; None where it is one.
+        self.fault: tuple[str, str] | None = None
         self.title = forms.label("", "title")
         self.path = forms.label("", "muted")
         self.path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -161,21 +162,27 @@ class Head(QWidget):
 
     def _use(self) -> None:
         self._timer.stop()
+        typed = self.box.text()
         try:
-            query = parse(self.box.text())
+            query = parse(typed)
         except Problem as problem:
             # The last good filter stays in use.
             token, why = (printable(str(problem.params.get(x) or "?")) for x in ("token", "why"))
-            self._wrong(self.tr("“{}”: {}").format(token, why))
+            self._wrong(self.tr("“{}”: {}").format(token, why), (typed, why))
             return
-        self._wrong("")
+        self._wrong("", None)
         self.filtered.emit(query)
 
-    def _wrong(self, text: str) -> None:
+    @property
+    def valid(self) -> bool:
+        """Whether what was typed is a filter."""
+        return self.fault is None
+
+    def _wrong(self, text: str, fault: tuple[str, str] | None) -> None:
         self.wrong.setText(text)
         self.wrong.setVisible(bool(text))
-        if self.valid == bool(text):
-            self.valid = not text
+        if self.fault != fault:
+            self.fault = fault
             self.judged.emit()
         if bool(self.box.property("wrong")) != bool(text):
             self.box.setProperty("wrong", bool(text))

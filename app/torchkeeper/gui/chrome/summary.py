@@ -55,6 +55,9 @@ def status_text(
             parts.append(_tr("{} broken").format(f"{totals.broken:,}"))
         if totals.orphans:
             parts.append(say.count(totals.orphans, "orphan", "orphans"))
+        # Where there is nothing else, the first number says it.
+        if 0 < totals.scratch.total() < totals.entries:
+            parts.append(say.scratch(totals.scratch))
     if listing.loading:
         parts.append(_tr("reading…"))
     return " · ".join(parts)
@@ -86,11 +89,17 @@ def trash_text(trash: dict[str, int]) -> str:
 
 
 def empty_state(
-    listing: Listing, model: EntriesModel, places_known: bool, places: int, unjudged: str = ""
+    listing: Listing,
+    model: EntriesModel,
+    places_known: bool,
+    places: int,
+    unjudged: str = "",
+    fault: tuple[str, str] | None = None,
 ) -> State | None:
     """What to show instead of the table; None where there are entries to show.
 
-    unjudged: why there are no verdicts; empty where there are.
+    unjudged: why there are no verdicts; empty where there are. fault: what was typed since that is
+    no filter, and why.
     """
     if listing.place is None:
         return _no_place(places_known, places)
@@ -122,6 +131,15 @@ def empty_state(
         return "folder-missing", error.what, text, _tr("Try again"), "refresh"
     if model.count:
         return None
+    if model.total and fault is not None:
+        typed, why = fault
+        return (
+            "find",
+            _tr("The filter is not understood"),
+            _tr("“{}” is no filter: {}.").format(printable(typed, 120), why),
+            _tr("Clear filter"),
+            "clear-filter",
+        )
     if model.total and unjudged and VERDICT in model.query.fields:
         return (
             "machine",

@@ -22,8 +22,8 @@ _NAMED = 2
 
 
 class VerdictBar(QWidget):
-    """A button for each verdict there is, which shows only the entries that have it, and what made
-    those that are stale.
+    """A button for each verdict that what is shown has, which shows only the entries that have it,
+    and what made those that are stale.
     """
 
     #: Only entries with this verdict are wanted; empty for all.
@@ -41,6 +41,9 @@ class VerdictBar(QWidget):
         #: What each button says, where there is little room and where there is enough.
         self._texts: dict[str, tuple[str, str]] = {}
         self.buttons = {verdict: self._button(verdict) for verdict in _ORDER}
+        #: Those that the filter asks for, and what was told last.
+        self._marked = frozenset[str]()
+        self._told: object = None
         #: What is said besides, in full and in short.
         self._besides = "", ""
         self.said = Elided("muted")
@@ -78,19 +81,32 @@ class VerdictBar(QWidget):
             button.setIcon(icons.icon(f"verdict-{verdict}", theme.shades().verdict(verdict)))
 
     def tell(self, counts: dict[str, Any] | None, said: str, insist: bool = False) -> None:
-        """Show these counts (engine/checking.py), and a few words; ``insist``: offer to ask."""
+        """Show these counts (engine/checking.py), and a few words; ``insist``: offer to ask.
+
+        Where the counts have ``there``, they are of some of the place: those of all of it.
+        """
+        told = counts, said, insist, self._marked
+        if told == self._told:
+            return
+        self._told = told
         found = counts.get("verdicts") if counts else None
         numbers = found if isinstance(found, dict) else {}
+        every = counts.get("there") if counts else None
         for verdict, button in self.buttons.items():
             count = numbers.get(verdict)
-            there = isinstance(count, int) and count > 0
-            if there:
-                words = verdict_words(verdict).lower()
+            words = verdict_words(verdict).lower()
+            counted = isinstance(count, int) and count > 0
+            if counted:
                 self._texts[verdict] = f"{count:,}", f"{count:,} {words}"
                 spoken = self.tr("Show only {} entries: {}").format(words, f"{count:,}")
-                button.setAccessibleName(spoken)
                 button.setToolTip(f"{spoken}; {self.tr('once more to show all')}")
-            button.setVisible(there)
+            else:
+                # Where the filter is about another verdict, a click leads to this one.
+                self._texts[verdict] = "", ""
+                spoken = self.tr("Show only {} entries").format(words)
+                button.setToolTip(spoken)
+            button.setAccessibleName(spoken)
+            button.setVisible(counted or bool(self._marked and every and every.get(verdict)))
         made_by = counts.get("made_by") if counts and numbers.get("stale") else None
         if not said and isinstance(made_by, dict) and made_by:
             names = [printable(str(name), 40) for name in made_by]
@@ -135,5 +151,6 @@ class VerdictBar(QWidget):
     def mark(self, text: str) -> None:
         """Say which of them the filter is about."""
         words = text.split()
+        self._marked = frozenset(v for v in self.buttons if f"is:{v}" in words)
         for verdict, button in self.buttons.items():
-            button.setChecked(f"is:{verdict}" in words)
+            button.setChecked(verdict in self._marked)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QDir, Qt
-from PySide6.QtGui import QGuiApplication
+import math
+
+from PySide6.QtCore import QDir, QSize, Qt
+from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QPlainTextEdit, QWidget
 
 from torchkeeper.gui import theme
@@ -17,6 +19,22 @@ from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.link.profiles.profile import Profile, with_password
 from torchkeeper.link.words.problems import UserError, printable
+
+#: Pixels that it is wide, and lines of the text that it has room for at least.
+_WIDE, _FEW = 880, 4
+
+
+class _Text(QPlainTextEdit):
+    """Asks for as many lines as there are."""
+
+    def sizeHint(self) -> QSize:
+        lines, margin = max(self.blockCount(), _FEW), self.document().documentMargin()
+        line = self.blockBoundingRect(self.firstVisibleBlock()).height()
+        # Its frame, and what scrolls it sideways where that is there.
+        around = self.height() - self.viewport().height()
+        # A last line that touches the edge would be scrolled to.
+        height = lines * line + 2 * margin + around + 1
+        return QSize(super().sizeHint().width(), math.ceil(height))
 
 
 class ProfileExport(Dialog):
@@ -36,14 +54,14 @@ class ProfileExport(Dialog):
             self.format.addItem(text, data)
         self.secret = QLineEdit()
         self.secret.setPlaceholderText(self.tr("NAME/KEY"))
-        self.text = QPlainTextEdit()
+        self.text = _Text()
         self.text.setReadOnly(True)
         self.text.setTabChangesFocus(True)
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.text.document().setDocumentMargin(8)
         self.notice = Notice()
         self.warning = Notice()
-        self.said = forms.label("", "good")
+        self.said = forms.label("", "good", wrap=True)
         self.copy = forms.button(self.tr("&Copy"))
         self.save = forms.button(self.tr("&Save as…"), primary=True)
         self.close_button = forms.button(self.tr("Close"))
@@ -71,7 +89,9 @@ class ProfileExport(Dialog):
         self.close_button.clicked.connect(self.reject)
         self.notice.again.connect(self._write)
         theme.follow(self, self._paint)
-        self.resize(880, 640)
+        self.resize(_WIDE, self.sizeHint().height())
+        #: How high it was made for what is written.
+        self._fitted = self.height()
         self._write()
         self.format.setFocus()
 
@@ -83,6 +103,32 @@ class ProfileExport(Dialog):
     def _paint(self) -> None:
         self.text.setFont(theme.monospace())
 
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Be as high as what is written, as far as the screen is, and at least as high as somebody
+        has made it.
+        """
+        if not self.isVisible():
+            return
+        self.text.updateGeometry()
+        self.body.activate()
+        body = self.body
+        needed = body.totalSizeHint().height()
+        if body.hasHeightForWidth():
+            needed = body.totalHeightForWidth(self.width())
+        needed = min(needed, self.screen().availableSize().height() - 80)
+        if needed > self.height() or self.height() == self._fitted:
+            self.resize(self.width(), needed)
+            self._fitted = self.height()
+
+    def _say(self, text: str) -> None:
+        self.said.setText(text)
+        self.said.setVisible(bool(text))
+        self._fit()
+
     def _write(self, *_: object) -> None:
         self._engines.forget(self._ticket)
         self.written = None
@@ -90,6 +136,7 @@ class ProfileExport(Dialog):
         self._of_cluster.setVisible(asks)
         secret = self.secret.text().strip() if asks else ""
         self.said.setText("")
+        self.said.hide()
         self._able()
         listener = Listener(result=lambda said: self._show(said["written"]), failed=self._failed)
         self._ticket = self._engines.written_profile(self._profile, self.form, secret, listener)
@@ -97,7 +144,7 @@ class ProfileExport(Dialog):
     def _show(self, written: Written) -> None:
         self.written = written
         self.notice.tell(None)
-        self.text.setPlainText(written.shown)
+        self.text.setPlainText(written.shown.rstrip("\n"))
         self.warning.tell(
             UserError(
                 self.tr("A password goes along."),
@@ -107,11 +154,13 @@ class ProfileExport(Dialog):
             ) if written.secret else None
         )  # fmt: skip
         self._able()
+        self._fit()
 
     def _failed(self, error: UserError) -> None:
         self.text.setPlainText("")
         self.warning.tell(None)
         self.notice.tell(error)
+        self._fit()
 
     def _able(self) -> None:
         for button in (self.copy, self.save):
@@ -120,7 +169,7 @@ class ProfileExport(Dialog):
     def _copy(self) -> None:
         if self.written is not None:
             QGuiApplication.clipboard().setText(self.written.text)
-            self.said.setText(self.tr("Copied."))
+            self._say(self.tr("Copied."))
 
     def _save(self) -> None:
         dialog = QFileDialog(self, self.tr("Save the export"))
@@ -142,7 +191,7 @@ class ProfileExport(Dialog):
 
         def done(said: dict[str, str]) -> None:
             self.notice.tell(None)
-            self.said.setText(self.tr("Saved as {}").format(printable(said["path"], 400)))
+            self._say(self.tr("Saved as {}").format(printable(said["path"], 400)))
 
         listener = Listener(result=done, failed=self.notice.tell)
         self._ticket = self._engines.put_profile(

@@ -11,7 +11,7 @@ from PySide6.QtGui import QAccessible, QAccessibleEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame
 
 from torchkeeper.gui.background.engines import Listener
-from torchkeeper.gui.guide.guide import SINCE, STEP
+from torchkeeper.gui.guide.guide import EARLY, SINCE, STEP
 from torchkeeper.gui.guide.steps import OVER, SHOW_JOB, STEPS, UNDER_WAY, tr
 from torchkeeper.gui.jobs.following import ACTIVITY
 from torchkeeper.gui.jobs.model import State
@@ -50,7 +50,7 @@ class GuideBar(QFrame):
         self.go.clicked.connect(self._go)
         self.skip = forms.button(self.tr("Skip"))
         self.skip.setToolTip(self.tr("Go on to the next step"))
-        self.skip.clicked.connect(lambda: self.show_step(self.number + 1))
+        self.skip.clicked.connect(lambda: self._go_on(self.number + 1))
         self.back = forms.icon_button("back", self.tr("The step before"))
         self.back.clicked.connect(lambda: self.show_step(self.number - 1))
         self.close_button = forms.icon_button("close", self.tr("Close the guide"))
@@ -144,13 +144,39 @@ class GuideBar(QFrame):
         )
 
     def _passed(self, jobs: Sequence[Past], since: float) -> None:
+        if self.isHidden():
+            return
         number = self.number
         for job in sorted(jobs, key=lambda job: job.ended):
-            step = STEPS[number] if number < len(STEPS) else None
-            if step is not None and job.ended > since and job.good and job.kind == step.job:
-                number += 1
-        if number > self.number and not self.isHidden():
+            if job.ended > since and job.good:
+                number = self._after(number, job.kind)
+        if number > self.number:
             self.show_step(number)
+
+    def _after(self, number: int, kind: str) -> int:
+        """The step that one is at after a job of this kind, at this step until then."""
+        if number < len(STEPS) and STEPS[number].job == kind:
+            return self._next(number + 1)
+        if any(step.early and step.job == kind for step in STEPS[number + 1 :]):
+            kinds = {*self._early, kind}
+            self._window.settings.setValue(EARLY, " ".join(sorted(kinds)))
+        return number
+
+    @property
+    def _early(self) -> set[str]:
+        """The kinds of jobs of later steps that were done before these were reached."""
+        return set(str(self._window.settings.value(EARLY) or "").split())
+
+    def _next(self, number: int) -> int:
+        """The first step from this one on that was not taken already."""
+        early = self._early
+        while number < len(STEPS) and STEPS[number].early and STEPS[number].job in early:
+            number += 1
+        return number
+
+    def _go_on(self, number: int) -> None:
+        """Go on with a step, or where it was taken already with the one after it."""
+        self.show_step(self._next(number))
 
     def end(self) -> None:
         """Nobody wants to be guided any more."""
@@ -180,11 +206,11 @@ class GuideBar(QFrame):
                                       "left, or take the step before."))  # fmt: skip
 
     def _finished(self, job: Job) -> None:
-        step = STEPS[self.number] if self.number < len(STEPS) else None
-        good = job.state is State.DONE and not job.flawed
         # Also while the window is gone: whoever has it back goes on with the next.
-        if not self.isHidden() and step is not None and step.job == job.kind and good:
-            self.show_step(self.number + 1)
+        if not self.isHidden() and job.state is State.DONE and not job.flawed:
+            number = self._after(self.number, job.kind)
+            if number > self.number:
+                self.show_step(number)
 
     def _selected(self) -> None:
         step = STEPS[self.number] if self.number < len(STEPS) else None
@@ -193,4 +219,4 @@ class GuideBar(QFrame):
             if not self._window.wing.isVisible():
                 # It is the inspector that says what this step is about.
                 self._window.going.toggle_inspector()
-            self.show_step(self.number + 1)
+            self._go_on(self.number + 1)

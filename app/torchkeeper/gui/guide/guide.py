@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 #: seconds since the epoch.
 STEP = "guide/step"
 SINCE = "guide/since"
+#: The kinds of jobs of later steps that were done already, with blanks between.
+EARLY = "guide/early"
 
 
 class Guide(QObject):
@@ -56,5 +58,6 @@ class Guide(QObject):
     def show_first_steps(self) -> None:
         """Begin with the first step; while one is under way, go to it."""
         if self.bar.isHidden() or self.bar.over:
+            self._window.settings.remove(EARLY)
             self.bar.show_step(0)
         self.bar.go.setFocus(Qt.FocusReason.ShortcutFocusReason)

@@ -20,7 +20,7 @@ def tr(text: str) -> str:
 
 class Step(NamedTuple):
     """One step. action: what its button does. job: the kind of job whose success ends it; without
-    one, it ends when an entry is selected.
+    one, it ends when an entry is selected. early: it is as good taken before it was reached.
     """
 
     id: str
@@ -29,6 +29,7 @@ class Step(NamedTuple):
     action: str
     verb: str
     job: str = ""
+    early: bool = False
 
 
 STEPS = (
@@ -43,11 +44,11 @@ STEPS = (
     Step("verify", _n("Prove that it hits"),
          _n("A fresh process runs the recipe with nothing but this cache, and says what hit, what "
             "was built again and how much faster it was."),
-         "verify", _n("Verify…"), "verify"),
+         "verify", _n("Verify…"), "verify", early=True),
     Step("export", _n("Put it into a bundle"),
          _n("One file with all of it, to carry to another machine. There it is dropped on the "
             "window, which shows what is inside before anything is taken."),
-         "export", _n("Export…"), "export"),
+         "export", _n("Export…"), "export", early=True),
     Step("purge", _n("Throw it out"),
          _n("Purging shows exactly what would go, and moves it to a trash. Clean up suggests what "
             "is dead; here, simply take everything that is shown."),

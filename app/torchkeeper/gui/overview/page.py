@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from torchkeeper.artifacts.entry import SCRATCH
 from torchkeeper.gui import icons
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.overview import parts as words
@@ -389,7 +390,9 @@ class OverviewPage(Page):
             for figure in (self.entries, self.bytes, self.compiling, self.usable, self.reclaimable):
                 figure.tell("", "")
             return
-        self.entries.tell(f"{totals.entries:,}", self._in_places(found))
+        scratch = self._scratch(found, totals.entries)
+        about = [text for text in (self._in_places(found), scratch) if text]
+        self.entries.tell(f"{totals.entries:,}", " · ".join(about))
         self.bytes.tell(say.size(totals.bytes), self._free(found))
         timed = self.tr("known of {}").format(say.count(totals.timed, "entry", "entries"))
         self.compiling.tell(
@@ -416,6 +419,13 @@ class OverviewPage(Page):
             return say.count(entries, "entry", "entries")
         of = self.tr("{} in the place") if "place" in self.within else self.tr("{} in all places")
         return of.format(f"{entries:,}")
+
+    def _scratch(self, found: Overview, entries: int) -> str:
+        """How many of so many entries no program finds, where that is not all of them."""
+        parts = found.groups("kind", self.within)
+        some = {part.value: part.totals.entries for part in parts if part.value in SCRATCH}
+        told = say.scratch(some) if sum(some.values()) < entries else ""
+        return self.tr("{} among them").format(told) if told else ""
 
     def _in_places(self, found: Overview) -> str:
         if "place" in self.within:

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 #: Where it is remembered how wide the list is.
 _WIDTHS = "recipes/list"
+#: What the button of what stands in place of a text does.
+_WRITE, _CLEAR = "write", "clear-filter"
 
 
 class RecipesPage(Page):
@@ -174,7 +176,7 @@ class RecipesPage(Page):
     def _connect(self) -> None:
         self.notice.again.connect(self.refresh)
         self.box.textChanged.connect(self._filter)
-        self.blank.asked.connect(lambda _: self._new(words.FORM))
+        self.blank.asked.connect(self._asked)
         self.tree.itemSelectionChanged.connect(self._chosen)
         self.tree.itemDoubleClicked.connect(lambda *_: self._edit())
         for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
@@ -245,8 +247,9 @@ class RecipesPage(Page):
 
     def _show(self, listed: list[Listed]) -> None:
         self.notice.tell(None)
-        chosen = {self._wanted} if self._wanted else set(self.selected())
-        self._listed, self._wanted = listed, ""
+        wanted, self._wanted = self._wanted, ""
+        chosen = {wanted} if wanted else set(self.selected())
+        self._listed = listed
         tree = self.tree
         tree.blockSignals(True)
         tree.clear()
@@ -262,14 +265,33 @@ class RecipesPage(Page):
             tree.scrollToItem(again[0])
         tree.blockSignals(False)
         self._paint()
-        self._filter()
+        self._hide()
+        if any(item.isHidden() and item.data(NAME, OF)[0] == wanted for item in again):
+            self.box.clear()  # what was just put there is to be seen
         self._text_of = ""
-        self._chosen()
+        self._filter()
         if self.isVisible() and self.window().focusWidget() is None:
             tree.setFocus()
 
     def _filter(self, *_: object) -> None:
-        """Show what has all words of the filter, and the folders that it is in."""
+        """Show what has all words of the filter, and have nothing chosen that is not shown."""
+        found, tree = self._hide(), self.tree
+        tree.blockSignals(True)
+        for item in self._items():
+            if item.isHidden():
+                item.setSelected(False)
+        if not tree.selectedItems() and found:
+            tree.setCurrentItem(found[0])
+            found[0].setSelected(True)
+        tree.blockSignals(False)
+        tree.viewport().update()
+        self._chosen()
+
+    def _hide(self) -> list[QTreeWidgetItem]:
+        """Hide what does not have all words of the filter, and is no folder in which something has;
+        what has them.
+        """
+        found: list[QTreeWidgetItem] = []
         sought = self.box.text().casefold().split()
 
         def has(item: QTreeWidgetItem) -> bool:
@@ -281,9 +303,12 @@ class RecipesPage(Page):
                 continue
             inner = [x for at in range(top.childCount()) if (x := top.child(at))]
             own = has(top)
+            fitting = inner if own else [item for item in inner if has(item)]
             for item in inner:
-                item.setHidden(not (own or has(item)))
-            top.setHidden(not own and all(item.isHidden() for item in inner))
+                item.setHidden(item not in fitting)
+            top.setHidden(not own and not fitting)
+            found += [top, *fitting] if own else fitting
+        return found
 
     def _items(self) -> list[QTreeWidgetItem]:
         tops = (self.tree.topLevelItem(row) for row in range(self.tree.topLevelItemCount()))
@@ -383,11 +408,19 @@ class RecipesPage(Page):
             self._text_of = ""
             # What is wrong with it is said above.
             told = bool(paths) and (one is None or one.error is None)
+            hidden = not paths and bool(self._listed and self.box.text().strip())
             if told:
                 # A list that could not be read may have had some.
                 alone = len(self._listed) <= 1 and self.notice.error is None
                 self.blank.say(*words.instead_of_text(paths, alone))
-                self.blank.offer(self.tr("Write a recipe…") if paths == [BUILTIN] else "")
+                self.blank.offer(self.tr("Write a recipe…") if paths == [BUILTIN] else "", _WRITE)
+            elif hidden:
+                self.blank.say(
+                    self.tr("Nothing matches the filter"),
+                    self.tr("No recipe matches “{}”.").format(printable(self.box.text(), 120)),
+                )
+                self.blank.offer(self.tr("Clear filter"), _CLEAR)
+            told = told or hidden
             self.below.setCurrentWidget(self.blank if told else self._nothing)
             return
         if path == self._text_of:
@@ -440,6 +473,14 @@ class RecipesPage(Page):
         if len(paths) == 1 and isinstance(self.of(paths[0]), Known) and paths[0] != BUILTIN:
             number = line if isinstance(line, int) and not isinstance(line, bool) else 1
             self._window.flows.recipes.edit_recipe(paths[0], number, form=form)
+
+    def _asked(self, what: str) -> None:
+        """The button of what stands in place of a text was pressed."""
+        if what == _CLEAR:
+            self.box.clear()
+            self.tree.setFocus()
+        else:
+            self._new(words.FORM)
 
     def _enter(self) -> None:
         """What is chosen is warmed, or corrected where that cannot be."""

@@ -29,6 +29,8 @@ def _recipes(stage: Stage) -> None:
     stage.take("recipes-faulty", window)
     page.box.setText("decode")
     stage.take("recipes-filtered", window)
+    page.box.setText("encode")
+    stage.take("recipes-none-match", window)
     page.box.clear()
     _choose(page, "/home/ada/old/recipes")
     stage.take("recipes-gone", window)

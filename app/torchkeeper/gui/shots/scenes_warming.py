@@ -44,7 +44,7 @@ def _cells(stage: Stage) -> None:
     result = {"graphs": 22, "hits": 4, "misses": 17, "bypasses": 1, "seconds": 139.2, "added": 83,
               "kinds": {"fxgraph": 16, "aotautograd": 8, "code": 52, "aoti_eager": 1, "triton": 2,
                         "autotune": 4},
-              "done": 14, "failed": 2}  # fmt: skip
+              "scratch": {"lock": 36}, "done": 14, "failed": 2}  # fmt: skip
     window.jobs.end(job, State.DONE, note="2 of 16 cells failed", result=result)
     stage.dialog("cells-outcome", dialog)
     dialog = window.flows.warm()

@@ -11,13 +11,14 @@ from __future__ import annotations
 import gc
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 
 from PySide6.QtCore import QModelIndex, QObject, Qt, QTimer
 
-from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.entry import SCRATCH, Entry
 from torchkeeper.gui.table.arrangement import (
     MAX_TOUCHED,
     Arrangement,
@@ -49,13 +50,21 @@ _SHOW_MS = 200
 
 @dataclass
 class Totals:
-    """What the filter lets through, added up."""
+    """What the filter lets through, added up.
+
+    scratch: how many there are of each kind that no program can hit on. verdicts: how many have
+        which, None for those without one. torches: of what versions those are that are stale, None
+        where that is not known.
+    """
 
     entries: int = 0
     files: int = 0
     size: int = 0
     broken: int = 0
     orphans: int = 0
+    scratch: Counter[str] = field(default_factory=Counter)
+    verdicts: Counter[str | None] = field(default_factory=Counter)
+    torches: Counter[str | None] = field(default_factory=Counter)
 
 
 class EntriesModel(LinesModel):
@@ -77,6 +86,8 @@ class EntriesModel(LinesModel):
         self._intake: Intake | None = None
         self._unshown: dict[Name, list[Row]] = {}
         self._totals: Totals | None = None
+        #: Whether verdicts are others than when they were added up.
+        self._rejudged = False
         self._waited_for = False
         self._slices = Slices(self)
         #: Called when rows are grouped as they are to be.
@@ -322,6 +333,7 @@ class EntriesModel(LinesModel):
                 changed.add(row)
         if not changed:
             return
+        self._rejudged = True
         if len(self._all) > MANY:
             gc.freeze()  # as while they were listed: entries are no garbage
         if self.by_verdict:
@@ -340,7 +352,11 @@ class EntriesModel(LinesModel):
         self.judged()
 
     def judged(self) -> None:
-        """All verdicts have come: rows stand where these put them."""
+        """All verdicts have come: rows stand where these put them, and are added up again."""
+        if self._rejudged:
+            self._rejudged = False
+            self._totals = None
+            self._counting.stop()
         if self.by_verdict and self._renewed and self._intake is None:
             self._work()
 
@@ -580,8 +596,12 @@ class EntriesModel(LinesModel):
         totals = Totals()
         for rows in list(self._here.rows.values()):
             for piece in pieces(rows):
-                for row in piece:
-                    entry = row.entry
+                entries = [row.entry for row in piece]
+                totals.verdicts.update([entry.verdict for entry in entries])
+                totals.scratch.update([e.kind for e in entries if e.kind in SCRATCH])
+                stale = [entry.torch for entry in entries if entry.verdict == "stale"]
+                totals.torches.update(stale)
+                for entry in entries:
                     totals.files += entry.files
                     totals.size += entry.size
                     totals.broken += entry.broken

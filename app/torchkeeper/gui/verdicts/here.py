@@ -4,7 +4,7 @@ actions about both.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimer
 
@@ -43,6 +43,8 @@ class Here(QObject):
         self.verdicts = Verdicts(
             window.engines, window.listing, window.entries, window.table, self.environments
         )
+        #: What was last counted of what is shown, as ``VerdictBar.tell`` takes it.
+        self._counted: dict[str, Any] = {}
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.setInterval(_SOON_MS)
@@ -71,13 +73,32 @@ class Here(QObject):
             self._say()
 
     def _say(self) -> None:
+        self.tell()
+        self._window.update_soon()
+
+    def tell(self) -> None:
+        """Have the status bar count the verdicts of what is shown."""
         verdicts, said = self.verdicts, ""
         if verdicts.asking and verdicts.counts is None:
             said = self.tr("asking what is of use here…") if not self._soon.isActive() else ""
         elif verdicts.error is not None:
             said = self.tr("no verdicts: {}").format(verdicts.error.what)
-        self.bar.tell(verdicts.counts, said, verdicts.to_insist)
-        self._window.update_soon()
+        counts = self._count(verdicts.counts) if verdicts.counts is not None else None
+        self.bar.tell(counts, said, verdicts.to_insist)
+
+    def _count(self, every: dict[str, Any]) -> dict[str, Any]:
+        """The verdicts of what is shown; ``every``: of all that the place holds."""
+        entries = self._window.entries
+        totals = entries.totals()
+        # Very many are added up a moment later, which the window hears.
+        if totals is not None:
+            verdicts = {name: totals.verdicts[name] for name in VERDICTS if totals.verdicts[name]}
+            made_by = every.get("made_by")
+            if entries.count != entries.total and isinstance(made_by, dict):
+                made_by = {name: n for name in made_by if (n := totals.torches[name])}
+            self._counted = {"verdicts": verdicts, "made_by": made_by}
+        there = every.get("verdicts")
+        return {**self._counted, "there": there if isinstance(there, dict) else {}}
 
     @property
     def unjudged(self) -> str:

@@ -88,6 +88,20 @@ def things(counts: Mapping[str, int]) -> str:
     return together(said or [count(0, *THINGS["graphs"])])
 
 
+#: What no program finds, one and several of each kind (artifacts.entry.SCRATCH).
+_SCRATCH: dict[str, Nouns] = {
+    "header": ("header", "headers"),
+    "lock": ("lock", "locks"),
+    "unknown": ("unknown file", "unknown files"),
+}
+
+
+def scratch(counts: Mapping[str, int]) -> str:
+    """What there is beside what programs find, by kind: 28 locks and 1 header; empty for none."""
+    said = [count(counts[kind], *nouns) for kind, nouns in _SCRATCH.items() if counts.get(kind)]
+    return together(said) if said else ""
+
+
 def together(names: Sequence[str]) -> str:
     """Names one after the other: a, b and c."""
     *first, last = names or ("",)
