@@ -45,6 +45,7 @@ REMEDIES: dict[str, tuple[str, ...]] = {
         "purge",
     ),
     **_each("kind-not-in-redis", "export"),
+    **_each("no-bundle", "import"),
     **_each("signature-required signers-unreadable", "signers"),
     **_each("password-needed password-wrong", "enter-password", "edit-server"),
     **_each(
