@@ -425,6 +425,7 @@ def test_a_bundle_on_a_place_is_imported_into_it(qtbot: QtBot, window: Window) -
     bundle = files("/home/ada/new.torchcache")
     assert drop(shown.viewport(), spot(window, FULL), bundle)
     assert "Import new.torchcache into cache" in said[0]
+    assert said[-1] == window.statusBar().currentMessage() == "", "it is done"
     qtbot.waitUntil(lambda: bool(window.findChildren(ImportDialog)), timeout=PATIENCE)
     (dialog,) = window.findChildren(ImportDialog)
     assert dialog.target.path == FULL, "rather than the one that is shown"
@@ -462,6 +463,7 @@ def test_the_same_from_the_clipboard(qtbot: QtBot, window: Window) -> None:
 def test_on_the_heading_a_bundle_is_opened_to_be_looked_at(qtbot: QtBot, window: Window) -> None:
     fold = window.places_pane.fold
     assert drop(fold, fold.rect().center(), files("/home/ada/seen.torchcache"), moves=False)
+    assert window.statusBar().currentMessage() == ""
     qtbot.waitUntil(lambda: window.place == "/home/ada/seen.torchcache", timeout=PATIENCE)
     assert window.places_pane.place is not None and window.places_pane.place.bundle
 

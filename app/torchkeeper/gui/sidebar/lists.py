@@ -248,6 +248,8 @@ class SideList(QListView):
         self._answer_drop(event)
         offer = self._offer
         self._let_go()
+        # What was said of it is over: from now on others may say what comes of it.
+        self.said.emit("")
         if offer is not None and offer.do is not None:
             # The source of the drag waits until this returns.
             QTimer.singleShot(0, self, offer.do)
