@@ -16,8 +16,9 @@ from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.places.model import Place, PlacesModel
 from torchkeeper.gui.sidebar.carried import BUNDLES, Carried, no_bundle
-from torchkeeper.gui.sidebar.lists import Offer
+from torchkeeper.gui.sidebar.lists import Offer, Onto
 from torchkeeper.gui.sidebar.pagelist import PageItem, PageItems
+from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
@@ -54,7 +55,10 @@ class Taking(QObject):
             return refused
         if carried.servers or self._are(carried, "folder"):
             text = self.tr("Drop to open {} as a place")
-        elif self._are(carried, "recipes"):
+            if len(carried.servers) + len(carried.paths) > 1:
+                text = self.tr("Drop to open {} as places")
+            return Offer(text.format(self._places(carried)), lambda: self._open_all(carried))
+        if self._are(carried, "recipes"):
             text = self.tr("Drop to put {} on the list of recipes")
         elif not self._are(carried, "file"):
             text = self.tr("Drop to open {}")
@@ -89,12 +93,14 @@ class Taking(QObject):
         return self._open(carried)
 
     def on_place(self, carried: Carried, index: QModelIndex) -> Offer:
-        """On a place: bundles are imported into it; what is no bundle is opened as what it is."""
+        """On a place: bundles are imported into it; what is no bundle is opened as what it is: the
+        whole list takes folders.
+        """
         place = index.data(PlacesModel.PlaceRole)
         if not isinstance(place, Place):
             return self.on_places(carried)
         if carried.only_rows or carried.servers or not self._are(carried, "file"):
-            return self._open(carried)
+            return self._open(carried, Onto.LIST)
         if place.bundle:
             return Offer(self.tr("{} is a bundle: nothing is imported into it").format(place.title),
                          None)  # fmt: skip
@@ -114,8 +120,8 @@ class Taking(QObject):
         """On the list of places: folders and servers are added, and bundles, to be looked at."""
         if carried.paths and not carried.servers and self._are(carried, "file"):
             text = self.tr("Open {} to look at it, as a place").format(carried.words)
-            return Offer(text, lambda: self._look(carried.paths, self._add_bundles))
-        return self._open(carried)
+            return Offer(text, lambda: self._look(carried.paths, self._add_bundles), Onto.LIST)
+        return self._open(carried, Onto.LIST)
 
     def on_environments(self, carried: Carried, _: object = None) -> Offer:
         """On the environments: interpreters, and the folders of virtual environments."""
@@ -127,7 +133,7 @@ class Taking(QObject):
             text = self.tr("{} is no Python interpreter").format(carried.words)
             return Offer(text, None)
         text = self.tr("Add {} to the environments, if it is a Python").format(carried.words)
-        return Offer(text, lambda: self._add_environments(carried.paths))
+        return Offer(text, lambda: self._add_environments(carried.paths), Onto.LIST)
 
     def _compare(self, rows: Rows) -> Offer:
         from torchkeeper.gui.comparing.page import ComparePage
@@ -145,21 +151,34 @@ class Taking(QObject):
 
         return Offer(offer.text, do)
 
-    def _open(self, carried: Carried) -> Offer:
+    def _open(self, carried: Carried, places: Onto = Onto.ELSEWHERE) -> Offer:
+        """As what it is; places: what of the list takes folders and servers."""
         if carried.only_rows:
             text = self.tr("Entries are copied to a place with Copy to…, and compared on Compare")
             return Offer(text, None)
         if (refused := self._refused(carried)) is not None:
             return refused
         if carried.servers or self._are(carried, "folder"):
-            text = self.tr("Put {} on the list of places").format(carried.words)
-        elif self._are(carried, "recipes"):
+            text = self.tr("Adds {} to the places").format(self._places(carried))
+            if self._are(carried, "folder") and not carried.servers and len(carried.paths) == 1:
+                text = self.tr("Adds the folder {} to the places").format(carried.words)
+            return Offer(text, lambda: self._open_all(carried), places)
+        if self._are(carried, "recipes"):
             text = self.tr("Put {} on the list of recipes").format(carried.words)
         elif self._are(carried, "file"):
             text = self.tr("Import {}: you are asked first").format(carried.words)
         else:
             text = self.tr("Open {}").format(carried.words)
-        return Offer(text, lambda: self._open_all(carried))
+        return Offer(text, lambda: self._open_all(carried), Onto.ELSEWHERE)
+
+    def _places(self, carried: Carried) -> str:
+        """What is to be a place, in a few words: the name of the one, or how many."""
+        number = len(carried.servers) + len(carried.paths)
+        if number == 1:
+            return carried.words
+        if not carried.servers:
+            return say.count(number, "folder", "folders")
+        return say.count(number, "place", "places")
 
     def _refused(self, carried: Carried) -> Offer | None:
         """What is said where one of them is nothing that could be opened or imported."""
