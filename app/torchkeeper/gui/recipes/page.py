@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
     QMenu,
     QSplitter,
     QStackedWidget,
-    QTreeWidget,
     QTreeWidgetItem,
     QWidget,
 )
@@ -29,13 +28,13 @@ from torchkeeper.gui.dialogs.pages import page_of
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.faultlist import FaultList
-from torchkeeper.gui.recipes.items import CELLS, FILE, NAME, OF, SOURCE, WARMED, item_of
+from torchkeeper.gui.recipes.items import FILE, NAME, OF, SOURCE, item_of
 from torchkeeper.gui.recipes.known import BUILTIN, Known, Listed
+from torchkeeper.gui.recipes.listed import RecipeList
 from torchkeeper.gui.recipes.tomledit import TomlEdit
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
-from torchkeeper.gui.widgets.trees import columns, right
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
 
@@ -62,7 +61,7 @@ class RecipesPage(Page):
         self.intro = forms.label(words.purpose(), "muted", wrap=True)
         self.notice = Notice()
         self.box = QLineEdit()
-        self.tree = QTreeWidget()
+        self.tree = RecipeList()
         self.name = forms.label("", "heading", wrap=True)
         self.about = forms.label("", "muted", wrap=True)
         self.facts = forms.label("", "muted", wrap=True)
@@ -90,15 +89,10 @@ class RecipesPage(Page):
         tree.setUniformRowHeights(True)
         tree.setAllColumnsShowFocus(True)
         tree.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        tree.setHeaderLabels(
+        tree.head(
             [self.tr("Recipe"), self.tr("Compiles"), self.tr("Cells"), self.tr("Last warmed"),
              self.tr("File")]
         )  # fmt: skip
-        right(tree, (CELLS,))
-        columns(tree, (0, 112, 56, 0, 0), NAME)
-        # These stand beside the list.
-        for column in (WARMED, FILE):
-            tree.setColumnHidden(column, True)
         self.box.setPlaceholderText(self.tr("Filter recipes"))
         self.box.setAccessibleName(self.tr("Filter recipes"))
         self.box.setAcceptDrops(False)
@@ -262,6 +256,7 @@ class RecipesPage(Page):
             tree.scrollToItem(again[0])
         tree.blockSignals(False)
         self._paint()
+        tree.fit()
         self._filter()
         self._text_of = ""
         self._chosen()
