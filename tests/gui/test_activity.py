@@ -234,19 +234,32 @@ def test_the_page_stays_where_it_is_when_a_job_begins(qtbot: QtBot, window: Wind
 def test_the_buttons_of_the_chosen_job_stay_in_sight_in_a_small_window(
     qtbot: QtBot, window: Window
 ) -> None:
-    job = window.jobs.add("Import nightly.torchcache", "import", "/srv/cache")
-    window.jobs.begin(job)
-    damaged = user_error("bundle-damaged", {"file": "nightly.torchcache", "why": "cut short"})
-    window.jobs.end(job, State.FAILED, error=damaged)
+    jobs = []
+    for code in ("bundle-damaged", "disk-full", "warm-failed"):
+        job = window.jobs.add("Import nightly.torchcache", "import", window.place)
+        window.jobs.begin(job)
+        about = {"file": "nightly.torchcache", "why": "cut short", "place": window.place}
+        window.jobs.end(job, State.FAILED, error=user_error(code, about))
+        jobs.append(job)
     page = opened(qtbot, window)
-    page.choose(job)
     window.guide.bar.show_step(1)
-    for size in ((1366, 768), (1100, 700), (800, 560)):
+    for size in ((1366, 768), (1100, 700), (1000, 600), (800, 560), (910, 512)):
         window.resize(*size)
-        settle(qtbot)
-        cut = [way.text() for way in (page.result, page.forget)
-               if way.visibleRegion().boundingRect() != way.rect()]  # fmt: skip
-        assert cut == [], size
+        for job in jobs:
+            page.choose(job)
+            settle(qtbot)
+            remedies = page.detail.notice.remedies
+            assert remedies.isVisible() is bool(remedies.buttons)
+            cut = [way.text() for way in (page.result, page.forget, *remedies.buttons)
+                   if way.visibleRegion().boundingRect() != way.rect()]  # fmt: skip
+            assert cut == [], (size, job.error)
+        assert page.detail.notice.remedies.buttons, "of what failed last"
+    done = window.jobs.add("Import nightly.torchcache", "import", window.place)
+    window.jobs.begin(done)
+    window.jobs.end(done, State.DONE, result={"entries": 1})
+    page.choose(done)
+    settle(qtbot)
+    assert not page.detail.notice.remedies.isVisible()
 
 
 def test_nothing_takes_long_with_much_to_show(qtbot: QtBot, window: Window) -> None:
