@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QSettings, Qt
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtWidgets import QApplication, QFileDialog, QLabel
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
+from torchkeeper.gui.activity import shown
 from torchkeeper.gui.activity.page import ActivityPage
 from torchkeeper.gui.activity.strip import DONE_MS, JobStrip
 from torchkeeper.gui.comparing.differences import DifferencesTree
@@ -136,13 +138,21 @@ def test_the_list_is_searched_and_emptied(qtbot: QtBot, window: Window) -> None:
     type_in(qtbot, page.filter, "memory")
     assert [one.kind for one in page.rows.items] == ["warm"] and page.past is not None
     assert page.detail.notice.isVisible() and not page.result.isVisible()
+    brief = replace(page.past, began=1.0, ended=1.84)
+    assert shown.took(brief) == "0.84 s", "as its result says"
     page.filter.setText("nothing like it")
     assert page.none.isVisible() and not page.detail.isVisible()
     page.choose(running)
     assert page.filter.text() == "" and page.job is running
     assert page.cancel_button.isVisible() and not page.forget.isVisible()
+    page.filter.setText("warm here")
     page.clear_button.click()
-    page.findChildren(ConfirmDialog)[-1].go.click()
+    asked = page.findChildren(ConfirmDialog)[-1]
+    words = " ".join(label.text() for label in asked.findChildren(QLabel))
+    assert "Forget 4 jobs that have ended?" in words
+    assert "Those that the search hides go as well" in words
+    asked.go.click()
+    page.filter.clear()
     qtbot.waitUntil(lambda: len(page.rows.items) == 1, timeout=PATIENCE)
     assert page.job is running and not page.clear_button.isEnabled()
     window.jobs.end(running, State.CANCELLED)
