@@ -28,13 +28,13 @@ from torchkeeper.gui.dialogs.pages import page_of
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.faultlist import FaultList
-from torchkeeper.gui.recipes.items import FILE, NAME, OF, SOURCE, item_of
+from torchkeeper.gui.recipes.items import CELLS, FILE, NAME, OF, SOURCE, WARMED, item_of
 from torchkeeper.gui.recipes.known import BUILTIN, Known, Listed
-from torchkeeper.gui.recipes.listed import RecipeList
 from torchkeeper.gui.recipes.tomledit import TomlEdit
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.fitted import Fitted
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
 
@@ -61,7 +61,8 @@ class RecipesPage(Page):
         self.intro = forms.label(words.purpose(), "muted", wrap=True)
         self.notice = Notice()
         self.box = QLineEdit()
-        self.tree = RecipeList()
+        # Both stand beside the list for the chosen one.
+        self.tree = Fitted(NAME, (CELLS, SOURCE))
         self.name = forms.label("", "heading", wrap=True)
         self.about = forms.label("", "muted", wrap=True)
         self.facts = forms.label("", "muted", wrap=True)
@@ -91,7 +92,8 @@ class RecipesPage(Page):
         tree.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         tree.head(
             [self.tr("Recipe"), self.tr("Compiles"), self.tr("Cells"), self.tr("Last warmed"),
-             self.tr("File")]
+             self.tr("File")],
+            (CELLS,), (WARMED, FILE),
         )  # fmt: skip
         self.box.setPlaceholderText(self.tr("Filter recipes"))
         self.box.setAccessibleName(self.tr("Filter recipes"))
