@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QSettings, Qt
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtWidgets import QApplication, QFileDialog, QLabel
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
+from torchkeeper.gui.activity import shown
 from torchkeeper.gui.activity.page import ActivityPage
 from torchkeeper.gui.activity.strip import DONE_MS, JobStrip
 from torchkeeper.gui.comparing.differences import DifferencesTree
@@ -136,13 +138,21 @@ def test_the_list_is_searched_and_emptied(qtbot: QtBot, window: Window) -> None:
     type_in(qtbot, page.filter, "memory")
     assert [one.kind for one in page.rows.items] == ["warm"] and page.past is not None
     assert page.detail.notice.isVisible() and not page.result.isVisible()
+    brief = replace(page.past, began=1.0, ended=1.84)
+    assert shown.took(brief) == "0.84 s", "as its result says"
     page.filter.setText("nothing like it")
     assert page.none.isVisible() and not page.detail.isVisible()
     page.choose(running)
     assert page.filter.text() == "" and page.job is running
     assert page.cancel_button.isVisible() and not page.forget.isVisible()
+    page.filter.setText("warm here")
     page.clear_button.click()
-    page.findChildren(ConfirmDialog)[-1].go.click()
+    asked = page.findChildren(ConfirmDialog)[-1]
+    words = " ".join(label.text() for label in asked.findChildren(QLabel))
+    assert "Forget 4 jobs that have ended?" in words
+    assert "Those that the search hides go as well" in words
+    asked.go.click()
+    page.filter.clear()
     qtbot.waitUntil(lambda: len(page.rows.items) == 1, timeout=PATIENCE)
     assert page.job is running and not page.clear_button.isEnabled()
     window.jobs.end(running, State.CANCELLED)
@@ -234,19 +244,32 @@ def test_the_page_stays_where_it_is_when_a_job_begins(qtbot: QtBot, window: Wind
 def test_the_buttons_of_the_chosen_job_stay_in_sight_in_a_small_window(
     qtbot: QtBot, window: Window
 ) -> None:
-    job = window.jobs.add("Import nightly.torchcache", "import", "/srv/cache")
-    window.jobs.begin(job)
-    damaged = user_error("bundle-damaged", {"file": "nightly.torchcache", "why": "cut short"})
-    window.jobs.end(job, State.FAILED, error=damaged)
+    jobs = []
+    for code in ("bundle-damaged", "disk-full", "warm-failed"):
+        job = window.jobs.add("Import nightly.torchcache", "import", window.place)
+        window.jobs.begin(job)
+        about = {"file": "nightly.torchcache", "why": "cut short", "place": window.place}
+        window.jobs.end(job, State.FAILED, error=user_error(code, about))
+        jobs.append(job)
     page = opened(qtbot, window)
-    page.choose(job)
     window.guide.bar.show_step(1)
-    for size in ((1366, 768), (1100, 700), (800, 560)):
+    for size in ((1366, 768), (1100, 700), (1000, 600), (800, 560), (910, 512)):
         window.resize(*size)
-        settle(qtbot)
-        cut = [way.text() for way in (page.result, page.forget)
-               if way.visibleRegion().boundingRect() != way.rect()]  # fmt: skip
-        assert cut == [], size
+        for job in jobs:
+            page.choose(job)
+            settle(qtbot)
+            remedies = page.detail.notice.remedies
+            assert remedies.isVisible() is bool(remedies.buttons)
+            cut = [way.text() for way in (page.result, page.forget, *remedies.buttons)
+                   if way.visibleRegion().boundingRect() != way.rect()]  # fmt: skip
+            assert cut == [], (size, job.error)
+        assert page.detail.notice.remedies.buttons, "of what failed last"
+    done = window.jobs.add("Import nightly.torchcache", "import", window.place)
+    window.jobs.begin(done)
+    window.jobs.end(done, State.DONE, result={"entries": 1})
+    page.choose(done)
+    settle(qtbot)
+    assert not page.detail.notice.remedies.isVisible()
 
 
 def test_nothing_takes_long_with_much_to_show(qtbot: QtBot, window: Window) -> None:

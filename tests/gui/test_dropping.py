@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.gui import walking
-from tests.gui.conftest import PATIENCE, settle
+from tests.gui.conftest import PATIENCE, OpenWindow, settle
 from torchkeeper.gui.comparing.page import ComparePage
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.jobs.model import State
@@ -28,6 +29,7 @@ from torchkeeper.gui.table import mimedata
 from torchkeeper.gui.window import Window
 
 BUNDLE = "/home/ada/new.torchcache"
+NO_BUNDLE = "notes.txt is no bundle: its name does not end in .torchcache or .bin"
 
 
 @pytest.fixture
@@ -146,6 +148,53 @@ def test_a_drop_goes_into_the_place_that_is_shown(qtbot: QtBot, window: Window) 
     assert imports(qtbot, window).target.path == window.place
 
 
+def test_what_is_no_bundle_is_refused_in_the_same_words_everywhere(
+    qtbot: QtBot, window: Window
+) -> None:
+    notes, at = files("/home/ada/notes.txt"), middle(window, window.pages)
+    for data in (notes, files(BUNDLE, "/home/ada/notes.txt"), files("/x", "/home/ada/notes.txt")):
+        assert not over(window, at, data) and said(window) == NO_BUNDLE
+        veil = window.drops.veil
+        assert veil is not None and not veil.takes
+        assert not let_go(window, at, data)
+        assert window.statusBar().currentMessage() == ""
+    pages, places, fold = window.sidebar.pages, window.places_pane.list, window.places_pane.fold
+    doctor = pages.visualRect(pages.items.index(pages.items.row_of("doctor"))).center()
+    place = places.visualRect(window.places.index(0)).center()
+    parts = ((pages.viewport(), doctor), (places.viewport(), place), (fold, fold.rect().center()))
+    for part, spot in parts:
+        assert not over(part, spot, notes)
+        assert window.statusBar().currentMessage() == NO_BUNDLE
+        QApplication.sendEvent(part, QDragLeaveEvent())
+    QGuiApplication.clipboard().setMimeData(notes)
+    window.actions_["paste"].trigger()
+    assert window.statusBar().currentMessage() == NO_BUNDLE
+    assert not window.findChildren(ImportDialog)
+
+
+def test_what_its_name_does_not_tell_is_told_when_it_was_looked_up(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    window = open_window(fixture_cache)
+    readme = tmp_path / "README"
+    readme.write_text("no bundle")
+    data, at = files(str(readme)), middle(window, window.pages)
+    assert over(window, at, data) and let_go(window, at, data), "it may be a folder"
+    qtbot.waitUntil(lambda: window.error_bar.error is not None, timeout=PATIENCE)
+    error = window.error_bar.error
+    assert error is not None and error.what == NO_BUNDLE.replace("notes.txt", "README") + "."
+    assert [button.text() for button in window.error_bar.remedies.buttons] == ["Import…"]
+    assert not window.findChildren(ImportDialog)
+    assert not over(window, at, data) and "README is no bundle" in said(window)
+    # A folder may be called like a file: only the first picture of it is wrong.
+    cache = tmp_path / "cache.old"
+    cache.mkdir()
+    data = files(str(cache))
+    over(window, at, data)
+    settle(qtbot)
+    assert over(window, at, data) and said(window) == "Drop to open cache.old as a place"
+
+
 def test_a_result_that_is_shown_keeps_no_drop_away(qtbot: QtBot, window: Window) -> None:
     dialog = window.flows.export()
     assert dialog is not None
@@ -188,8 +237,7 @@ def test_entries_places_and_runs_on_the_sides(qtbot: QtBot, window: Window) -> N
     qtbot.waitUntil(lambda: page.side("B") is not None, timeout=PATIENCE)
     assert page.side("A") is None
     assert not over(window, at_a, three) and "at most" in said(window)
-    assert not over(window, at_a, files("/home/ada/notes.txt"))
-    assert "holds no entries" in said(window)
+    assert not over(window, at_a, files("/home/ada/notes.txt")) and said(window) == NO_BUNDLE
     run = files("/home/ada/20260102-030405-abcd.json")
     assert over(window, at_a, run) and "this run" in said(window)
     assert over(window, at_a, files("/home/ada/cache"))

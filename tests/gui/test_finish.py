@@ -110,6 +110,7 @@ def test_without_jobs_the_activity_says_what_it_is_for(window: Window) -> None:
     activity.clear_button.click()
     activity.findChildren(ConfirmDialog)[-1].go.click()
     assert activity.blank.isVisible()
+    assert activity.blank.title.text() == "The history is empty", "something was done"
 
 
 def test_a_long_place_leaves_the_window_its_width(qtbot: QtBot, window: Window) -> None:

@@ -133,7 +133,7 @@ STATES = {
     "sidebar-many": "sidebar-many sidebar-many-end",
     "sidebar-states": "sidebar-unreachable sidebar-filling",
     "sidebar-environments": "sidebar-environments menu-of-environments sidebar-no-verdicts",
-    "sidebar-drop": "sidebar-drop",
+    "sidebar-drop": "sidebar-drop sidebar-drop-folder",
     "sidebar-folded": "sidebar-folded sidebar-hidden",
     "signers": "signers signers-remove signers-none signers-unreadable trust trust-key "
     "trust-wrong import-unknown-signer",

@@ -14,7 +14,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, type_in
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
 from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog
 from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 from torchkeeper.gui.dialogs.recipeform import RecipeForm
@@ -23,6 +23,7 @@ from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.recipes import known, words
+from torchkeeper.gui.recipes.items import CELLS, NAME, SOURCE
 from torchkeeper.gui.recipes.known import BUILTIN
 from torchkeeper.gui.recipes.page import RecipesPage
 from torchkeeper.gui.window import Window
@@ -170,6 +171,43 @@ def test_files_and_folders_are_kept_with_what_they_make(
     page.add([str(folder / "none.toml")])
     qtbot.waitUntil(page.notice.isVisible, timeout=PATIENCE)
     assert "none.toml" in page.notice.what.text()
+
+
+@pytest.mark.parametrize("magnified", [1.0, 1.5])
+def test_names_have_room_before_what_stands_beside_them(
+    qtbot: QtBot, open_window: OpenWindow, folder: Path, magnified: float
+) -> None:
+    shutil.copy(folder / "small.toml", folder / "prefill.toml")
+    window = open_window()
+    page = shown(qtbot, window)
+    page.add([str(folder)])
+    qtbot.waitUntil(lambda: len(names(page)) == 5, timeout=PATIENCE)
+    tree = page.tree
+    # As a font that is larger; the room is what the words do not have then.
+    font = tree.font()
+    font.setPointSizeF(font.pointSizeF() * magnified)
+    tree.setFont(font)
+    seen: list[tuple[bool, bool]] = []
+    for wide in (1360, 1000, 910):
+        window.resize(wide, 700)
+        settle(qtbot)
+        alone = tree.isColumnHidden(SOURCE) and tree.isColumnHidden(CELLS)
+        assert alone or tree.sizeHintForColumn(NAME) <= tree.columnWidth(NAME), wide
+        assert tree.header().length() <= tree.viewport().width(), "nothing is scrolled to"
+        for column in (SOURCE, CELLS):
+            hidden = tree.isColumnHidden(column)
+            assert hidden or tree.sizeHintForColumn(column) <= tree.columnWidth(column)
+        seen.append((tree.isColumnHidden(SOURCE), tree.isColumnHidden(CELLS)))
+    if magnified == 1.0:
+        assert seen == [(False, False), (False, True), (True, True)]
+    window.resize(1600, 700)
+    settle(qtbot)
+    assert not tree.isColumnHidden(SOURCE)
+    # What the user drags stays so.
+    tree.header().resizeSection(SOURCE, 130)
+    window.resize(1500, 700)
+    settle(qtbot)
+    assert tree.columnWidth(SOURCE) == 130
 
 
 def test_enter_does_one_thing(qtbot: QtBot, open_window: OpenWindow, folder: Path) -> None:

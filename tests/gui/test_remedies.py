@@ -25,7 +25,7 @@ from torchkeeper.gui.window import PAGE, Window
 from torchkeeper.link.words.problems import CATALOGUE, user_error
 
 #: Whose words are made where it is found.
-OWN = {"partly-unreadable", "engine-gone"}
+OWN = {"partly-unreadable", "engine-gone", "no-bundle"}
 SERVER = "redis://cache.example.org:6379/0"
 
 

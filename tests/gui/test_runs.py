@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QTreeWidgetItem
 from pytestqt.qtbot import QtBot
 
 from tests.engine.test_running import SAID, explained
-from tests.gui.conftest import PATIENCE, OpenWindow, click
+from tests.gui.conftest import PATIENCE, OpenWindow, click, settle
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.running import held
 from torchkeeper.engine.session import Session
@@ -116,12 +116,30 @@ def test_there_is_one_list_and_it_can_be_read_again(
     assert dialog.blank.button is not None
     click(qtbot, dialog.blank.button)
     assert QGuiApplication.clipboard().text() == COMMAND
+    assert window.statusBar().currentMessage() == f"Copied: {COMMAND}", "or nothing shows it"
     keep(recorded, "same", 60)
     click(qtbot, dialog.again)
     qtbot.waitUntil(lambda: dialog.list.topLevelItemCount() == 1, timeout=PATIENCE)
     keep(recorded, "dtype", 10)
     assert opened(qtbot, window, 2) is dialog
     assert [run.command[2] for run in dialog.selected()] == ["same"], "the choice stays"
+
+
+def test_commands_and_reasons_have_room_in_a_narrow_window(
+    qtbot: QtBot, open_window: OpenWindow, recorded: Path
+) -> None:
+    keep(recorded, "shape", 60)
+    window = open_window()
+    page = opened(qtbot, window, 1)
+    for wide, all_of_them in ((1000, False), (1700, True)):
+        window.resize(wide, 640)
+        settle(qtbot)
+        for shown, name in ((page.list, 1), (page.graphs, 4)):
+            assert shown.columnWidth(name) >= 28 * shown.fontMetrics().averageCharWidth()
+            assert shown.header().length() <= shown.viewport().width(), "nothing is scrolled to"
+        hidden = [page.list.isColumnHidden(n) for n in range(page.list.columnCount())]
+        assert any(hidden) is not all_of_them
+        assert not any(hidden[n] for n in (0, 1, 2, 3)), "when, what, hits and misses"
 
 
 def test_runs_are_forgotten(qtbot: QtBot, open_window: OpenWindow, recorded: Path) -> None:

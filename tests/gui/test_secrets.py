@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent
+from PySide6.QtCore import QEvent, QPoint
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle
@@ -14,6 +14,7 @@ from tests.gui.test_dragging import drag, mouse
 from tests.gui.test_exporting import ask
 from tests.gui.test_flows import open_dialog
 from torchkeeper.gui.dialogs.copying import CopyDialog
+from torchkeeper.gui.dialogs.exporting import ExportDialog
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.link.engines.process import Engine
@@ -83,10 +84,26 @@ def test_a_drag_is_no_way_around_it(
     row = next(n for n in range(60) if window.entries.shown()[n].kind == "fxgraph")
     at = drag(window, row)
     qtbot.waitUntil(lambda: bool(failed), timeout=PATIENCE)
+    why = "Nothing was dragged out, because secrets were found."
+    assert window.statusBar().currentMessage() == why, "while the button is held"
+    mouse(window, QEvent.Type.MouseMove, at + QPoint(0, 20))
     mouse(window, QEvent.Type.MouseButtonRelease, at, held=False)
-    assert getattr(failed[0], "code", "") == "secrets-found"
+    assert window.statusBar().currentMessage() == why, "and not that it was let go of too soon"
+    assert getattr(failed[0], "code", "") == "dragged-secrets"
     idle(qtbot, window)
     assert not any(PASSWORD in p.read_bytes() for p in (tmp_path / "home").rglob("*.torchcache"))
+    assert window.error_bar.what.text() == why
+    assert "is not put into a bundle without asking" in window.error_bar.why.text()
+    [button] = window.error_bar.remedies.buttons
+    assert button.text() == "Export…"
+    click(qtbot, button)
+    dialog = open_dialog(qtbot, window, ExportDialog)
+    dialog.needed.setChecked(False)
+    qtbot.waitUntil(
+        lambda: dialog.plan is not None and dialog.plan["entries"] == len(graphs), timeout=PATIENCE
+    )
+    assert dialog.secrets.isVisible() and dialog.secrets.undecided
+    dialog.reject()
 
 
 def wait_for(qtbot: QtBot, dialog: ImportDialog) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QEvent, QMimeData, QPoint, QSettings, Qt, QUrl
+from PySide6.QtCore import QEvent, QMimeData, QModelIndex, QPoint, QSettings, Qt, QUrl
 from PySide6.QtGui import (
+    QColor,
     QDragEnterEvent,
     QDragLeaveEvent,
     QDragMoveEvent,
@@ -20,6 +21,7 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, settle, type_in
+from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.doctor.page import DoctorPage
@@ -31,7 +33,7 @@ from torchkeeper.gui.shots import sample_doctor, samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.sidebar import gauge
 from torchkeeper.gui.sidebar.carried import Carried, carried
-from torchkeeper.gui.sidebar.lists import SideList
+from torchkeeper.gui.sidebar.lists import Onto, SideList
 from torchkeeper.gui.sidebar.more import More
 from torchkeeper.gui.sidebar.pagelist import Mark, PageItems, page_item
 from torchkeeper.gui.sidebar.section import FOLDED
@@ -425,6 +427,7 @@ def test_a_bundle_on_a_place_is_imported_into_it(qtbot: QtBot, window: Window) -
     bundle = files("/home/ada/new.torchcache")
     assert drop(shown.viewport(), spot(window, FULL), bundle)
     assert "Import new.torchcache into cache" in said[0]
+    assert said[-1] == window.statusBar().currentMessage() == "", "it is done"
     qtbot.waitUntil(lambda: bool(window.findChildren(ImportDialog)), timeout=PATIENCE)
     (dialog,) = window.findChildren(ImportDialog)
     assert dialog.target.path == FULL, "rather than the one that is shown"
@@ -433,6 +436,51 @@ def test_a_bundle_on_a_place_is_imported_into_it(qtbot: QtBot, window: Window) -
     window.places.set_read_only(TEAM, True)
     assert not drop(shown.viewport(), spot(window, TEAM), bundle)
     assert any("is read-only" in text for text in said) and said[-1] == ""
+
+
+def test_a_folder_on_a_place_is_for_the_whole_list(qtbot: QtBot, window: Window) -> None:
+    window.places.add(FULL)
+    settle(qtbot)
+    shown, pages = window.places_pane.list, window.sidebar.pages
+    index = window.places.index(window.places.row_of(FULL))
+    doctor = pages.items.index(pages.items.row_of("doctor"))
+    plain = [view.viewport().grab().toImage() for view in (shown, pages)]
+
+    def aim(view: SideList, at: QModelIndex, *paths: str) -> Onto | None:
+        """Drag over an item; what of the list takes it. The item is only ringed where it does."""
+        spot = view.visualRect(at).center()
+        about = (Qt.DropAction.CopyAction, files(*paths), Qt.MouseButton.LeftButton,
+                 Qt.KeyboardModifier.NoModifier)  # fmt: skip
+        QApplication.sendEvent(view.viewport(), QDragEnterEvent(spot, *about))
+        QApplication.sendEvent(view.viewport(), QDragMoveEvent(spot, *about))
+        assert view.aimed_at(at) is (view.aimed_onto is Onto.ITEM)
+        return view.aimed_onto
+
+    def words() -> str:
+        return window.statusBar().currentMessage()
+
+    assert aim(shown, index, "/home/ada/new.torchcache") is Onto.ITEM
+    assert aim(shown, index, "/caches/a") is Onto.LIST
+    assert words() == "Adds the folder a to the places"
+    ringed = shown.viewport().grab().toImage()
+    assert ringed != plain[0]
+    accent = QColor(theme.shades().accent)
+    for at in (QPoint(ringed.width() // 2, 1), QPoint(ringed.width() // 2, ringed.height() - 2)):
+        assert ringed.pixelColor(at) == accent, "around the list"
+    assert aim(shown, index, "/caches/a", "/caches/b") is Onto.LIST
+    assert words() == "Adds 2 folders to the places"
+    assert aim(shown, index, "/home/ada/x.toml") is Onto.ELSEWHERE, "it goes to the recipes"
+    QApplication.sendEvent(shown.viewport(), QDragLeaveEvent())
+    assert shown.aimed_onto is None and words() == ""
+    assert shown.viewport().grab().toImage() == plain[0]
+    assert aim(pages, doctor, "/caches/a") is Onto.ELSEWHERE
+    assert words() == "Adds the folder a to the places"
+    assert pages.viewport().grab().toImage() == plain[1]
+    QApplication.sendEvent(pages.viewport(), QDragLeaveEvent())
+    environments = window.more.environments.list
+    qtbot.waitUntil(lambda: environments.items.rowCount() > 1, timeout=PATIENCE)
+    assert aim(environments, environments.items.index(0), "/opt/new/bin/python") is Onto.LIST
+    QApplication.sendEvent(environments.viewport(), QDragLeaveEvent())
 
 
 def test_the_same_from_the_clipboard(qtbot: QtBot, window: Window) -> None:
@@ -462,6 +510,7 @@ def test_the_same_from_the_clipboard(qtbot: QtBot, window: Window) -> None:
 def test_on_the_heading_a_bundle_is_opened_to_be_looked_at(qtbot: QtBot, window: Window) -> None:
     fold = window.places_pane.fold
     assert drop(fold, fold.rect().center(), files("/home/ada/seen.torchcache"), moves=False)
+    assert window.statusBar().currentMessage() == ""
     qtbot.waitUntil(lambda: window.place == "/home/ada/seen.torchcache", timeout=PATIENCE)
     assert window.places_pane.place is not None and window.places_pane.place.bundle
 

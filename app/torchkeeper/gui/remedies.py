@@ -44,7 +44,8 @@ REMEDIES: dict[str, tuple[str, ...]] = {
         "value-not-base64",
         "purge",
     ),
-    **_each("kind-not-in-redis", "export"),
+    **_each("kind-not-in-redis dragged-secrets", "export"),
+    **_each("no-bundle", "import"),
     **_each("signature-required signers-unreadable", "signers"),
     **_each("password-needed password-wrong", "enter-password", "edit-server"),
     **_each(

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
-    QBoxLayout,
     QFormLayout,
     QLabel,
     QProgressBar,
@@ -32,7 +31,7 @@ from torchkeeper.link.words.problems import UserError
 #: What the bar counts to.
 _STEPS = 1000
 #: Pixels of what is said of a job that are seen at least; the rest is scrolled.
-_LEAST = 96
+_LEAST = 56
 
 
 class JobDetail(QWidget):
@@ -86,27 +85,32 @@ class JobDetail(QWidget):
         self._room = Scrolled(held, least=_LEAST)
         self._room.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         ways = forms.column()
+        # Those of the notice as well: none is half out of sight where what is said is scrolled.
+        self.ways.addWidget(self.notice.remedies)
         ways.addWidget(self.ways)
         ways.addWidget(self.deeds)
-        self._side = forms.column(gap=12)
-        self._side.addWidget(self._room)
-        self._side.addLayout(ways)
-        self._side.addStretch(1)
+        side = forms.column(gap=0)
+        side.addWidget(self._room)
+        side.addStretch(1)
+        self._across = forms.row(gap=12)
+        self._across.addLayout(side, 1)
         self._whole = forms.column(gap=12)
-        self._whole.addLayout(self._side)
-        self._whole.addWidget(self.tabs, 1)
+        self._whole.addLayout(self._across)
+        self._whole.addLayout(ways)
         self.setLayout(self._whole)
         self.stand(below=False)
         theme.follow(self, self._paint, now=False)
 
     def stand(self, *, below: bool) -> None:
-        """Be beside the list, or below it, where there is less height: the log is beside then."""
+        """Be beside the list, or below it, where there is less height: the log is beside what is
+        said then, and the buttons have all of the width.
+        """
         self._lines.setSpacing(8 if below else 12)
         self._whole.setContentsMargins(0 if below else 20, 12 if below else 0, 0, 0)
-        way = QBoxLayout.Direction
-        self._whole.setDirection(way.LeftToRight if below else way.TopToBottom)
-        self._whole.setStretchFactor(self._side, int(below))
-        self._whole.setStretchFactor(self.tabs, 1)
+        old, new = (self._whole, self._across) if below else (self._across, self._whole)
+        old.removeWidget(self.tabs)
+        new.addWidget(self.tabs, 1)
+        self._whole.setStretchFactor(self._across, int(below))
 
     def show_job(self, one: shown.Shown | None) -> None:
         """Show this one from now on."""

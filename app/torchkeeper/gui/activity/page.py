@@ -51,6 +51,8 @@ class ActivityPage(Page):
         self._jobs = window.jobs
         self._ticket: int | None = None
         self._chosen: shown.Shown | None = None
+        #: Whether what was done is not listed because it was forgotten.
+        self._cleared = False
         self.rows = JobRows(window.jobs, self)
         self.filter = SearchBox(self.tr("Search the jobs"))
         self.list = QListView()
@@ -293,6 +295,7 @@ class ActivityPage(Page):
         ended = bool(self.rows.past) or any(not job.active for job in self._jobs.jobs)
         self.clear_button.setEnabled(ended)
         self.blank.say(
+            self.tr("The history is empty") if self._cleared else
             self.tr("Nothing has been done yet"),
             self.tr("What takes a while is listed here: how far it is, what it says and what came "
                     "of it. It is still here after the window was closed."),
@@ -406,16 +409,23 @@ class ActivityPage(Page):
             self._ask([one.id])
 
     def _clear(self) -> ConfirmDialog:
+        number = len(self.rows.past) + sum(not job.active for job in self._jobs.jobs)
+        text = self.tr("They go off this list and out of the history; caches stay as they are.")
+        if self.filter.text():
+            text = self.tr("Those that the search hides go as well; caches stay as they are.")
         return confirm(
             self,
             self.tr("Clear history"),
-            self.tr("Forget all jobs that have ended?"),
-            self.tr("Only what is listed here goes; caches stay as they are."),
+            self.tr("Forget {}?").format(
+                say.count(number, "job that has ended", "jobs that have ended")
+            ),
+            text,
             self.tr("Forget"),
             self._clear_surely,
         )
 
     def _clear_surely(self) -> None:
+        self._cleared = True
         self._jobs.clear_ended()
         self._ask(None)
 

@@ -76,7 +76,10 @@ def clock(one: Shown) -> str:
 def took(one: Shown) -> str:
     """How long it has run, or ran."""
     seconds = one.elapsed(time.time()) if isinstance(one, Job) else one.seconds
-    return "" if seconds is None else say.seconds(round(seconds, 1))
+    if seconds is None:
+        return ""
+    # While it runs the last digit is of no use; then it is what its result says.
+    return say.seconds(round(seconds, 1) if active(one) else seconds)
 
 
 def day(one: Shown, now: float) -> str:

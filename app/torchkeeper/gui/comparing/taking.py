@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from torchkeeper.gui.comparing.cards import Side
-from torchkeeper.gui.sidebar.carried import BUNDLES, Carried
+from torchkeeper.gui.sidebar.carried import BUNDLES, Carried, no_bundle
 from torchkeeper.gui.sidebar.lists import Offer
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.table.mimedata import Rows
@@ -50,8 +50,7 @@ class CompareTaking(QObject):
                            "entry is said there")  # fmt: skip
             return Offer(text, lambda: self._show_run(found[1]))
         if not carried.servers and os.path.splitext(name)[1] and not name.endswith(BUNDLES):
-            text = self.tr("{} holds no entries: drop a cache folder, a bundle or an entry")
-            return Offer(text.format(carried.words), None)
+            return Offer(no_bundle(name), None)
         other = self._page.side("B" if letter == "A" else "A")
         if other is None:
             text = self.tr("Open {}, to choose the entry for {} in it")

@@ -28,7 +28,7 @@ from torchkeeper.gui.table import mimedata
 from torchkeeper.gui.table.mimedata import Rows
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError
+from torchkeeper.link.words.problems import UserError, user_error
 
 #: Milliseconds for which it is said how a drag that came to nothing has ended.
 _LAST_WORD_MS = 8000
@@ -61,6 +61,8 @@ class DragOut(QObject):
         self._count = ""
         self._builders: dict[str, Any] | None = None
         self._waits = False
+        #: Why there will be no bundle, while the button is held; empty where there may be one.
+        self._lost_to = ""
         self._engines = engines
         self._ticket: int | None = None
         self._folder = ""
@@ -96,6 +98,7 @@ class DragOut(QObject):
         """
         self._builders = builders
         self._held = self._waits = True
+        self._lost_to = ""
         self._count = count = say.count(len(entries), "entry", "entries")
         self._told = mimedata.told(place, entries)
         self._places.expect(_others(place))
@@ -136,7 +139,13 @@ class DragOut(QObject):
     def _lost(self, error: UserError) -> None:
         self._waits = False
         self._clean()
+        if error.code == "secrets-found":
+            # A drag asks nothing.
+            error = user_error("dragged-secrets", error.params)
+        # Where it is let go of, what it was let go of for is said again.
+        self._lost_to = error.what
         self._quiet()
+        self._aimed()
         self.failed.emit(error)
 
     def _moved(self, at: QPoint) -> None:
@@ -163,7 +172,7 @@ class DragOut(QObject):
             text = self.tr("Preparing a bundle of {}: keep the button held…")
             self.said.emit(text.format(self._count), 0)
         else:
-            self.said.emit("", 0)
+            self.said.emit(self._lost_to, 0)
 
     def _take_here(self) -> None:
         self.taken_here = True
@@ -205,6 +214,9 @@ class DragOut(QObject):
             return
         if refusing is not None:
             self._quiet(why_not(refusing))
+            return
+        if self._lost_to:
+            self._quiet(self._lost_to)
             return
         self._quiet(
             self.tr("Let go of before the bundle was ready: nothing was written. "

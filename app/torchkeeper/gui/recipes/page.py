@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
     QMenu,
     QSplitter,
     QStackedWidget,
-    QTreeWidget,
     QTreeWidgetItem,
     QWidget,
 )
@@ -35,7 +34,7 @@ from torchkeeper.gui.recipes.tomledit import TomlEdit
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
-from torchkeeper.gui.widgets.trees import columns, right
+from torchkeeper.gui.widgets.fitted import Fitted
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
 
@@ -64,7 +63,8 @@ class RecipesPage(Page):
         self.intro = forms.label(words.purpose(), "muted", wrap=True)
         self.notice = Notice()
         self.box = QLineEdit()
-        self.tree = QTreeWidget()
+        # Both stand beside the list for the chosen one.
+        self.tree = Fitted(NAME, (CELLS, SOURCE))
         self.name = forms.label("", "heading", wrap=True)
         self.about = forms.label("", "muted", wrap=True)
         self.facts = forms.label("", "muted", wrap=True)
@@ -92,15 +92,11 @@ class RecipesPage(Page):
         tree.setUniformRowHeights(True)
         tree.setAllColumnsShowFocus(True)
         tree.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        tree.setHeaderLabels(
+        tree.head(
             [self.tr("Recipe"), self.tr("Compiles"), self.tr("Cells"), self.tr("Last warmed"),
-             self.tr("File")]
+             self.tr("File")],
+            (CELLS,), (WARMED, FILE),
         )  # fmt: skip
-        right(tree, (CELLS,))
-        columns(tree, (0, 112, 56, 0, 0), NAME)
-        # These stand beside the list.
-        for column in (WARMED, FILE):
-            tree.setColumnHidden(column, True)
         self.box.setPlaceholderText(self.tr("Filter recipes"))
         self.box.setAccessibleName(self.tr("Filter recipes"))
         self.box.setAcceptDrops(False)
@@ -265,6 +261,7 @@ class RecipesPage(Page):
             tree.scrollToItem(again[0])
         tree.blockSignals(False)
         self._paint()
+        tree.fit()
         self._hide()
         if any(item.isHidden() and item.data(NAME, OF)[0] == wanted for item in again):
             self.box.clear()  # what was just put there is to be seen

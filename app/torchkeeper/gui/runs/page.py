@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QSplitter,
     QStackedWidget,
-    QTreeWidget,
     QTreeWidgetItem,
     QWidget,
 )
@@ -25,6 +24,7 @@ from torchkeeper.gui.runs.history import History
 from torchkeeper.gui.widgets import forms, trees
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.fitted import Fitted
 from torchkeeper.link.kept.runs import TOTALS, Kept, Run
 from torchkeeper.link.words import causes, say
 from torchkeeper.link.words.problems import UserError, printable
@@ -37,6 +37,8 @@ _SHADES = {"hit": "good", "miss": "warning", "bypass": "muted"}
 #: What is shown where nothing was run yet.
 COMMAND = "torchkeeper run -- python train.py"
 
+#: Milliseconds for which it is said what was copied.
+_SAID_MS = 8_000
 _WHEN, _COMMAND, _HITS, _MISSES, _BYPASSES, _SPENT, _SAVED, _EXIT = range(8)
 _OUTCOME, _GRAPH, _FUNCTION, _TIME, _WHY = range(5)
 
@@ -46,6 +48,7 @@ class RunsPage(Page):
 
     def __init__(self, window: Window) -> None:
         super().__init__(QCoreApplication.translate("RunsPage", "Runs"))
+        self._window = window
         self._engines = window.engines
         self._ticket: int | None = None
         self._runs: list[Run] = []
@@ -60,14 +63,14 @@ class RunsPage(Page):
             self.tr("Runs, the latest first"),
             [self.tr("When"), self.tr("Command"), self.tr("Hits"), self.tr("Misses"),
              self.tr("Not cacheable"), self.tr("Spent"), self.tr("Saved"), self.tr("Exit")],
-            _COMMAND, (152, 0, 64, 72, 120, 96, 96, 56), frozenset(range(_HITS, _EXIT + 1)),
+            _COMMAND, frozenset(range(_HITS, _EXIT + 1)), (_BYPASSES, _SPENT, _SAVED, _EXIT),
         )  # fmt: skip
         self.list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.graphs = _tree(
             self.tr("Graphs of the chosen run"),
             [self.tr("Outcome"), self.tr("Graph"), self.tr("Function"), self.tr("Time"),
              self.tr("Why")],
-            _WHY, (136, 112, 200, 104, 0),
+            _WHY, frozenset(), (_TIME, _GRAPH),
         )  # fmt: skip
         self.head = forms.label("", "muted", wrap=True)
         self.why = forms.label("", wrap=True)
@@ -78,7 +81,7 @@ class RunsPage(Page):
         self.command.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         theme.follow(self.command, lambda: self.command.setFont(theme.monospace()))
         self.blank.beside(self.command)
-        self.blank.asked.connect(lambda _: QGuiApplication.clipboard().setText(COMMAND))
+        self.blank.asked.connect(self._copy_command)
         self.forget = forms.button(self.tr("Forget…"), danger=True)
         self.again = forms.button(self.tr("Refresh"))
         self._lay_out()
@@ -155,7 +158,8 @@ class RunsPage(Page):
             self.blank.say(
                 self.tr("No run yet"),
                 self.tr("This runs a program as it is, and then tells which graphs were in the "
-                        "cache, and of each that was not, what differs. Every run is listed here."),
+                        "cache, and of each that was not, what differs. Every run that asked the "
+                        "cache for something is listed here."),
             )  # fmt: skip
         elif not known:
             self.blank.say("", self.tr("Reading…"))
@@ -178,8 +182,15 @@ class RunsPage(Page):
                 item.setSelected(True)
         if item := self.list.topLevelItem(again[0]):
             self.list.setCurrentItem(item, 0)
+        self.list.fit()
         self.list.blockSignals(False)
         self._chosen()
+
+    def _copy_command(self, _: str) -> None:
+        QGuiApplication.clipboard().setText(COMMAND)
+        # Nothing else shows that something was done.
+        text = self.tr("Copied: {}").format(COMMAND)
+        self._window.statusBar().showMessage(text, _SAID_MS)
 
     # What is chosen.
 
@@ -212,6 +223,7 @@ class RunsPage(Page):
             self.head.setText(_head(one))
             for graph in one.graphs:
                 self.graphs.addTopLevelItem(_graph_item(graph))
+            self.graphs.fit()
             self._paint()
             # What was compiled is what there is to ask about.
             if first := self.graphs.topLevelItem(0):
@@ -256,7 +268,7 @@ class RunsPage(Page):
         )
 
 
-class _Rows(QTreeWidget):
+class _Rows(Fitted):
     """Rows that are copied whole: a line each, with tabs between their cells."""
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -272,17 +284,15 @@ def _tree(
     name: str,
     columns: list[str],
     wide: int,
-    widths: Sequence[int],
-    right: frozenset[int] = frozenset(),
-) -> QTreeWidget:
-    made = _Rows()
+    right: frozenset[int],
+    leaves: Sequence[int],
+) -> Fitted:
+    made = _Rows(wide, leaves)
     made.setAccessibleName(name)
     made.setRootIsDecorated(False)
     made.setUniformRowHeights(True)
     made.setAllColumnsShowFocus(True)
-    made.setHeaderLabels(columns)
-    trees.columns(made, widths, wide)
-    trees.right(made, right)
+    made.head(columns, right, ())
     return made
 
 
@@ -318,6 +328,9 @@ def _graph_item(graph: dict[str, Any]) -> QTreeWidgetItem:
     item.setData(_OUTCOME, Qt.ItemDataRole.UserRole, outcome)
     for column in (_FUNCTION, _WHY):
         item.setToolTip(column, item.text(column))
+    # Where there is little room, these have no column.
+    beside = (text for column in (_GRAPH, _TIME) if (text := item.text(column)))
+    item.setToolTip(_OUTCOME, " · ".join(beside))
     return item
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -110,10 +111,8 @@ class SampleEngines(Engines):
         return ticket
 
     def look(self, paths: Any, listener: Listener) -> int:
-        """Every path is a folder, or a bundle; what is called gone is."""
-        kinds = ("missing" if "/gone." in p else "file" if p.endswith(_BUNDLES) else "folder"
-                 for p in paths)  # fmt: skip
-        there = [{"path": p, "what": what} for p, what in zip(paths, kinds, strict=True)]
+        """Every path is a folder, or a file where its name ends so; what is called gone is."""
+        there = [{"path": path, "what": _what(path)} for path in paths]
         return self._tell({"paths": there}, listener)
 
     def room(self, path: str, listener: Listener) -> int:
@@ -122,8 +121,10 @@ class SampleEngines(Engines):
         return self._tell({"what": "", "free": free, "total": 1_920_000_000_000}, listener)
 
     def look_at_offered(self, paths: Any, listener: Listener) -> int:
-        """As ``look``."""
-        return self.look(paths, listener)
+        """As ``look``, but that a recipe is one."""
+        there = [{"path": path, "what": "recipes" if path.endswith(".toml") else _what(path)}
+                 for path in paths]  # fmt: skip
+        return self._tell({"paths": there}, listener)
 
     def reveal(self, path: str, listener: Listener) -> int:
         """Every file is shown."""
@@ -424,6 +425,13 @@ class SampleEngines(Engines):
         files = sum(entry.files for entry in rows)
         size = sum(entry.size for entry in rows)
         return rows, {"entries": len(rows), "files": files, "bytes": size, **more}
+
+
+def _what(path: str) -> str:
+    if "/gone." in path:
+        return "missing"
+    # Not what ends in a version.
+    return "file" if os.path.splitext(path)[1][1:2].isalpha() else "folder"
 
 
 def _signature(file: str) -> dict[str, Any]:

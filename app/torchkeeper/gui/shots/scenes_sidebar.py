@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDragMoveEvent
+from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from torchkeeper.gui.comparing.page import ComparePage
@@ -105,14 +105,16 @@ def _environments(stage: Stage) -> None:
 def _drops(stage: Stage) -> None:
     window = _window(stage)
     shown = window.places_pane.list
-    data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(samples.NIGHTLY)])
     at = shown.visualRect(window.places.index(window.places.row_of(_FULL))).center()
-    about = (Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
-             Qt.KeyboardModifier.NoModifier)  # fmt: skip
-    QApplication.sendEvent(shown.viewport(), QDragEnterEvent(at, *about))
-    QApplication.sendEvent(shown.viewport(), QDragMoveEvent(QPointF(at).toPoint(), *about))
-    stage.take("sidebar-drop", window)
+    for name, path in (("", samples.NIGHTLY), ("-folder", "/home/ada/cache")):
+        data = QMimeData()
+        data.setUrls([QUrl.fromLocalFile(path)])
+        about = (Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
+                 Qt.KeyboardModifier.NoModifier)  # fmt: skip
+        QApplication.sendEvent(shown.viewport(), QDragEnterEvent(at, *about))
+        QApplication.sendEvent(shown.viewport(), QDragMoveEvent(at, *about))
+        stage.take(f"sidebar-drop{name}", window)
+        QApplication.sendEvent(shown.viewport(), QDragLeaveEvent())
     stage.close(window)
 
 

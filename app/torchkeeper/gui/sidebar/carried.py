@@ -58,6 +58,12 @@ class Carried(NamedTuple):
         return not self.servers and all(path.endswith(".toml") for path in self.paths)
 
 
+def no_bundle(path: str) -> str:
+    """Why a file is not imported that is not called like one to be."""
+    name = printable(os.path.basename(path.rstrip("/")), 60)
+    return tr("{} is no bundle: its name does not end in .torchcache or .bin").format(name)
+
+
 def carried(data: QMimeData | None) -> Carried | None:
     """What is dragged or was copied; None where nothing of it is on this machine."""
     if data is None:

@@ -50,6 +50,15 @@ def ground(
         painter.drawRoundedRect(inner, _ROUND, _ROUND)
 
 
+def ring(view: SideList) -> None:
+    """A ring around a whole list, which is aimed at by a drop."""
+    with QPainter(view.viewport()) as painter:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(theme.shades().accent), 2))
+        box = view.viewport().rect().adjusted(EDGE // 2, 1, -EDGE // 2, -1)
+        painter.drawRoundedRect(box, _ROUND, _ROUND)
+
+
 def hovered(option: QStyleOptionViewItem) -> bool:
     """Whether the pointer is over an item."""
     # Loaded here: to make all that QStyle names takes 4 ms, which the first picture needs not.

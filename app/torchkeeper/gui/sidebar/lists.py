@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import (
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         QDropEvent,
         QFocusEvent,
         QKeyEvent,
+        QPaintEvent,
     )
 
     from torchkeeper.gui.sidebar.carried import Carried
@@ -44,6 +46,12 @@ _EDGE, _STEP = 20, 12
 _RETURNING = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
 
 
+class Onto(Enum):
+    """What of a list of the sidebar takes what is dropped on an item of it."""
+
+    ITEM, LIST, ELSEWHERE = range(3)
+
+
 class Offer(NamedTuple):
     """What becomes of something that is dropped or pasted: in words, and done; what is refused is
     not done, and the words say why.
@@ -51,6 +59,7 @@ class Offer(NamedTuple):
 
     text: str
     do: Callable[[], object] | None
+    onto: Onto = Onto.ITEM
 
 
 #: What becomes of something on an item, or on the list where that is not valid.
@@ -122,7 +131,12 @@ class SideList(QListView):
 
     def aimed_at(self, index: Index) -> bool:
         """Whether what is dragged would land on an item."""
-        return self._aim.isValid() and self._aim == index and self._can_drop
+        return self._aim.isValid() and self._aim == index and self.aimed_onto is Onto.ITEM
+
+    @property
+    def aimed_onto(self) -> Onto | None:
+        """What of the list takes what is dragged; None where nothing does."""
+        return self._offer.onto if self._offer is not None and self._can_drop else None
 
     @property
     def _can_drop(self) -> bool:
@@ -248,9 +262,18 @@ class SideList(QListView):
         self._answer_drop(event)
         offer = self._offer
         self._let_go()
+        # What was said of it is over: from now on others may say what comes of it.
+        self.said.emit("")
         if offer is not None and offer.do is not None:
             # The source of the drag waits until this returns.
             QTimer.singleShot(0, self, offer.do)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.aimed_onto is Onto.LIST:
+            from torchkeeper.gui.sidebar import drawing
+
+            drawing.ring(self)
 
     def under(self, at: QPoint) -> QModelIndex:
         """The item at a point of the viewport that something is dropped on."""

@@ -105,6 +105,7 @@ class Fold(QToolButton):
     def dropEvent(self, event: QDropEvent) -> None:
         offer, self._offer = self._offer, None
         self._aim(False)
+        self.said.emit("")
         if offer is not None and offer.do is not None:
             event.setDropAction(Qt.DropAction.CopyAction)
             event.accept()

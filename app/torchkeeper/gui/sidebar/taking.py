@@ -15,9 +15,11 @@ from PySide6.QtCore import QModelIndex, QObject
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.places.model import Place, PlacesModel
-from torchkeeper.gui.sidebar.carried import BUNDLES, Carried
-from torchkeeper.gui.sidebar.lists import Offer
+from torchkeeper.gui.sidebar.carried import BUNDLES, Carried, no_bundle
+from torchkeeper.gui.sidebar.lists import Offer, Onto
 from torchkeeper.gui.sidebar.pagelist import PageItem, PageItems
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
     from torchkeeper.gui.table.mimedata import Rows
@@ -47,11 +49,16 @@ class Taking(QObject):
         if page == "settings" and carried.paths:
             text = self.tr("Drop to import {} as settings: you are asked first")
             return Offer(text.format(carried.words), lambda: self._import_settings(carried.paths))
-        if page == "recipes" and carried.paths and self._are(carried, "file"):
+        if page == "recipes" and carried.paths and self._are(carried, "file", "other"):
             return self._on_recipes(carried)  # which says why not
+        if (refused := self._refused(carried)) is not None:
+            return refused
         if carried.servers or self._are(carried, "folder"):
             text = self.tr("Drop to open {} as a place")
-        elif self._are(carried, "recipes"):
+            if len(carried.servers) + len(carried.paths) > 1:
+                text = self.tr("Drop to open {} as places")
+            return Offer(text.format(self._places(carried)), lambda: self._open_all(carried))
+        if self._are(carried, "recipes"):
             text = self.tr("Drop to put {} on the list of recipes")
         elif not self._are(carried, "file"):
             text = self.tr("Drop to open {}")
@@ -63,8 +70,7 @@ class Taking(QObject):
             )
         else:
             text = self.tr("Drop to import {}: you are asked into which place")
-        everything = (*carried.servers, *carried.paths)
-        return Offer(text.format(carried.words), lambda: self._window.open_paths(everything))
+        return Offer(text.format(carried.words), lambda: self._open_all(carried))
 
     def _on_recipes(self, carried: Carried) -> Offer:
         if not self._are(carried, "recipes", "folder", "exported"):
@@ -87,14 +93,14 @@ class Taking(QObject):
         return self._open(carried)
 
     def on_place(self, carried: Carried, index: QModelIndex) -> Offer:
-        """On a place: bundles are imported into it; what is no bundle is opened as what it is."""
+        """On a place: bundles are imported into it; what is no bundle is opened as what it is: the
+        whole list takes folders.
+        """
         place = index.data(PlacesModel.PlaceRole)
         if not isinstance(place, Place):
             return self.on_places(carried)
-        if carried.only_rows:
-            return self._open(carried)
-        if carried.servers or not self._are(carried, "file"):
-            return self._open(carried)
+        if carried.only_rows or carried.servers or not self._are(carried, "file"):
+            return self._open(carried, Onto.LIST)
         if place.bundle:
             return Offer(self.tr("{} is a bundle: nothing is imported into it").format(place.title),
                          None)  # fmt: skip
@@ -114,8 +120,8 @@ class Taking(QObject):
         """On the list of places: folders and servers are added, and bundles, to be looked at."""
         if carried.paths and not carried.servers and self._are(carried, "file"):
             text = self.tr("Open {} to look at it, as a place").format(carried.words)
-            return Offer(text, lambda: self._look(carried.paths, self._add_bundles))
-        return self._open(carried)
+            return Offer(text, lambda: self._look(carried.paths, self._add_bundles), Onto.LIST)
+        return self._open(carried, Onto.LIST)
 
     def on_environments(self, carried: Carried, _: object = None) -> Offer:
         """On the environments: interpreters, and the folders of virtual environments."""
@@ -127,7 +133,7 @@ class Taking(QObject):
             text = self.tr("{} is no Python interpreter").format(carried.words)
             return Offer(text, None)
         text = self.tr("Add {} to the environments, if it is a Python").format(carried.words)
-        return Offer(text, lambda: self._add_environments(carried.paths))
+        return Offer(text, lambda: self._add_environments(carried.paths), Onto.LIST)
 
     def _compare(self, rows: Rows) -> Offer:
         from torchkeeper.gui.comparing.page import ComparePage
@@ -145,31 +151,73 @@ class Taking(QObject):
 
         return Offer(offer.text, do)
 
-    def _open(self, carried: Carried) -> Offer:
+    def _open(self, carried: Carried, places: Onto = Onto.ELSEWHERE) -> Offer:
+        """As what it is; places: what of the list takes folders and servers."""
         if carried.only_rows:
             text = self.tr("Entries are copied to a place with Copy to…, and compared on Compare")
             return Offer(text, None)
-        everything = (*carried.servers, *carried.paths)
+        if (refused := self._refused(carried)) is not None:
+            return refused
         if carried.servers or self._are(carried, "folder"):
-            text = self.tr("Put {} on the list of places").format(carried.words)
-        elif self._are(carried, "recipes"):
+            text = self.tr("Adds {} to the places").format(self._places(carried))
+            if self._are(carried, "folder") and not carried.servers and len(carried.paths) == 1:
+                text = self.tr("Adds the folder {} to the places").format(carried.words)
+            return Offer(text, lambda: self._open_all(carried), places)
+        if self._are(carried, "recipes"):
             text = self.tr("Put {} on the list of recipes").format(carried.words)
         elif self._are(carried, "file"):
             text = self.tr("Import {}: you are asked first").format(carried.words)
         else:
             text = self.tr("Open {}").format(carried.words)
-        return Offer(text, lambda: self._window.open_paths(everything))
+        return Offer(text, lambda: self._open_all(carried), Onto.ELSEWHERE)
+
+    def _places(self, carried: Carried) -> str:
+        """What is to be a place, in a few words: the name of the one, or how many."""
+        number = len(carried.servers) + len(carried.paths)
+        if number == 1:
+            return carried.words
+        if not carried.servers:
+            return say.count(number, "folder", "folders")
+        return say.count(number, "place", "places")
+
+    def _refused(self, carried: Carried) -> Offer | None:
+        """What is said where one of them is nothing that could be opened or imported."""
+        self._ask(carried)
+        odd = next((path for path in carried.paths if self._what(path) == "other"), None)
+        return None if odd is None else Offer(no_bundle(odd), None)
 
     # What they are.
 
     def _are(self, carried: Carried, *whats: str) -> bool:
         """Whether all of the paths are such, as far as is known."""
+        self._ask(carried)
+        return all(self._what(path) in whats for path in carried.paths)
+
+    def _what(self, path: str) -> str:
+        """As far as is known; "other" is a file that is called like nothing the window takes."""
+        found = self._found.get(path, _by_name(path))
+        return "other" if found == "file" and not path.endswith(BUNDLES) else found
+
+    def _ask(self, carried: Carried) -> None:
         if carried.paths != self._asked:
             self._asked = carried.paths
-            self._look(carried.paths[:_MOST], lambda _: None)
-        return all(self._found.get(path, _by_name(path)) in whats for path in carried.paths)
+            self._find(carried.paths[:_MOST], lambda _: None)
 
     def _look(self, paths: Sequence[str], then: Callable[[dict[str, list[str]]], object]) -> None:
+        """Look again what they are, and do something with those that the window takes."""
+
+        def looked(by_what: dict[str, list[str]]) -> None:
+            files = by_what.pop("file", [])
+            if good := [path for path in files if path.endswith(BUNDLES)]:
+                by_what["file"] = good
+            if odd := [path for path in files if not path.endswith(BUNDLES)]:
+                remedy = self.tr("Import… looks into a file of any name.")
+                self._window.tell(UserError(f"{no_bundle(odd[0])}.", "", remedy, code="no-bundle"))
+            then(by_what)
+
+        self._find(paths, looked)
+
+    def _find(self, paths: Sequence[str], then: Callable[[dict[str, list[str]]], object]) -> None:
         def looked(found: dict[str, Any]) -> None:
             by_what: dict[str, list[str]] = {}
             for one in found["paths"]:
@@ -181,6 +229,18 @@ class Taking(QObject):
         self._window.engines.look_at_offered(list(paths), Listener(result=looked))
 
     # What is done.
+
+    def _open_all(self, carried: Carried) -> None:
+        """Open each as what it is."""
+
+        def looked(by_what: dict[str, list[str]]) -> None:
+            if every := [path for some in by_what.values() for path in some]:
+                self._window.open_paths(every)
+
+        if carried.servers:
+            self._window.open_paths(carried.servers)
+        if carried.paths:
+            self._look(carried.paths, looked)
 
     def _import_settings(self, paths: Sequence[str]) -> None:
         from torchkeeper.gui.profiles.page import SettingsPage
@@ -223,4 +283,7 @@ def _by_name(path: str) -> str:
         return "recipes"
     if name.endswith(".pt2"):
         return "exported"
-    return "file" if name.endswith(BUNDLES) or os.path.splitext(name)[1] else "folder"
+    if name.endswith(BUNDLES):
+        return "file"
+    # What ends in a number is rather a folder that is called after a version.
+    return "other" if os.path.splitext(name)[1][1:2].isalpha() else "folder"

@@ -53,6 +53,8 @@ class Notice(QFrame):
         self.error = error
         if error is None:
             self.hide()
+            # They may stand elsewhere.
+            self.remedies.offer(None)
             return
         for text, label in (
             (error.what, self.what),

@@ -24,9 +24,13 @@ def columns(tree: QTreeWidget, widths: Sequence[int], wide: int) -> None:
         if column == wide:
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
         else:
-            text = tree.headerItem().text(column)
-            needed = header.fontMetrics().horizontalAdvance(text) + _AROUND
-            header.resizeSection(column, max(width, needed))
+            header.resizeSection(column, max(width, needed(tree, column)))
+
+
+def needed(tree: QTreeWidget, column: int) -> int:
+    """Pixels that the heading of a column needs."""
+    text = tree.headerItem().text(column)
+    return tree.header().fontMetrics().horizontalAdvance(text) + _AROUND
 
 
 def right(tree: QTreeWidget, some: Iterable[int]) -> None:

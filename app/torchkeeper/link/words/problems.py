@@ -434,6 +434,12 @@ CATALOGUE: dict[str, Words] = {
         "Redact them, leave those entries out, or take them along: Export and Copy to ask which, "
         "and commands have --redact, --without-secrets and --allow-secrets.",
     ),
+    "dragged-secrets": Words(
+        "Nothing was dragged out, because secrets were found.",
+        "Passwords or keys, as it looks: {secrets}, in so many entries: {entries}. What would leak "
+        "them is not put into a bundle without asking.",
+        "Export asks what is to become of them.",
+    ),
     "not-searched": Words(
         "It could not be searched for secrets, and was left out.",
         "It cannot be read: {why}.",
