@@ -401,6 +401,22 @@ def test_a_graph_for_which_no_cache_was_asked_is_neither_hit_nor_miss(qtbot: QtB
     assert Beside(kept, changed=True).more.startswith("The place has changed")
 
 
+@pytest.mark.parametrize("failing", [(), (4, 7)])
+def test_the_samples_add_up(failing: tuple[int, ...]) -> None:
+    cells = sample_cells.told(16, failing)
+    result = sample_cells.result(cells)
+    assert (result["done"], result["failed"]) == (16 - len(failing), len(failing))
+    assert result["graphs"] == sum(cell.count for cell in cells.rows)
+    assert result["graphs"] == sum(result[name] for name in ("hits", "misses", "bypasses"))
+    assert result["added"] == sum(result["kinds"].values())
+    assert result["kinds"]["fxgraph"] == result["misses"]
+
+
+def test_a_cell_says_what_becomes_of_each_graph() -> None:
+    cell = sample_cells.told(9, running=1).rows[9]
+    assert told(cell) == "Callable · compiling · 2 graphs: 0 hit, 1 missed, 1 compiling"
+
+
 def test_an_outcome_says_what_is_not_warm(qtbot: QtBot) -> None:
     cells = sample_cells.told(16, (4, 7))
     job = Job(1, "Warm", "warm", "/place", State.DONE, cells=cells)

@@ -63,7 +63,7 @@ def test_places_are_added_up_and_gone_into(
     assert page.entries.value.text() == f"{found.totals.entries:,}"
     kinds = {part.value: part.totals.entries for part in found.groups("kind")}
     locks = say.count(kinds["lock"], "lock", "locks")
-    assert page.entries.more.text() == f"in 2 places · {locks} among them"
+    assert page.entries.more.text() == f"in 2 places · with {locks}"
     assert page.said.text().startswith("Looked just now")
     page.looking.looked -= 300
     timer = page.findChild(QTimer, "aging")

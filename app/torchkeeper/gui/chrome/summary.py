@@ -55,9 +55,6 @@ def status_text(
             parts.append(_tr("{} broken").format(f"{totals.broken:,}"))
         if totals.orphans:
             parts.append(say.count(totals.orphans, "orphan", "orphans"))
-        # Where there is nothing else, the first number says it.
-        if 0 < totals.scratch.total() < totals.entries:
-            parts.append(say.scratch(totals.scratch))
     if listing.loading:
         parts.append(_tr("reading…"))
     return " · ".join(parts)

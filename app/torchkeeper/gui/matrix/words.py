@@ -83,6 +83,7 @@ def told(cell: CellState) -> str:
         for count, text in (
             (max(cell.bypasses, outcomes.count("bypass")), _tr("{} not cacheable")),
             (outcomes.count("none"), _tr("{} without a cache")),
+            (outcomes.count("compiling") * (cell.state == "compiling"), _tr("{} compiling")),
         ):
             said += f", {text.format(f'{count:,}')}" if count else ""
         parts.append(said)

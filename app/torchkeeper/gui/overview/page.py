@@ -425,7 +425,7 @@ class OverviewPage(Page):
         parts = found.groups("kind", self.within)
         some = {part.value: part.totals.entries for part in parts if part.value in SCRATCH}
         told = say.scratch(some) if sum(some.values()) < entries else ""
-        return self.tr("{} among them").format(told) if told else ""
+        return self.tr("with {}").format(told) if told else ""
 
     def _in_places(self, found: Overview) -> str:
         if "place" in self.within:

@@ -87,6 +87,27 @@ def failed(cell: int) -> dict[str, Any]:
     return {"index": cell, "state": "failed", "seconds": 1.31, "problem": FAILURE, "log": LOG}
 
 
+def result(cells: Cells) -> dict[str, Any]:
+    """What a warm-up of these says in the end: as much as its cells do."""
+    over = list(cells.rows)
+    sums = {name: sum(getattr(one, name) for one in over)
+            for name in ("hits", "misses", "bypasses")}  # fmt: skip
+    good = [one for one in over if one.state == "done"]
+    kinds = {
+        "fxgraph": sums["misses"],
+        "aotautograd": sum(one.misses == 2 for one in good),
+        "code": 3 * sums["misses"],
+        "aoti_eager": sum(one.source == "eager" for one in good),
+        "triton": sum(one.source == "triton" for one in good),
+        "autotune": 4,
+    }
+    return {
+        **sums, "graphs": sum(sums.values()), "seconds": sum(one.seconds or 0.0 for one in over),
+        "done": len(good), "failed": len(over) - len(good),
+        "added": sum(kinds.values()), "kinds": kinds, "scratch": {"lock": 2 * sums["misses"]},
+    }  # fmt: skip
+
+
 def told(upto: int, failing: tuple[int, ...] = (), running: int = 0) -> Cells:
     """A job that has done so many cells, and compiles so many more."""
     cells = Cells()

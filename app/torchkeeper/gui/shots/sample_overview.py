@@ -5,13 +5,16 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
+from torchkeeper.artifacts.entry import WITHOUT_VERDICT
 from torchkeeper.gui.shots import samples
 
 _TORCHES = (("2.13.0+cu130", 0.62, "usable"), ("2.12.1+cu130", 0.23, "stale"),
             ("2.9.1+cu128", 0.11, "stale"), ("", 0.04, "unknown"))  # fmt: skip
 _KINDS = (("fxgraph", 0.17, 0.29, 5.1), ("aotautograd", 0.22, 0.24, 8.3),
-          ("triton", 0.31, 0.22, 0.0), ("code", 0.2, 0.19, 0.0), ("autotune", 0.01, 0.05, 0.0),
-          ("header", 0.09, 0.01, 0.0))  # fmt: skip
+          ("triton", 0.31, 0.22, 0.0), ("code", 0.2, 0.15, 0.0), ("autotune", 0.01, 0.05, 0.0),
+          ("header", 0.09, 0.0003, 0.0), ("lock", 0.0, 0.05, 0.0))  # fmt: skip
+#: Kinds that only folders have, and those that servers do not have.
+_OF_FOLDERS, _OF_FILES = frozenset({"header", "lock"}), frozenset({"code"})
 _AGES = (("day", 0.14), ("week", 0.3), ("month", 0.26), ("quarter", 0.2), ("older", 0.1))
 #: Of each place its share of all.
 PLACES = ((samples.PLACE, 0.44), ("/scratch/ada/cache-llama", 0.31),
@@ -31,6 +34,10 @@ def rows(entries: int, size: int) -> list[dict[str, Any]]:
     made: list[dict[str, Any]] = []
     for place, share in PLACES:
         for kind, heavy, many, slow in _KINDS:
+            if kind in _OF_FOLDERS and place in (samples.NIGHTLY, samples.SERVER):
+                continue
+            if kind in _OF_FILES and place == samples.SERVER:
+                continue
             for torch, some, verdict in _TORCHES:
                 for age, part in _AGES:
                     odd = _uneven(place, torch) * _uneven(place, kind, age)
@@ -41,7 +48,7 @@ def rows(entries: int, size: int) -> list[dict[str, Any]]:
                     good = "conditional" if verdict == "usable" and age == "week" else verdict
                     if (kind, age) == ("autotune", "older"):
                         good = "broken"
-                    if place == samples.SERVER or kind in ("code", "header"):
+                    if place == samples.SERVER or kind in WITHOUT_VERDICT:
                         good = ""  # nobody judges them
                     made.append({
                         "place": place, "kind": kind, "torch": torch, "age": age,

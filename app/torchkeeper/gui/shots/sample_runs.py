@@ -58,7 +58,9 @@ def _run(
 def _graph(
     number: int, outcome: str, seconds: float | None, remote: bool = False
 ) -> dict[str, Any]:
-    name, source, why = _CAUSES[number % len(_CAUSES)]
+    # Both directions of a graph are of one function.
+    name, source, _ = _CAUSES[number // 2 % len(_CAUSES)]
+    why = _CAUSES[number % len(_CAUSES)][2]
     if outcome == "bypass":
         why = "Unsupported post grad custom pass"
     direction = "backward" if number % 2 else "forward"

@@ -133,17 +133,18 @@ def _at_work(stage: Stage) -> None:
         window.jobs.end(job, State.CANCELLED)
         stage.dialog(f"{kind}-cancelled", dialog)
     job, dialog = _dialog(window, "export")
-    window.jobs.progress(job, 21, 36, "entries")
+    window.jobs.progress(job, 21, 33, "entries")
     stage.dialog("export-entries", dialog)
     stage.close(window)
 
 
 def _over(stage: Stage) -> None:
     window = stage.window()
+    going = [one for one in window.entries.shown() if one.kind != "lock" and not one.problem]
     exported: dict[str, Any] = {
-        "entries": 34,
-        "bytes": 5_104_220,
-        "size": 5_131_400,
+        "entries": len(going),
+        "bytes": sum(entry.size for entry in going),
+        "size": sum(entry.size for entry in going) + 21_400,
         "output": _FILE,
     }
     imported: dict[str, Any] = {"entries": 17, "bytes": 2_480_100, "exists": 16}
@@ -155,9 +156,9 @@ def _over(stage: Stage) -> None:
         ("export-failed", "export", {}, unwritable, 0),
         ("export-none", "export", {"entries": 0}, None, 2),
         ("import-done", "import", imported, None, 0),
-        ("import-left", "import", imported, None, 3),
+        ("import-left", "import", {**imported, "entries": 14}, None, 3),
         ("import-prepare", "import", {**imported, "renamed": 11}, None, 0),
-        ("import-prepare-left", "import", {**imported, "renamed": 9}, None, 2),
+        ("import-prepare-left", "import", {**imported, "entries": 15, "renamed": 9}, None, 2),
         ("import-portable", "import", imported, None, 0),
         ("import-nothing-new", "import", {"exists": 33}, None, 0),
         ("import-failed", "import", {}, full, 0),
@@ -194,7 +195,7 @@ def _end(
         why = user_error(code, about)
         job.leave(f"{kind_words(kind)} {key}: {why.what}", why.what)
     if error is None:
-        window.jobs.end(job, State.DONE, note="34 entries (5.1 MB)", result=result)
+        window.jobs.end(job, State.DONE, note="33 entries (5.0 MB)", result=result)
     else:
         window.jobs.end(job, State.FAILED, error=error)
 

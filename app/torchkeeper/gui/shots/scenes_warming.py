@@ -41,10 +41,7 @@ def _cells(stage: Stage) -> None:
     stage.take("cells-failed", dialog)
     job.cells = sample_cells.told(16, (4, 7))
     job.started = time.time() - 141.0
-    result = {"graphs": 22, "hits": 4, "misses": 17, "bypasses": 1, "seconds": 139.2, "added": 83,
-              "kinds": {"fxgraph": 16, "aotautograd": 8, "code": 52, "aoti_eager": 1, "triton": 2,
-                        "autotune": 4},
-              "scratch": {"lock": 36}, "done": 14, "failed": 2}  # fmt: skip
+    result = sample_cells.result(job.cells)
     window.jobs.end(job, State.DONE, note="2 of 16 cells failed", result=result)
     stage.dialog("cells-outcome", dialog)
     dialog = window.flows.warm()
@@ -52,7 +49,7 @@ def _cells(stage: Stage) -> None:
     job = begun(window, 16)
     dialog.follow(job)
     job.started = time.time() - 141.0
-    all_warm = {**result, "graphs": 26, "hits": 6, "misses": 19, "done": 16, "failed": 0}
+    all_warm = sample_cells.result(job.cells)
     window.jobs.end(job, State.DONE, note="16 cells", result=all_warm)
     pane = dialog.result_page.cells
     assert pane is not None

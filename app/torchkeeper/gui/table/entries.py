@@ -18,7 +18,7 @@ from itertools import chain
 
 from PySide6.QtCore import QModelIndex, QObject, Qt, QTimer
 
-from torchkeeper.artifacts.entry import SCRATCH, Entry
+from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.table.arrangement import (
     MAX_TOUCHED,
     Arrangement,
@@ -52,9 +52,8 @@ _SHOW_MS = 200
 class Totals:
     """What the filter lets through, added up.
 
-    scratch: how many there are of each kind that no program can hit on. verdicts: how many have
-        which, None for those without one. torches: of what versions those are that are stale, None
-        where that is not known.
+    verdicts: how many have which, None for those without one; torches: of what versions those are
+    that are stale, None where that is not known.
     """
 
     entries: int = 0
@@ -62,7 +61,6 @@ class Totals:
     size: int = 0
     broken: int = 0
     orphans: int = 0
-    scratch: Counter[str] = field(default_factory=Counter)
     verdicts: Counter[str | None] = field(default_factory=Counter)
     torches: Counter[str | None] = field(default_factory=Counter)
 
@@ -598,7 +596,6 @@ class EntriesModel(LinesModel):
             for piece in pieces(rows):
                 entries = [row.entry for row in piece]
                 totals.verdicts.update([entry.verdict for entry in entries])
-                totals.scratch.update([e.kind for e in entries if e.kind in SCRATCH])
                 stale = [entry.torch for entry in entries if entry.verdict == "stale"]
                 totals.torches.update(stale)
                 for entry in entries:
