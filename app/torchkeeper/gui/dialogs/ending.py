@@ -85,7 +85,7 @@ def _by_kind(kinds: object) -> str:
         for kind, count in kinds.items()
         if isinstance(count, int) and count > 0
     ]
-    return f": {', '.join(named)}" if named else ""
+    return f": {say.together(named)}" if named else ""
 
 
 def _prepared(job: Job) -> Outcome:
@@ -150,5 +150,5 @@ def _ran(job: Job) -> list[str]:
         parts.append(printable(str(device), 80))
     if threads := number(result, "threads"):
         parts.append(say.count(threads, "thread", "threads"))
-    run = [_tr("It ran with {}.").format(", ".join(parts))] if parts else []
+    run = [_tr("It ran with {}.").format(say.together(parts))] if parts else []
     return [*run, *took(job)]
