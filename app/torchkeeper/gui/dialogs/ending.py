@@ -85,7 +85,7 @@ def _by_kind(kinds: object) -> str:
         for kind, count in kinds.items()
         if isinstance(count, int) and count > 0
     ]
-    return f": {say.together(named)}" if named else ""
+    return f": {', '.join(named)}" if named else ""
 
 
 def _prepared(job: Job) -> Outcome:
