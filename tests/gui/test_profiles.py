@@ -213,7 +213,7 @@ def test_nothing_that_was_changed_is_lost_unasked(qtbot: QtBot, open_window: Ope
     assert window.isVisible()
     assert window.pages.current == "settings", "one sees what it is about"
     asked = page.findChildren(ConfirmDialog)[-1]
-    assert "a, b" in asked.question.text()
+    assert "a and b" in asked.question.text()
     click(qtbot, asked.cancel)
     assert page.unsaved
     assert switch(page, AOT).text == "1"

@@ -638,7 +638,7 @@ def test_of_several_callables_each_is_shown_and_changed(qtbot: QtBot) -> None:
     assert form.inputs.toPlainText() == "1: [4, 16]\n2: [8, 16], scale = 2.0, grad = true"
     assert form.form.modes == ["max-autotune"]
     assert form.gradients.currentData() == "no-grad"
-    assert "Of this one alone: mode, grad." in form.about.text()
+    assert "Of this one alone: mode and grad." in form.about.text()
     assert "callable.compile.options" in form.about.text()
     # What all have cannot be taken from one.
     text = SEVERAL.replace('"cpu"\n', '"cpu"\nmode = "default"\n')

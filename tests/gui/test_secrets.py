@@ -130,7 +130,7 @@ def test_what_pytorch_never_writes_wants_a_word(
         wait_for(qtbot, dialog)
         assert dialog.anyway.isVisible() == odd
         assert ("os.system" in dialog.strange.text()) == odd
-        assert "Able to run: fxgraph: 7 pickles" in dialog.trust.text()
+        assert "Able to run: FX graph: 7 pickles" in dialog.trust.text()
         assert dialog.go.isEnabled() != odd
         dialog.anyway.setChecked(True)
         assert dialog.go.isEnabled()

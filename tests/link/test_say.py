@@ -82,3 +82,12 @@ def test_how_many_of_something() -> None:
     for files, locks, what in ((1, 0, "has left a file"), (1, 1, "have left files")):
         about = {"files": files, "locks": locks}
         assert what in said(Finding("left-over", "warning", (), "/x", about)).what
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [([], ""), (["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c"),
+     (["a", "b", "c", "d"], "a, b, c and d"), (["a", "b", "c", "d", "e"], "a, b, c and 2 more")],
+)  # fmt: skip
+def test_together(names: list[str], said: str) -> None:
+    assert say.together(names, 4 if len(names) < 5 else 3) == said

@@ -92,6 +92,4 @@ def _names(some: Sequence[Any]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    text = ", ".join(names[:_NAMED])
-    more = len(names) - _NAMED
-    return _tr("{} and {} more").format(text, f"{more:,}") if more > 0 else text
+    return say.together(names, _NAMED)

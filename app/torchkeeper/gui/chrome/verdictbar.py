@@ -13,6 +13,7 @@ from torchkeeper.gui import icons, theme
 from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.elided import Elided
+from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
 
 #: What says more than a number comes last.
@@ -110,9 +111,9 @@ class VerdictBar(QWidget):
         made_by = counts.get("made_by") if counts and numbers.get("stale") else None
         if not said and isinstance(made_by, dict) and made_by:
             names = [printable(str(name), 40) for name in made_by]
-            named = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+            named = say.together(names, _NAMED)
             self._besides = self.tr("made by torch {}").format(named), f"torch {named}"
-            self.said.setToolTip(", ".join(names))
+            self.said.setToolTip(say.together(names))
         else:
             self._besides = said, said
             self.said.setToolTip("")

@@ -315,7 +315,7 @@ class CleanDialog(Dialog):
         else:
             text = ""
         if found.left_out and found.error is None:
-            names = printable(", ".join(found.left_out), 1000)
+            names = printable(say.together(found.left_out), 1000)
             text = " ".join((text, self.tr("Not asked and not counted: {}.").format(names))).strip()
         self.envs.setText(text)
         # Said to be HTML, lest it is taken for some.

@@ -155,5 +155,5 @@ def _ran(job: Job) -> list[str]:
         parts.append(printable(str(device), 80))
     if threads := number(result, "threads"):
         parts.append(say.count(threads, "thread", "threads"))
-    run = [_tr("It ran with {}.").format(", ".join(parts))] if parts else []
+    run = [_tr("It ran with {}.").format(say.together(parts))] if parts else []
     return [*run, *took(job)]

@@ -447,8 +447,7 @@ def maker_of(environments: Environments) -> dict[str, Any] | None:
 
 
 def _some(names: list[str]) -> str:
-    shown = [printable(name, 60) for name in names[:_NAMED]]
-    return ", ".join([*shown, "…"] if len(names) > _NAMED else shown)
+    return say.together([printable(name, 60) for name in names], _NAMED)
 
 
 def needed_text(count: int) -> str:

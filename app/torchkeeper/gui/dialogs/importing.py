@@ -280,7 +280,7 @@ class ImportDialog(WorkDialog):
         known = sorted(one for one in signers if one)
         if known and None not in signers:
             said = self.tr("It was signed by {}, whom you trust, and is as it was signed.")
-            self.trust.setText(said.format(", ".join(known[:5])))
+            self.trust.setText(said.format(say.together(known, 5)))
         else:
             self.trust.setText(
                 self.tr("Torchkeeper runs none of it, but a program that uses this cache will. "

@@ -127,7 +127,7 @@ class Inspected:
             facts = environment.facts(self.made_in)
             lines.append(_tr("Made with: ") + " · ".join(f"{n} {v}" for n, v in facts))
         elif self.torches:
-            known = ", ".join(sorted(printable(x, 40) for x in self.torches))
+            known = say.together(sorted(printable(x, 40) for x in self.torches))
             lines.append(_tr("Its entries were made by torch {}.").format(known))
         else:
             lines.append(_tr("It does not say in which environment it was made."))

@@ -322,7 +322,8 @@ class RecipeEditor(UnsavedDialog):
 
         def written(said: dict[str, list[str]]) -> None:
             if said["beside"]:
-                names = ", ".join(printable(os.path.basename(one)) for one in said["beside"])
+                beside = [printable(os.path.basename(one)) for one in said["beside"]]
+                names = say.together(beside)
                 self._beside = self.tr("{} written beside it").format(names)
             self._title()
             if then is not None:

@@ -27,6 +27,7 @@ from torchkeeper.gui.recipes.forming import BACKWARD, FORWARD, KINDS, NO_GRAD, F
 from torchkeeper.gui.recipes.reforming import Unfit
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
 from torchkeeper.warm.recipes.compiling import MODES
 
@@ -178,9 +179,9 @@ class RecipeForm(UnsavedDialog):
         if self.which.count() > 1:
             parts.append(self.tr("They are of all callables, and so is all below them."))
         if own := reforming.own(self._data, self._at):
-            parts.append(self.tr("Of this one alone: {}.").format(printable(", ".join(own), 80)))
+            parts.append(self.tr("Of this one alone: {}.").format(printable(say.together(own), 80)))
         if kept := reforming.kept(self._data, self._at):
-            names = printable(", ".join(kept), 200)
+            names = printable(say.together(kept), 200)
             parts.append(self.tr("What else the text says stays in it: {}.").format(names))
         return " ".join(parts)
 

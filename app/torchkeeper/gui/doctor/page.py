@@ -264,7 +264,7 @@ class DoctorPage(Page):
         found = [one.finding.severity for one in self.diagnosis.found]
         errors, warnings = found.count("error"), found.count("warning")
         told = [(errors, "error", "errors"), (warnings, "warning", "warnings")]
-        return ", ".join(say.count(*one) for one in told if one[0])
+        return say.together([say.count(*one) for one in told if one[0]])
 
     @property
     def fixable(self) -> list[Told]:

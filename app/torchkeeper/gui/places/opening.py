@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject
 
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import is_server
 
@@ -56,7 +57,7 @@ class Opening(QObject):
         for path in by_what.get("folder", ()):
             self._show(path)
         if missing := by_what.get("missing"):
-            names = ", ".join(printable(path) for path in missing)
+            names = say.either([printable(path) for path in missing])
             what, remedy = self.tr("There is no {}."), self.tr("Look whether the path is right.")
             self._window.tell(UserError(what.format(names), "", remedy, code="missing"))
         if recipes := by_what.get("recipes"):

@@ -19,6 +19,7 @@ from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.widgets import forms
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
+from torchkeeper.link.words.tongue import several
 
 if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.base import ConfirmDialog
@@ -249,7 +250,7 @@ class SettingsPage(Page):
         left = self.profiles.unsaved
         if len(left) > 5:
             return say.count(len(left), "profile", "profiles")
-        return ", ".join(printable(one.name, 64) for one in left)
+        return say.together([printable(one.name, 64) for one in left])
 
     # Import and export.
 
@@ -259,11 +260,23 @@ class SettingsPage(Page):
         self.profiles.add(profile)
         why = []
         if lacking:
-            why.append(self.tr("{} has a password, which nobody is shown.").format(
-                ", ".join(lacking)))  # fmt: skip
+            why.append(
+                several(
+                    len(lacking),
+                    "{names} has a password, which nobody is shown.",
+                    "{names} have passwords, which nobody is shown.",
+                    names=say.together(lacking),
+                )
+            )
         if left:
-            why.append(self.tr("{} is left out: it cannot be shown whole, or is too long.").format(
-                ", ".join(left)))  # fmt: skip
+            why.append(
+                several(
+                    len(left),
+                    "{names} is left out: it cannot be shown whole, or is too long.",
+                    "{names} are left out: they cannot be shown whole, or are too long.",
+                    names=say.together(left),
+                )
+            )
         if why:
             self.profiles.notice.tell(
                 UserError(

@@ -109,4 +109,4 @@ def counted(found: Sequence[Finding]) -> str:
     ):
         if many := sum(x.severity == severity for x in found):
             parts.append(say.count(many, one, several))
-    return ", ".join(parts)
+    return say.together(parts)

@@ -53,7 +53,7 @@ class Beside(NamedTuple):
                 said = _tr("{}× as fast as cold, 0 rebuilt").format(f"{ratio:.1f}")
             text = _tr("Verified {}: {}")
         else:
-            said = ", ".join(verifying.faults(verifying.told_by(result)[1]))
+            said = say.together(verifying.faults(verifying.told_by(result)[1]))
             text = _tr("Verification failed {}: {}")
         if self.changed:
             text = _tr("Changed since it was verified {}: {}")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from torchkeeper.link.profiles.profile import Profile
+from torchkeeper.link.words import say
 from torchkeeper.link.words.findingwords import said
 from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.link.words.tongue import tr
@@ -98,7 +99,7 @@ def overruled(profile: Profile, recipes: Iterable[Any]) -> list[str]:
                 tr(
                     "{recipe} sets {names} itself: that counts there.",
                     recipe=who,
-                    names=", ".join(names),
+                    names=say.together(names),
                 )
             )
     return sentences

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from torchkeeper.link.profiles import dockerfile, dotenv, keeping, kubernetes, reading, shell
 from torchkeeper.link.profiles.profile import Profile, checked, left_open, with_password
 from torchkeeper.link.profiles.taking import no_setting
+from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable, user_error
-from torchkeeper.link.words.tongue import Text, tr
+from torchkeeper.link.words.tongue import Text, several, tr
 from torchkeeper.settings.known import BY_NAME
 
 #: For sh to source; for Compose and its like; lines of a Dockerfile; the env of a container.
@@ -71,9 +72,16 @@ def notes(profile: Profile, format: str, secret: str | None = None) -> list[str]
     if format in _STAYS and left_open(profile):
         said.append(tr(_STAYS[format]))
     if names := with_password(profile):
-        some = ", ".join(names)
+        some = say.together(names)
         if secret is None:
-            said.append(tr("{names} has a password in it: keep this text as one.", names=some))
+            said.append(
+                several(
+                    len(names),
+                    "{names} has a password in it: keep this text as one.",
+                    "{names} have passwords in them: keep this text as one.",
+                    names=some,
+                )
+            )
         else:
             name, _, key = secret.partition("/")
             said.append(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from torchkeeper.doctor.checks import CHECKS
+from torchkeeper.link.words import say
 from torchkeeper.link.words.tongue import Text, tr
 from torchkeeper.stores.names import is_server
 
@@ -44,7 +45,7 @@ def name(check: str) -> str:
 
 def listed(checks: Iterable[str]) -> str:
     """Checks, one after the other, each once."""
-    return ", ".join(dict.fromkeys(map(name, checks)))
+    return say.together(list(dict.fromkeys(map(name, checks))))
 
 
 def steps(places: Sequence[str]) -> list[tuple[str, str]]:

@@ -386,9 +386,7 @@ def _input_phrase(numbers: Sequence[str], subject: str, way: tuple[str, str, str
 def _subject(numbers: Sequence[str], every: object) -> str:
     if len(numbers) > 1 and len(numbers) == every:
         return tr("all {n} inputs", n=len(numbers))
-    named = [f"inputs[{number}]" for number in numbers[:_INPUTS]]
-    left = len(numbers) - len(named)
-    return say.and_more(", ".join(named), left) if left else say.together(named)
+    return say.together([f"inputs[{number}]" for number in numbers], _INPUTS)
 
 
 def _graph_phrase(found: Row) -> str:
@@ -449,9 +447,7 @@ def _model(a: Sequence[str], b: Sequence[str]) -> str:
 
 
 def _listed(ops: Sequence[str]) -> str:
-    names = [f"`{printable(op, 40)}`" for op in ops[:_OPS]]
-    left = len(ops) - len(names)
-    return say.and_more(", ".join(names), left) if left else say.together(names)
+    return say.together([f"`{printable(op, 40)}`" for op in ops], _OPS)
 
 
 def _texts(value: object) -> list[str]:

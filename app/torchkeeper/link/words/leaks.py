@@ -122,9 +122,8 @@ def _sorted(facts: object) -> dict[str, list[Mapping[str, Any]]]:
 def _line(
     what: str, some: Sequence[Mapping[str, Any]], said_as: Callable[[Mapping[str, Any]], str]
 ) -> str:
-    named = ", ".join(map(said_as, some[:_NAMED]))
     words = _FACTS.get(what, _FACTS[""])
-    return f"{say.count(len(some), *words)}: {say.and_more(named, len(some) - _NAMED)}"
+    return f"{say.count(len(some), *words)}: {say.together([said_as(one) for one in some], _NAMED)}"
 
 
 def _value(one: Mapping[str, Any]) -> str:

@@ -36,7 +36,7 @@ def kinds(found: Mapping[str, Any]) -> list[str]:
             if _number(one, field)
         ]
         if parts:
-            said.append(f"{called(one.get('kind'))}: {', '.join(parts)}")
+            said.append(f"{called(one.get('kind'))}: {say.together(parts)}")
     return said
 
 
@@ -49,8 +49,7 @@ def names(found: Mapping[str, Any]) -> str:
     if not odd:
         said = tr("{names}, all of which PyTorch uses", names=said)
     else:
-        listed = ", ".join(f"{_name(one)} ({_where(one)})" for one in odd[:_NAMED])
-        listed = say.and_more(listed, len(odd) - _NAMED)
+        listed = say.together([f"{_name(one)} ({_where(one)})" for one in odd], _NAMED)
         said = tr(
             "{names}, {n} of which PyTorch never uses: {odd}", names=said, n=len(odd), odd=listed
         )
@@ -68,7 +67,7 @@ def warning(found: Mapping[str, Any]) -> str:
     odd = strange(found)
     if not odd:
         return ""
-    listed = ", ".join(map(_name, odd[:_NAMED]))
+    listed = say.together([_name(one) for one in odd], _NAMED)
     return tr(
         "PyTorch never writes what is named here: {names}. Somebody else has put it there.",
         names=listed,

@@ -102,10 +102,20 @@ def scratch(counts: Mapping[str, int]) -> str:
     return together(said) if said else ""
 
 
-def together(names: Sequence[str]) -> str:
-    """Names one after the other: a, b and c."""
+def together(names: Sequence[str], most: int | None = None) -> str:
+    """Names one after the other: a, b and c; of more than ``most``: a, b and 3 more."""
+    if most is not None and len(names) > most:
+        return and_more(_commas(names[:most]), len(names) - most)
     *first, last = names or ("",)
-    return tr("{some} and {last}", some=", ".join(first), last=last) if first else last
+    return tr("{some} and {last}", some=_commas(first), last=last) if first else last
+
+
+def _commas(names: Sequence[str]) -> str:
+    """Some of them: a, b."""
+    said, *others = names or ("",)
+    for one in others:
+        said = tr("{some}, {next}", some=said, next=one)
+    return said
 
 
 def either(names: Sequence[str]) -> str:
