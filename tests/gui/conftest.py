@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import shutil
 import sys
@@ -121,6 +122,7 @@ def nothing_survives(
         thread.join(30.0)  # on a busy machine who looks something up may be at it for a moment
     assert [thread for thread in left if thread.is_alive()] == []
     assert gone(began), native_threads()
+    assert gc.isenabled(), "no window looks for garbage any more, so Python has to"
     assert {n: c for n, c in children().items() if n not in processes} == {}
     # One that is closed and left would be dressed anew with each theme of all later tests.
     for top in qapp.topLevelWidgets():

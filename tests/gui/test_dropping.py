@@ -152,7 +152,7 @@ def test_what_is_no_bundle_is_refused_in_the_same_words_everywhere(
     qtbot: QtBot, window: Window
 ) -> None:
     notes, at = files("/home/ada/notes.txt"), middle(window, window.pages)
-    for data in (notes, files(BUNDLE, "/home/ada/notes.txt"), files("/x", "/home/ada/notes.txt")):
+    for data in (notes, files("/home/ada/notes.txt", "/home/ada/paper.pdf")):
         assert not over(window, at, data) and said(window) == NO_BUNDLE
         veil = window.drops.veil
         assert veil is not None and not veil.takes

@@ -143,7 +143,7 @@ def test_a_dropped_file_that_is_no_bundle_cannot_be_imported(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
     window = open_window(fixture_cache)
-    notes = tmp_path / "notes.txt"
+    notes = tmp_path / "notes.bin"
     notes.write_text("nothing of interest")
     assert drop(window, files=[notes])
     dialog = open_dialog(qtbot, window, ImportDialog)
@@ -166,6 +166,7 @@ def test_a_mixed_drop_imports_what_it_can(
     qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
     assert [file.path for file in dialog.chosen] == [str(output)]
     assert dialog.go.isEnabled()
+    assert [file.path for file in dialog.files if file.error is not None] == [str(notes)]
     # The folder is a place now, and the one the files would go to.
     assert window.places.row_of(str(folder)) >= 0
     assert dialog.target.path == str(folder)

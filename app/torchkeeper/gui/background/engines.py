@@ -463,8 +463,8 @@ class Engines(QObject):
 
     @property
     def running(self) -> bool:
-        """Whether the worker's thread is alive."""
-        return self._thread.isRunning()
+        """Whether the worker's thread is alive, as far as was heard."""
+        return self._collector.looks
 
     def join(self, seconds: float) -> bool:
         """Wait for the thread, after the event loop has ended. True when it is gone."""

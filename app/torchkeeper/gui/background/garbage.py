@@ -31,6 +31,11 @@ class Collector(QObject):
         super().__init__(parent)
         self._timer = 0
 
+    @property
+    def looks(self) -> bool:
+        """Whether it has begun and not ended."""
+        return bool(self._timer)
+
     def begin(self) -> None:
         """From now on Python does not look by itself."""
         _looking.add(self)

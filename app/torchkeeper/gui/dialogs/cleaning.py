@@ -159,9 +159,13 @@ class CleanDialog(Dialog):
             self.held.tell(user_error("place-protected", {"place": place}))
         above = (self.title, self.where, self.bar, self.notice, self.held)
         below = (self.sick, self.envs, self.rests, self.shared)
-        for widget in (*above, *self.rows.values(), *below):
+        for widget in above:
             self.body.addWidget(widget)
-        self.body.addStretch(1)
+        reasons = forms.column(gap=forms.GAP)
+        for part in (*self.rows.values(), *below):
+            reasons.addWidget(part)
+        reasons.addStretch(1)
+        self.add_scrolled(reasons)
         self.buttons(self.again, self.close_button)
         self.found.changed.connect(self._say)
         self.days.valueChanged.connect(self._changed)

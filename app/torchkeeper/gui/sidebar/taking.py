@@ -181,10 +181,10 @@ class Taking(QObject):
         return say.count(number, "place", "places")
 
     def _refused(self, carried: Carried) -> Offer | None:
-        """What is said where one of them is nothing that could be opened or imported."""
-        self._ask(carried)
-        odd = next((path for path in carried.paths if self._what(path) == "other"), None)
-        return None if odd is None else Offer(no_bundle(odd), None)
+        """What is said where none of them could be opened or imported; of several, what can is."""
+        if carried.servers or not carried.paths or not self._are(carried, "other"):
+            return None
+        return Offer(no_bundle(carried.paths[0]), None)
 
     # What they are.
 
@@ -207,10 +207,9 @@ class Taking(QObject):
         """Look again what they are, and do something with those that the window takes."""
 
         def looked(by_what: dict[str, list[str]]) -> None:
-            files = by_what.pop("file", [])
-            if good := [path for path in files if path.endswith(BUNDLES)]:
-                by_what["file"] = good
-            if odd := [path for path in files if not path.endswith(BUNDLES)]:
+            # Beside others, one is refused where these are looked into.
+            if list(by_what) == ["file"] and not any(p.endswith(BUNDLES) for p in by_what["file"]):
+                odd = by_what.pop("file")
                 remedy = self.tr("Import… looks into a file of any name.")
                 self._window.tell(UserError(f"{no_bundle(odd[0])}.", "", remedy, code="no-bundle"))
             then(by_what)
