@@ -12,9 +12,9 @@ import gc
 from PySide6.QtCore import QObject, QTimerEvent, Slot
 
 #: Milliseconds between looks at how much was made.
-EVERY = 1000
+EVERY = 200
 #: How much more is made than freed before the youngest is looked through: a slice of 1 ms or two.
-YOUNG = 10_000
+YOUNG = 4000
 #: How often a generation is looked through before the next older one is, too. Python's own figure.
 _OLDER = 10
 
