@@ -1,4 +1,4 @@
-"""The worker's thread and the main thread keep out of each other's way below Python, too."""
+"""What crashes below Python: threads that get into each other's way, and what PySide lets go of."""
 
 from __future__ import annotations
 
@@ -52,6 +52,12 @@ def test_nothing_is_connected_in_the_workers_thread(name: str) -> None:
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
             }
             assert not called & {"connect", "disconnect", "singleShot"}, function.name
+
+
+def test_no_row_of_a_form_is_removed() -> None:
+    """It crashes now and then: PySide 6.11 may have let go of a label that is taken away so."""
+    used = [path for path in GUI.rglob("*.py") if ".removeRow(" in path.read_text()]
+    assert used == []
 
 
 class Cycle:

@@ -40,8 +40,8 @@ class JobDetail(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._one: shown.Shown | None = None
-        self._facts_shown: list[tuple[str, str]] = []
-        self._values: list[QLabel] = []
+        #: What was asked for, and how it went: a name and a value each.
+        self._facts: list[tuple[QLabel, QLabel]] = []
         self.picture = forms.label("")
         self.picture.setFixedSize(24, 24)
         self.title = _selectable(forms.label("", "title", wrap=True))
@@ -167,21 +167,18 @@ class JobDetail(QWidget):
             rows.append((self.tr("Started"), say.when(at)))
         if seconds:
             rows.append((self.tr("Running for") if shown.active(one) else self.tr("Took"), seconds))
-        if [name for name, _ in rows] == [name for name, _ in self._facts_shown]:
-            for label, (name, value) in zip(self._values, rows, strict=True):
-                if label.text() != value:
-                    label.setText(value)
-                    label.setAccessibleName(f"{name}: {value}")
-        else:
-            while self.facts.rowCount():
-                self.facts.removeRow(0)
-            self._values = []
-            for name, value in rows:
-                said = _selectable(forms.label(value, wrap=True))
-                said.setAccessibleName(f"{name}: {value}")
-                self.facts.addRow(forms.label(name, "muted"), said)
-                self._values.append(said)
-        self._facts_shown = rows
+        # Rows are used again, and hidden where there are too many: PySide (6.11) may have let go of
+        # a label that ``removeRow`` takes away, which crashes.
+        while len(self._facts) < len(rows):
+            self._facts.append((forms.label("", "muted"), _selectable(forms.label("", wrap=True))))
+            self.facts.addRow(*self._facts[-1])
+        for number, (label, said) in enumerate(self._facts):
+            name, value = rows[number] if number < len(rows) else ("", "")
+            self.facts.setRowVisible(number, number < len(rows))
+            if (label.text(), said.text()) != (name, value):
+                label.setText(name)
+                said.setText(value)
+                said.setAccessibleName(f"{name}: {value}" if name else "")
 
     def _show_cells(self, one: shown.Shown) -> None:
         some = isinstance(one, Job) and bool(one.cells)

@@ -52,6 +52,9 @@ class Trial(QWidget):
         self.notice = Notice()
         #: What is shown of the server, by what it is about.
         self.facts: dict[str, QLabel] = {}
+        #: All that were made: PySide (6.11) may have let go of a label that ``removeRow`` takes
+        #: away, which crashes.
+        self._made: dict[str, QLabel] = {}
         self.form = QFormLayout()
         self.form.setHorizontalSpacing(24)
         self.form.setVerticalSpacing(4)
@@ -86,8 +89,8 @@ class Trial(QWidget):
         self.notice.tell(None)
         self._say("")
         self.facts.clear()
-        while self.form.rowCount():
-            self.form.removeRow(0)
+        for shown in self._made.values():
+            self.form.setRowVisible(shown, False)
         self.hide()
 
     def fail(self, error: UserError) -> None:
@@ -141,10 +144,12 @@ class Trial(QWidget):
 
     def _fact(self, key: str, name: str, value: str) -> None:
         """Add a line, or change one that is there."""
-        if key in self.facts:
-            self.facts[key].setText(value)
+        if key in self.facts or (value and key in self._made):
+            shown = self.facts[key] = self._made[key]
+            shown.setText(value)
+            self.form.setRowVisible(shown, True)
         elif value:
-            shown = self.facts[key] = forms.label(value, wrap=True)
+            shown = self.facts[key] = self._made[key] = forms.label(value, wrap=True)
             forms.fact(self.form, name, shown)
 
 
