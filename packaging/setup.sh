@@ -7,6 +7,15 @@
 
 root=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
 venv=$root/.venv
+case $root in
+    *[[:space:]]*)
+        # PyTorch hands g++ its own path without quotes, so that nothing compiles with a torch
+        # below a blank: such a clone has a link to an environment that lies elsewhere.
+        linked=$venv
+        venv=${XDG_CACHE_HOME:-${HOME:?is not set, and neither is XDG_CACHE_HOME}/.cache}
+        venv=$venv/torchkeeper-venv-$(printf '%s' "$root" | cksum | cut -d ' ' -f 1)
+        ;;
+esac
 stamp=$venv/torchkeeper-setup
 python=$venv/bin/python
 torchkeeper=$venv/bin/torchkeeper
@@ -182,6 +191,10 @@ set_up() {
         flock 9
     fi
 
+    if [ -n "${linked-}" ] && [ "$(readlink -- "$linked")" != "$venv" ]; then
+        rm -rf -- "$linked"
+        ln -s -- "$venv" "$linked"
+    fi
     # Without pip: its Python was upgraded or removed, or making it was interrupted.
     if [ -e "$venv" ] && ! { new_enough "$python" && "$python" -c 'import pip' 2>/dev/null; }; then
         echo "$venv does not work any more; it is made anew"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gc
 import hashlib
 import json
@@ -331,6 +332,20 @@ def kept_291(shared: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def kept_215(shared: Path) -> Path:
+    """What torch 2.15.0 wrote: ``cache``, ``mega-cache.bin``, ``redis.jsonl``, and in ``trace``
+    that of a rank that dropped what it had found. Not to be changed.
+    """
+
+    def unpack(folder: Path) -> None:
+        with tarfile.open(DATA / "torch-2.15.0" / "all.tar.xz") as archive:
+            archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+            archive.extractall(folder)
+
+    return once(shared, "torch-2.15.0", unpack)
+
+
+@pytest.fixture(scope="session")
 def clean_291(shared: Path, kept_291: Path) -> Path:
     """The same less the password that it recorded, with which nothing leaves. Not to be changed."""
 
@@ -402,6 +417,28 @@ def home(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Path:
     cache.mkdir(parents=True)
     (cache / "interpreters").symlink_to(found)
     return home
+
+
+@pytest.fixture(scope="session")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache of three thousand results of autotuning, as Inductor names and writes them."""
+    place = tmp_path_factory.mktemp("many") / "cache"
+    for number in range(3000):
+        digest = hashlib.sha256(str(number).encode()).digest()
+        name = f"c{base64.b32encode(digest).decode().lower()[:51]}"
+        folder = place / name[1:3]
+        folder.mkdir(parents=True, exist_ok=True)
+        config = {"XBLOCK": 128, "num_warps": 4, "num_stages": number}
+        (folder / f"{name}.best_config").write_text(json.dumps(config))
+    return place
+
+
+@pytest.fixture(scope="session", autouse=True)
+def private_state(home: Path) -> Iterator[None]:
+    """What is begun for several tests leaves no record with the user, either."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(home / "xdg_state_home"))
+        yield
 
 
 @pytest.fixture(autouse=True)

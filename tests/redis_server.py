@@ -23,9 +23,9 @@ from torchkeeper.stores.redis.connecting import pack
 DUMP = Path(__file__).parent / "data" / "torch-2.9.1" / "redis.jsonl.gz"
 
 
-def dump() -> dict[str, bytes]:
-    """Every key and value that torch 2.9.1 left in a Redis."""
-    with gzip.open(DUMP, "rt", encoding="utf-8") as lines:
+def dump(path: Path = DUMP) -> dict[str, bytes]:
+    """Every key and value that torch 2.9.1 left in a Redis, or those in another file."""
+    with gzip.open(path, "rt", encoding="utf-8") if path == DUMP else path.open() as lines:
         rows = [json.loads(line) for line in lines]
     return {row["key"]: base64.b64decode(row["value"]) for row in rows}
 

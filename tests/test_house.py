@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 
 import torchkeeper
+from tests.gui.doors import past_the_door
 from torchkeeper.link.engines.travel import PACKAGES
 from torchkeeper.link.words import doctorwords
 from torchkeeper.link.words.findingwords import WORDS
@@ -228,3 +229,42 @@ def test_a_finding_has_the_figures_that_its_words_name() -> None:
         assert set(re.findall(r"\{(\w+)\}", words)) <= there, code
         looked_at += 1
     assert looked_at > 20
+
+
+def test_nothing_takes_a_strangers_text_for_html() -> None:
+    gui = APP / "gui"
+    found = [past for path in sorted(gui.rglob("*.py"))
+             for past in past_the_door(path, path.relative_to(gui).as_posix())]  # fmt: skip
+    assert found == [], "what a cache says goes through gui/widgets/plain.py"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "w.setToolTip(name)",
+        "w.setToolTip(f'{name}')",
+        "w.setToolTip(self.tr('{} is gone').format(name))",
+        "item.setToolTip(0, item.text(0))",
+        "w.setToolTip(tip(name) if name else name)",
+        "w.setWhatsThis('<b>' + name)",
+        "tabs.setTabToolTip(1, name)",
+        "QToolTip.showText(at, name, w)",
+        "QWhatsThis.showText(at, name, w)",
+        "box.setItemData(3, name, Qt.ItemDataRole.ToolTipRole)",
+        "item.setData(0, Qt.ItemDataRole.WhatsThisRole, name)",
+        "def data(r):\n  if r == Qt.ItemDataRole.ToolTipRole:\n    return name",
+        "def data(r):\n  if r in (Qt.ItemDataRole.ToolTipRole, 3):\n    return x.what or name",
+        "made = QLabel(name)",
+        "class Mine(QLabel): pass",
+        "QtWidgets.QMessageBox.warning(w, 'no', name)",
+        "view.setHtml(name)",
+        "cursor.insertHtml(name)",
+        "label.setTextFormat(Qt.TextFormat.AutoText)",
+        "import html",
+        "from html import escape",
+    ],
+)
+def test_what_takes_html_is_found(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "one.py"
+    path.write_text(line, encoding="utf-8")
+    assert len(past_the_door(path, "one.py")) == 1

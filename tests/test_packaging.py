@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import runpy
@@ -14,6 +15,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
+MANUAL = ROOT / "resources" / "manual"
+PAGES = [ROOT / "README.md", *sorted(MANUAL.glob("*.md"))]
 COMMANDS = ("packaging/run", "packaging/test", ".ci/run")
 
 # Brought by the C library, the compiler's runtime and every system that runs Python.
@@ -64,6 +67,13 @@ def test_commands_can_be_started_and_explain_themselves(name: str) -> None:
 
 def test_run_refuses_what_it_does_not_know() -> None:
     assert call(ROOT / "packaging/run", "--frobnicate").returncode == 2
+
+
+@pytest.mark.parametrize("version", [(), ("",), ("newest",), ("2.15",), ("../2.15.0",)])
+def test_test_takes_a_whole_version_of_torch(version: tuple[str, ...]) -> None:
+    ran = call(ROOT / "packaging/test", "--slow", "--torch", *version)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("Usage: packaging/test")
 
 
 def test_torch_python_that_does_not_exist_is_named() -> None:
@@ -224,7 +234,7 @@ def test_tests_that_pass_are_not_run_again(tmp_path: Path) -> None:
         # Too many.
         (
             ("-k", "many"), 1, "failed: test_also.py::test_many[0]",
-            "import pytest\n@pytest.mark.parametrize('a', range(6))\ndef test_many(a): assert 0",
+            "import pytest\n@pytest.mark.parametrize('a', range(11))\ndef test_many(a): assert 0",
         ),
     ],
 )  # fmt: skip
@@ -243,19 +253,57 @@ def test_readme_sets_up_with_two_commands() -> None:
     assert commands == ["packaging/run", "packaging/test"]
 
 
-def test_readme_names_five_everyday_commands_that_exist() -> None:
-    commands = [without_comment(line).split() for line in block("Every day")]
-    assert len(commands) == 5
-    for program, verb, *words in commands:
-        assert program == ".venv/bin/torchkeeper"
-        helped = call(sys.executable, "-m", "torchkeeper", verb, "--help")
-        assert helped.returncode == 0, helped.stderr
-        for option in (word for word in words if word.startswith("-")):
-            assert re.search(rf"(^|[\s\[,]){re.escape(option)}\b", helped.stdout), (verb, option)
+def commands_of(text: str) -> set[tuple[str, ...]]:
+    """Every `torchkeeper COMMAND …` in code, as words."""
+    found = re.findall(r"(?:^|`|\| )(?:\.venv/bin/)?torchkeeper ([a-z][^`\n]*)", text, re.M)
+    return {tuple(without_comment(one).split()) for one in found}
 
 
-def test_readme_map_and_links_are_true() -> None:
-    house = block("The house")
+def test_what_the_pages_tell_one_to_type_exists() -> None:
+    options: dict[str, set[str]] = {}
+    for verb, *words in set[tuple[str, ...]]().union(*(commands_of(p.read_text()) for p in PAGES)):
+        named = [word for word in itertools.takewhile("--".__ne__, words) if word.startswith("-")]
+        # Of a command with commands of its own, those have the options.
+        below = [words[0]] if words and verb in ("recipe", "config", "signers") else []
+        options.setdefault(" ".join([verb, *below]), set()).update(named)
+    assert len(options) > 20
+    for command, named_ in options.items():
+        helped = call(sys.executable, "-m", "torchkeeper", *command.split(), "--help")
+        assert helped.returncode == 0, (command, helped.stderr)
+        for option in named_:
+            assert re.search(rf"(^|[\s\[,]){re.escape(option)}\b", helped.stdout), (command, option)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_links_of_the_pages_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+        assert "://" in link or (page.parent / link).is_file(), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_no_paragraph_of_the_pages_is_long(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+    for paragraph in re.split(r"\n\s*\n", text):
+        lines = paragraph.strip().splitlines()
+        assert len(lines) <= 5 or lines[0].startswith(("|", "- ")), paragraph
+        assert all(len(line) <= 110 for line in lines), paragraph
+
+
+def test_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 100
+
+
+def test_the_manual_names_each_of_its_pages() -> None:
+    index = (MANUAL / "index.md").read_text()
+    assert {page.name for page in MANUAL.glob("*.md")} == {
+        "index.md", *re.findall(r"\]\((\w+\.md)\)", index)
+    }  # fmt: skip
+
+
+def test_the_map_of_the_house_is_true() -> None:
+    found = re.search(r"^```\n(.*?)^```", (MANUAL / "house.md").read_text(), re.M | re.S)
+    assert found
+    house = found[1].splitlines()
     above = ""
     for line in house:
         name = line.split()[0]
@@ -264,9 +312,42 @@ def test_readme_map_and_links_are_true() -> None:
         assert (ROOT / above / name if line.startswith(" ") else ROOT / name).is_dir(), line
     packages = {f"{p.parent.name}/" for p in (ROOT / "app/torchkeeper").glob("*/__init__.py")}
     assert {line.split()[0] for line in house if line.startswith(" ")} == packages
-    for link in re.findall(r"\]\(([^)]+)\)", README):
-        assert "://" in link or (ROOT / link).is_file(), link
 
 
-def test_readme_is_one_page() -> None:
-    assert len(README.splitlines()) <= 72
+SERVE = """
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self, width: int = 64) -> None:
+        super().__init__()
+        self.one = torch.nn.Linear(width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(self.one(x))
+
+
+if __name__ == "__main__":
+    with torch.no_grad():
+        print(torch.compile(Net().eval())(torch.randn(32, 64)).sum())
+"""
+
+
+@pytest.mark.slow
+def test_the_five_minutes_of_the_readme_work(torch_python: str, tmp_path: Path) -> None:
+    """Typed as they stand there, but for where torchkeeper and the user's Python are."""
+    (tmp_path / "serve.py").write_text(SERVE)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").write_text(f'#!/bin/sh\nexec "{torch_python}" "$@"\n')
+    ours = tmp_path / ".venv" / "bin" / "torchkeeper"
+    ours.parent.mkdir(parents=True)
+    ours.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m torchkeeper "$@"\n')
+    for program in (tmp_path / "bin" / "python", ours):
+        program.chmod(0o755)
+    for line in block("Five minutes with your own model"):
+        done = subprocess.run(
+            ["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
+        )  # fmt: skip
+        assert done.returncode == 0, (line, done.stdout, done.stderr)

@@ -16,30 +16,52 @@ FX = "f" + "a" * 51
 AOT = "a" + "b" * 51
 SHA = hashlib.sha256(b"payload").hexdigest()
 STEM = "c" + "abcdefgh" * 6 + "abc"
+PAYLOAD = "b2" * 25 + "c"
+UUID = "0a1b2c3d-0a1b-4a1b-8a1b-0a1b2c3d4e5f"
 
 
 @pytest.mark.parametrize(
     ("path", "kind", "key"),
     [
-        (f"fxgraph/aa/{FX}/xyz", "fxgraph", FX),
+        (f"fxgraph/aa/{FX}/{PAYLOAD}", "fxgraph", FX),
+        (f"fxgraph/ab/{FX}/{PAYLOAD}", "unknown", PAYLOAD),
+        (f"fxgraph/aa/{FX}/xyz", "unknown", "xyz"),
         (f"aotautograd/{AOT}/entry", "aotautograd", AOT),
+        (f"aotautograd/{AOT}/{PAYLOAD}", "aotautograd", AOT),
+        (f"aotautograd/{AOT}/notes", "unknown", "notes"),
         ("dynamo/code_state_job_None_.pkl", "pgo", "job_None_"),
         ("dynamo/code_state_job_None_.pkl.lock", "lock", "code_state_job_None_.pkl"),
         (f"ab/{STEM}.best_config", "autotune", STEM),
         (f"ab/{STEM}.main.so", "code", STEM),
         (f"ab/{STEM}.py", "code", STEM),
         (f"ab/__pycache__/{STEM}.cpython-311.pyc", "unknown", f"{STEM}.cpython-311.pyc"),
+        (f"ab/{STEM}.so.load_ok", "code", STEM),
+        (f"ab/{STEM}.wrapper_metadata.json", "code", STEM),
+        (f"ab/{STEM}.py.bak", "unknown", f"{STEM}.py.bak"),
+        (f"cd/{STEM}.py", "unknown", f"{STEM}.py"),
         (f"x3/{SHA}.best_config", "autotune", SHA),
         (f"x3/{SHA}.py", "unknown", f"{SHA}.py"),
         (f"triton/0/{'A' * 52}/k.cubin", "triton", "A" * 52),
         (f"{'A' * 52}/__grp__k.json", "triton", "A" * 52),
-        ("precompiled_headers/abc.h.gch", "header", "abc.h.gch"),
-        ("locks/x.lock", "lock", "x"),
-        (f"fxgraph/aa/{FX}/.123.456.tmp", "lock", ".123.456.tmp"),
+        (f"triton/0/{'A' * 52}/notes.txt", "unknown", "notes.txt"),
+        (f"backups/{'A' * 52}/k.cubin", "unknown", "k.cubin"),
+        (f"{SHA}/tmp.pid_3_{UUID}/k.cubin", "lock", "k.cubin"),
+        (f"triton/0/tmp.{UUID}/k.cubin", "lock", "k.cubin"),
+        (f"triton/0/tmp.{UUID}/notes.txt", "unknown", "notes.txt"),
+        (f"precompiled_headers/{STEM}.h.gch", "header", f"{STEM}.h.gch"),
+        ("precompiled_headers/abc.h.gch", "unknown", "abc.h.gch"),
+        (f"locks/{STEM}.lock", "lock", STEM),
+        ("locks/g++.lock", "lock", "g++"),
+        ("locks/report.docx", "unknown", "report.docx"),
+        (f"fxgraph/aa/{FX}/.123.140234567890.tmp", "lock", ".123.140234567890.tmp"),
         (f"ab/{STEM}.main_CxxBuild/x.o", "lock", "x.o"),
         (f"dynamo/{SHA}/entry", "precompile", SHA),
-        (f"dynamo/{SHA}/.1.2.tmp", "lock", ".1.2.tmp"),
+        (f"dynamo/{SHA}/notes", "unknown", "notes"),
+        ("dynamo/mine/entry", "unknown", "entry"),
+        (f"dynamo/{SHA}/.1.140234567890.tmp", "lock", ".1.140234567890.tmp"),
+        (".1.2.tmp", "unknown", ".1.2.tmp"),
         ("aoti_eager/aten/cpu/add.Tensor.json", "aoti_eager", "add.Tensor"),
+        ("aoti_eager/runs/cpu/my results.json", "unknown", "my results.json"),
         (f"aoti_eager/aten/cpu/lib/ab/{STEM}.so", "code", STEM),
         (f"0a1b2c3d4e/rank_0_0/inductor_cache/ab/{STEM}.py", "code", STEM),
         (
@@ -48,7 +70,12 @@ STEM = "c" + "abcdefgh" * 6 + "abc"
             f"torch_aot_compile/{SHA}/rank_0_0/model",
         ),
         (f"{SHA}/triton_cache/{'A' * 52}/k.cubin", "triton", "A" * 52),
-        (f"{SHA}/k.json", "triton", SHA),
+        (f"{SHA}/k.ttir", "triton", SHA),
+        (f"{SHA}/k.json", "unknown", "k.json"),
+        (f"tmpabcdefgh/ab/{STEM}.py", "lock", "tmpabcdefgh"),
+        ("tmpabcdefgh/data.csv", "unknown", "data.csv"),
+        ("bisect/inductor/lowerings_run_state.txt", "lock", "bisect"),
+        ("bisect/notes.md", "unknown", "notes.md"),
         ("rank_0_0/backbone/computation_graph.py", "code", "rank_0_0/backbone"),
         ("rank_0_0/computation_graph.py", "code", "rank_0_0"),
         ("model", "unknown", "model"),
@@ -58,13 +85,15 @@ STEM = "c" + "abcdefgh" * 6 + "abc"
         (f"cache/mine/{SHA[:32]}", "ondisk", SHA[:32]),
         (SHA[:32], "ondisk", SHA[:32]),
         ("cache/mine/locks/0a1b.lock", "lock", "0a1b"),
-        (f"inductor_cache/fxgraph/aa/{FX}/xyz", "fxgraph", FX),
+        (f"inductor_cache/fxgraph/aa/{FX}/{PAYLOAD}", "fxgraph", FX),
         (f"inductor_cache/dynamo/{SHA}/entry", "precompile", SHA),
         (f"triton_cache/{'A' * 52}/k.cubin", "triton", "A" * 52),
-        ("backbone/vllm_compile_cache.py", "code", "backbone"),
-        ("computation_graph.py", "code", "vllm"),
+        ("backbone/vllm_compile_cache.py", "unknown", "vllm_compile_cache.py"),
+        ("computation_graph.py", "unknown", "computation_graph.py"),
+        ("backbone/artifact_of_mine", "unknown", "artifact_of_mine"),
+        ("rank_0_0/model", "unknown", "model"),
         ("backbone/artifact_shape_None_subgraph_0", "precompile", "artifact_shape_None_subgraph_0"),
-        (f"backbone/artifact_shape_None_subgraph_0/fxgraph/aa/{FX}/x", "fxgraph", FX),
+        (f"backbone/artifact_shape_None_subgraph_0/fxgraph/aa/{FX}/{PAYLOAD}", "fxgraph", FX),
         (f"artifact_{'a' * 34}/README", "unknown", "README"),
         ("README", "unknown", "README"),
         ("ab/short.py", "unknown", "short.py"),
@@ -75,6 +104,21 @@ STEM = "c" + "abcdefgh" * 6 + "abc"
 def test_locate(path: str, kind: str, key: str) -> None:
     found = layout.locate(path)
     assert (found.kind, found.key) == (kind, key)
+
+
+def test_a_place_may_lie_in_a_folder_of_vllms() -> None:
+    for root, path, key in (
+        ("/a/1a2b3c4d5e/rank_0_0", "backbone/computation_graph.py", "backbone"),
+        ("/a/1a2b3c4d5e/rank_0_0/backbone", "computation_graph.py", "vllm"),
+        (f"/a/{SHA}", "rank_0_0/model", "rank_0_0/model"),
+        (f"/a/{SHA}/rank_0_0", "model", "model"),
+    ):
+        above = layout.among(root)
+        assert layout.locate(path).kind == "unknown"
+        found = layout.locate(path, above)
+        assert (found.kind != "unknown", found.key) == (True, key)
+    for root in ("/a/b", "/", "/a/1a2b3c4d5e/rank_0_0/inductor_cache", "/a/rank_0"):
+        assert layout.among(root) == ""
 
 
 def test_payload_name_is_pytorchs() -> None:
@@ -111,13 +155,15 @@ def test_other_keys_of_mega_caches() -> None:
 
 def test_what_a_cache_inside_a_place_is_in_one_of_its_own() -> None:
     assert layout.canonical(f"inductor_cache/ab/{STEM}.py") == f"ab/{STEM}.py"
-    assert layout.canonical(f"triton_cache/{'A' * 52}/k") == f"{'A' * 52}/k"
+    assert layout.canonical(f"triton_cache/{'A' * 52}/k.ptx") == f"{'A' * 52}/k.ptx"
     rank = "torch_compile_cache/0a1b2c3d4e/rank_0_12"
     assert layout.canonical(f"{rank}/inductor_cache/ab/{STEM}.py") == f"ab/{STEM}.py"
     for path in (f"{STEM}/{STEM}.wrapper.so", f"{SHA}/k.json", f"cache/{SHA}"):
         assert layout.canonical(path) == path
-    for path in ("aoti_eager/aten/cpu/lib/ab/x", "backbone/artifact_0/ab/x", "a/artifact_0",
-                 f"ab/{STEM}.debug/x.py", f"{STEM}/{STEM}/CMakeLists.txt", f"{rank}/model",
+    for path in ("aoti_eager/aten/cpu/lib/ab/x", "backbone/artifact_0/ab/x",
+                 "a/artifact_shape_8_subgraph_0",
+                 f"ab/{STEM}.debug/output_code.py", f"{STEM}/{STEM}/CMakeLists.txt",
+                 f"{rank}/model",
                  f"{rank}/inductor_cache/aoti_eager/aten/cpu/lib/ab/x"):  # fmt: skip
         with pytest.raises(Problem, match="part-of-artifact"):
             layout.canonical(path)

@@ -40,10 +40,14 @@ Tk = Callable[..., Ran]
 def tk() -> Tk:
     """``torchkeeper ARGUMENTS…`` without a terminal."""
 
-    def run(*arguments: object, timeout: float = 120, **env: str) -> Ran:
+    def run(
+        *arguments: object, timeout: float = 120, cwd: str | os.PathLike[str] | None = None,
+        **env: str,
+    ) -> Ran:  # fmt: skip
         done = subprocess.run(
             [sys.executable, "-W", "error", "-m", "torchkeeper", *map(str, arguments)],
             env={**os.environ, **env},
+            cwd=cwd,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

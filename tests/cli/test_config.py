@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import torchkeeper
 from tests.cli.conftest import Ran, Tk
 from tests.conftest import DATA, objects_of
 from tests.settings.secrets import FORMS, MARK, PASSWORDS
@@ -242,7 +243,10 @@ def test_what_is_piped(tmp_path: Path) -> None:
     value = "/größe/日本"
     keeping.save(Profile("u", {FOLDER: value}))
     command = [sys.executable, "-m", "torchkeeper", "config"]
-    env = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    # What an editable install has for a path says nothing in such a locale, where it is not ASCII.
+    app = str(Path(torchkeeper.__file__).parents[1])
+    env = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0",
+           "PYTHONPATH": app}  # fmt: skip
     text = subprocess.run(
         [*command, "export", "u", "--format", "env"], env=env, capture_output=True, check=True
     ).stdout

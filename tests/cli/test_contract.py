@@ -23,7 +23,7 @@ def test_version(tk: Tk) -> None:
     "command",
     ["places", "ls", "du", "show", "warm", "prepare", "copy", "export", "import", "inspect",
      "purge", "undo", "trash", "server", "ttl", "check", "env", "run", "runs", "jobs", "verify",
-     "shots", "overview"],
+     "shots", "overview", "recover"],
 )  # fmt: skip
 def test_every_command_has_help(tk: Tk, command: str) -> None:
     ran = tk(command, "--help")
@@ -47,6 +47,7 @@ def test_every_command_has_help(tk: Tk, command: str) -> None:
         (["warm", "--into", "redis://h"], 2), (["import", "x", "--into", "redis://h"], 2),
         (["export", "/tmp", "-o", "redis://h"], 2), (["inspect", "redis://h"], 2),
         (["undo", "redis://h"], 2), (["trash", "redis://h"], 2),
+        (["recover", "redis://h"], 2), (["recover", "/nowhere"], 3),
     ],
 )  # fmt: skip
 def test_wrong_usage_and_unreachable(tk: Tk, arguments: list[str], code: int) -> None:
@@ -65,13 +66,30 @@ def test_errors_say_what_why_and_remedy(tk: Tk) -> None:
     ]
 
 
+def test_locks_are_no_entries_and_are_listed_when_asked_for(tk: Tk, kept_291: Path) -> None:
+    ran = tk("ls", kept_291)
+    *_, summary, apart = ran.out.splitlines()
+    assert summary.startswith("44 entries, ")
+    assert " of content" in summary
+    assert apart == "and 26 locks, 0 B of content: --all lists them, too"
+    kinds = [row["kind"] for row in tk("ls", kept_291, "--json").objects]
+    assert (len(kinds), "lock" in kinds) == (44, False)
+    for asked in (("--all",), ("--filter", "kind:lock,pgo")):
+        kinds = [row["kind"] for row in tk("ls", kept_291, *asked, "--json").objects]
+        assert kinds.count("lock") == 26
+    total = tk("du", kept_291, "--json").objects[-1]
+    assert (total["entries"], total["locks"], total["headers"]) == (44, 26, 0)
+    assert total["content_bytes"] == total["bytes"] < total["disk_bytes"]
+    assert total["disk_bytes"] <= total["place_disk_bytes"]
+
+
 def test_filters(tk: Tk, kept_291: Path) -> None:
     found = tk("ls", kept_291, "--filter", "kind:fxgraph size>100k", "--json")
     assert found.code == 0
     assert {e["kind"] for e in found.objects} == {"fxgraph"}
     assert all(e["size"] > 100_000 for e in found.objects)
     nothing = tk("ls", kept_291, "--filter", "kind:triton")
-    assert (nothing.code, nothing.out) == (1, "0 entries, 0 files, 0 B\n")
+    assert (nothing.code, nothing.out) == (1, "0 entries, 0 files, 0 B of content\n")
     wrong = tk("ls", kept_291, "--filter", "kind:nonsense")
     assert wrong.code == 2
     assert "kind:nonsense" in wrong.err
@@ -145,17 +163,26 @@ def test_du_counts_orphans(tk: Tk, fixture_cache: Path) -> None:
     before = orphans()
     assert before["whole"] is False
     assert "Of these at least " in tk("du", fixture_cache).out
-    listed = tk("ls", fixture_cache, "--json", "--filter", "is:orphan").objects
-    assert before["entries"] == len([row for row in listed if row["kind"] == "lock"])
-    assert orphans() == {
+    listed = tk("ls", fixture_cache, "--all", "--json", "--filter", "is:orphan").objects
+    locks = sum(row["kind"] == "lock" for row in listed)
+    assert (before["entries"], before["locks"]) == (0, locks)
+    size = sum(row["size"] for row in listed)
+    after = orphans()
+    assert after.pop("disk_bytes") >= size, "whole blocks"
+    assert after == {
         "kind": "orphans",
-        "entries": len(listed),
+        "entries": len(listed) - locks,
+        "locks": locks,
+        "headers": 0,
+        "unknown": 0,
         "files": sum(row["files"] for row in listed),
-        "bytes": sum(row["size"] for row in listed),
+        "bytes": size,
+        "content_bytes": size,
         "whole": True,
     }
     assert {"lock", "code", "aotautograd"} == {row["kind"] for row in listed}
-    assert f"Of these {len(listed)} orphans, " in tk("du", fixture_cache).out
+    said = f"Of these {len(listed) - locks} entries and {locks} locks that nothing needs, "
+    assert said in tk("du", fixture_cache).out
 
 
 def test_du_of_some_of_a_place(tk: Tk, kept_291: Path) -> None:
@@ -166,7 +193,7 @@ def test_du_of_some_of_a_place(tk: Tk, kept_291: Path) -> None:
     whole = sum(entry["compile_s"] for entry in listed)
     assert rows[-1]["compile_s"] == pytest.approx(whole)
     said = tk("du", kept_291, "--filter", "kind:lock").out
-    assert said.splitlines()[0].split() == ["KIND", "ENTRIES", "FILES", "SIZE", "COMPILE"]
+    assert said.splitlines()[0].split() == ["KIND", "ENTRIES", "FILES", "CONTENT", "COMPILE"]
     assert said.splitlines()[-1].split()[-1] == "-"
     assert tk("du", kept_291, "--filter", "size>1T").code == 1
 
@@ -239,7 +266,7 @@ def test_places_by_the_rules_of_pytorch(tk: Tk, kept_291: Path, tmp_path: Path) 
     rows = tk("places", "--json", **folders).objects
     assert rows[0]["path"] == str(kept_291)
     assert rows[0]["reason"] == "TORCHINDUCTOR_CACHE_DIR"
-    assert rows[0]["entries"] > 50
+    assert (rows[0]["entries"], rows[0]["locks"]) == (44, 26)
     assert {r["reason"] for r in rows} >= {"default", "TRITON_CACHE_DIR", "triton-default"}
     default = next(r for r in rows if r["reason"] == "default")
     assert default["path"].startswith(str(tmp_path / "torchinductor_"))
@@ -259,20 +286,23 @@ def test_unreadable_folders_are_named(tk: Tk, fixture_cache: Path) -> None:
     assert len(ran.objects) > 40
 
 
-def test_names_that_are_not_text(tk: Tk, tmp_path: Path) -> None:
-    place = tmp_path / "p"
-    place.mkdir()
+def test_names_that_are_not_text(tk: Tk, fixture_cache: Path) -> None:
+    place = fixture_cache
+    before = len(tk("ls", place, "--all").out.splitlines())
     name = b"caf\xe9\n\x1b[31m"
     os.close(os.open(os.path.join(os.fsencode(place), name), os.O_CREAT))
-    ran = tk("ls", place)
+    ran = tk("ls", place, "--all")
     assert ran.code == 0
     assert "\x1b" not in ran.out
-    assert len(ran.out.splitlines()) == 3
-    (entry,) = tk("ls", place, "--json").objects
+    assert len(ran.out.splitlines()) == before + 1
+    assert " and 1 unknown file, 0 B of content" in ran.out.splitlines()[-1]
+    (entry,) = tk("ls", place, "--json", "--filter", "kind:unknown").objects
     assert os.fsencode(entry["path"]) == name
-    assert tk("purge", place, "--yes", "--filter", "kind:unknown").code == 0
+    there = os.path.join(os.fsencode(place), name)
+    assert tk("purge", place, "--yes", "--filter", "kind:unknown", "--unknown-too").code == 0
+    assert not os.path.lexists(there)
     assert tk("undo", place).code == 0
-    assert os.listdir(os.fsencode(place)) == [name]
+    assert os.path.lexists(there)
 
 
 def test_output_that_nobody_reads_to_the_end(kept_291: Path) -> None:
@@ -309,9 +339,10 @@ def test_a_folder_that_is_no_cache_is_not_purged_whole(tk: Tk, tmp_path: Path) -
     (tmp_path / "thesis" / "chapter1.tex").write_text("x")
     ran = tk("purge", tmp_path, "--yes")
     assert ran.code == 1
-    assert "does not look like a cache" in ran.err
-    assert tk("purge", tmp_path, "--yes", "--filter", "chapter1").code == 0
-    assert tk("undo", tmp_path).code == 0
+    assert "is no cache" in ran.err
+    named = tk("purge", tmp_path, "--yes", "--filter", "kind:unknown", "--unknown-too")
+    assert (named.code, "is no cache" in named.err) == (1, True)
+    assert (tmp_path / "thesis" / "chapter1.tex").read_text() == "x"
 
 
 def test_an_export_of_nothing_keeps_the_old_bundle(tk: Tk, kept_291: Path, tmp_path: Path) -> None:

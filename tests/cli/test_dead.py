@@ -58,7 +58,7 @@ def test_what_is_stale_goes_with_its_code_and_comes_back(
     assert {one["torch"] for one in stale} == {"2.9.1+cu128"}
     assert plan.result["because"]["stale"]["entries"] == 11
     assert "environments: torch " in plan.err
-    assert "goes: 11 stale everywhere, " in plan.err
+    assert "goes: 11 entries stale everywhere, " in plan.err
     told = suggested(tk("purge", place, "--suggest", *env, "--json"))["stale"]
     assert {n: told[n] for n in ("entries", "files", "bytes")} == {
         n: plan.result[n] for n in ("entries", "files", "bytes")
@@ -79,7 +79,7 @@ def test_nothing_of_a_cache_made_here_is_stale(tk: Tk, filled: Path, torch_pytho
     ran = tk("purge", filled, "--stale", "--broken", "--env", torch_python, "--dry-run")
     assert (ran.code, ran.out) == (1, "Nothing matches.\n")
     said = tk("purge", filled, "--suggest", "--env", torch_python).out
-    assert said.splitlines()[1].split()[:5] == ["stale", "everywhere", "0", "0", "0"]
+    assert said.splitlines()[1].split()[:5] == ["stale", "everywhere", "0", "-", "0"]
 
 
 def test_what_is_broken_and_what_nothing_needs(

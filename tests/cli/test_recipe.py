@@ -178,7 +178,7 @@ def test_eager_kernels_go_on_to_a_bundle_and_stay_out_of_a_server(
         assert ran.code == 0, ran.err
         assert ran.out.startswith("1 eager kernel in ")
         assert ran.out.endswith(": 1 hit and 0 misses; 0 entries added.\n")
-        assert "3 entries, 4.5 MB written" in ran.err
+        assert "3 entries, 4.5 MB of content written" in ran.err
         assert "3 eager kernels stay out of it" in ran.err
         assert tk("ls", place, "--json").objects[:-1] == []
     inside = tk("inspect", bundle, "--env", torch_python, "--json")

@@ -467,10 +467,14 @@ def test_a_program_without_torch_is_as_before(tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()
     (own / "sitecustomize.py").write_text("import builtins\nbuiltins.own = __file__\n")
+    alone = subprocess.run(
+        [sys.executable, "-c", "import sys; print(sys.path[1:])"],
+        env={**os.environ, "PYTHONPATH": str(own)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
     source = (
         "import sys\nassert own.endswith('own/sitecustomize.py'), own\n"
         "assert sys.modules['sitecustomize'].__file__ == own\n"
-        "assert not any('torchkeeper' in path for path in sys.path), sys.path\n"
+        f"assert sys.path[1:] == {alone.stdout.strip()}, sys.path\n"
         "assert not {'torch', 'json', 'logging', 'inspect'} & set(sys.modules), 'imported'\n"
     )
     assert noted(tmp_path, source, PYTHONPATH=str(own)) == []

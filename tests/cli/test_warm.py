@@ -47,15 +47,12 @@ def test_an_interrupt_stops_at_once_and_leaves_no_half(
         for line in process.stderr:
             if "miss" in line:
                 break
-        latest = time.monotonic() + 120
         while not list(place.glob("??/*_CxxBuild")):  # g++ is at the next graph
-            assert time.monotonic() < latest
+            assert process.poll() is None
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        started = time.monotonic()
         rest = process.stderr.read()
-        assert process.wait(60) == 130
-        assert time.monotonic() - started < 20
+        assert process.wait() == 130
     assert "Cancelled" in rest
     assert processes_under(place) == []
     entries = tk("ls", place, "--json").objects

@@ -16,7 +16,7 @@ from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.bundles.export import export
 from torchkeeper.stores.copying import copy
 from torchkeeper.stores.describe import Described, describe
-from torchkeeper.stores.folders import trash
+from torchkeeper.stores.folders import guard, trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.importing import import_bundle
 from torchkeeper.stores.items import Item
@@ -93,13 +93,18 @@ def _sign(params: Params, report: Heard) -> Any:
     signing.attach(params["bundle"], signature, params["digest"], report)
 
 
-def _reopen(params: Params, report: Heard) -> Any:
+def _look(params: Params, report: Heard) -> Any:
     """As whoever opens the place next does."""
-    if not os.path.lexists(params["place"]):
-        return
     session = Session()
     session.store(params["place"], report).close()
     session.close()
+
+
+def _recover(params: Params, report: Heard) -> Any:
+    """As whoever is told that something was cut off, and then opens the place."""
+    if os.path.lexists(params["place"]):
+        guard.brought_to_end(params["place"], report)
+        _look(params, report)
 
 
 OPERATIONS: dict[str, Callable[[Params, Heard], Any]] = {
@@ -110,7 +115,8 @@ OPERATIONS: dict[str, Callable[[Params, Heard], Any]] = {
     "empty": _empty,
     "export": _export,
     "sign": _sign,
-    "reopen": _reopen,
+    "look": _look,
+    "recover": _recover,
 }
 
 

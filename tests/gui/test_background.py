@@ -19,6 +19,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import OpenWindow
 from tests.gui.test_handover import ARGV, RAISES, runtime, sockets, until
 from tests.gui.test_notifying import Desktop, bus, desktop
+from torchkeeper.gui.guide.bar import own_folder
 from torchkeeper.gui.guide.guide import SINCE, STEP
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.link.engines import probes
@@ -143,7 +144,8 @@ def test_the_guide_goes_on_while_the_window_is_gone(
 ) -> None:
     window = open_window()
     window.actions_["first-steps"].trigger()
-    job, other = window.jobs.add("Warm", "warm", "/x"), window.jobs.add("Export", "export", None)
+    job = window.jobs.add("Warm", "warm", own_folder())
+    other = window.jobs.add("Export", "export", None)
     window.jobs.begin(job)
     window.closing.leave_jobs()
     window.jobs.end(job, State.DONE)
@@ -159,7 +161,9 @@ def test_the_guide_catches_up_with_what_was_done_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    done = Past("20261122-100000-aaaa", "warm", "Warm", "/x", "done", True, 990.0, 1000.0, "")
+    done = Past(
+        "20261122-100000-aaaa", "warm", "Warm", own_folder(), "done", True, 990.0, 1000.0, ""
+    )
     also = Past("20261122-100000-bbbb", "export", "Export", "", "done", True, 1000.0, 1100.0, "")
     history.keep([done, also])
     settings.setValue(STEP, 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from pathlib import Path
 
 from PySide6.QtCore import QSettings
@@ -17,7 +16,6 @@ from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.places.model import PlacesModel
 from torchkeeper.gui.start import CURRENT
 from torchkeeper.gui.window import Window
-from torchkeeper.link.engines.process import GRACE
 
 
 def test_a_place_that_hangs_holds_up_no_other(
@@ -40,17 +38,14 @@ def test_a_place_that_hangs_holds_up_no_other(
     assert state[1] == "The place does not answer"
     assert str(dead) in state[2]
     assert "does not answer" in status_text(listing, window.entries, [])
-    began = time.monotonic()
     window.open_paths([str(fixture_cache)])
-    listed(qtbot, window, fixture_cache)
-    # A fresh engine answers; waiting for the end of the old one would take twice GRACE.
-    assert time.monotonic() - began < 2 * GRACE
-    assert window.entries.total == 70
+    listed(qtbot, window, fixture_cache)  # by a fresh engine: the disk still hangs
+    assert window.entries.total == 44
     assert listing.error is None
     slow_disk.answer()
     window.open_paths([str(dead)])
     listed(qtbot, window, dead)
-    assert window.entries.total == 70
+    assert window.entries.total == 44
 
 
 def test_the_window_closes_over_a_place_that_hangs(
@@ -104,7 +99,7 @@ def test_a_place_that_goes_is_said_to_be_gone_until_it_is_back(
     assert place.icon == "folder-missing"
     away.rename(fixture_cache)
     window.actions_["refresh"].trigger()
-    qtbot.waitUntil(lambda: window.entries.total == 70, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: window.entries.total == 44, timeout=PATIENCE)
     settle(qtbot)
     [place] = [place for place in window.places.places if place.path == str(fixture_cache)]
     assert place.icon == "folder"

@@ -422,7 +422,7 @@ def test_an_outcome_says_what_is_not_warm(qtbot: QtBot) -> None:
     job = Job(1, "Warm", "warm", "/place", State.DONE, cells=cells)
     job.asked = {"then": ("/out.torchcache", "")}
     job.result = {"graphs": 22, "hits": 6, "misses": 16, "added": 18,
-                  "kinds": {"fxgraph": 16, "triton": 2}, "scratch": {"lock": 28}}  # fmt: skip
+                  "kinds": {"fxgraph": 16, "triton": 2}, "locks": 28}  # fmt: skip
     said = outcome(job)
     assert (said.icon, said.title) == ("warning", "Warmed, but 2 cells are not")
     assert said.lines[0] == "14 of 16 cells are warm."

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
@@ -11,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, click, listed
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
+from torchkeeper.gui.guide.bar import own_folder
 from torchkeeper.gui.guide.guide import STEP
 from torchkeeper.gui.guide.steps import STEPS
 from torchkeeper.gui.jobs.model import State
@@ -25,8 +29,54 @@ def test_every_step_has_an_action(open_window: OpenWindow) -> None:
     assert len({step.id for step in STEPS}) == len(STEPS)
 
 
+@pytest.fixture
+def own(fixture_cache: Path) -> Iterator[Path]:
+    """The guide's own folder, as its first step fills it."""
+    own = Path(own_folder())
+    shutil.copytree(fixture_cache, own)
+    yield own
+    shutil.rmtree(own)
+
+
+def test_another_place_is_left_alone(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, own: Path
+) -> None:
+    """Whatever is shown, which may be a server that many use, a step works on the guide's own."""
+    window = open_window(fixture_cache)
+    window.actions_["first-steps"].trigger()
+    bar = window.guide.bar
+    for number in (1, 4):
+        window.open_paths([str(fixture_cache)])
+        listed(qtbot, window, fixture_cache)
+        bar.show_step(number)
+        assert bar.go.text() == "Show the guide's folder" and "left alone" in bar.text.text()
+        click(qtbot, bar.go)
+        listed(qtbot, window, own)
+        assert not window.findChildren(PurgeDialog) and not window.jobs.active
+        assert bar.number == number and bar.go.text() == STEPS[number].verb
+    # Nor does it go on by what is done to others.
+    for place in (str(fixture_cache), "redis://127.0.0.1:6379"):
+        window.jobs.end(window.jobs.add("Purge", "purge", place), State.DONE)
+        assert bar.number == 4
+    window.jobs.end(window.jobs.add("Purge", "purge", str(own)), State.DONE)
+    assert bar.number == 5
+    bar.end()
+
+
+def test_a_folder_that_is_not_there_yet_is_said_to_be_missing(
+    qtbot: QtBot, open_window: OpenWindow
+) -> None:
+    window = open_window()
+    window.actions_["first-steps"].trigger()
+    window.guide.bar.show_step(4)
+    click(qtbot, window.guide.bar.go)
+    qtbot.waitUntil(lambda: window.error_bar.error is not None, timeout=PATIENCE)
+    assert "There is no" in str(window.error_bar.error)
+    window.guide.bar.end()
+
+
 def test_who_is_new_is_guided(
-    qtbot: QtBot, open_window: OpenWindow, settings: QSettings, fixture_cache: Path
+    qtbot: QtBot, open_window: OpenWindow, settings: QSettings, own: Path
 ) -> None:
     settings.remove(PAGE)
     window = open_window()
@@ -41,8 +91,8 @@ def test_who_is_new_is_guided(
     dialog.reject()
     assert bar.number == 0, "it was not done"
     click(qtbot, bar.skip)
-    window.open_paths([str(fixture_cache)])
-    listed(qtbot, window, fixture_cache)
+    window.open_paths([str(own)])
+    listed(qtbot, window, own)
     window.show_page("overview")
     click(qtbot, bar.go)
     assert window.pages.current == "entries"
@@ -86,7 +136,9 @@ def test_while_a_step_is_taken_the_guide_says_so(qtbot: QtBot, open_window: Open
     window = open_window()
     window.actions_["first-steps"].trigger()
     bar = window.guide.bar
-    job = window.jobs.add("Warm", "warm", "/x")
+    window.jobs.end(window.jobs.add("Warm", "warm", "/x"), State.DONE)
+    assert bar.number == 0, "that is another place"
+    job = window.jobs.add("Warm", "warm", own_folder())
     assert "under way" in bar.text.text() and bar.go.text() == "Show activity"
     click(qtbot, bar.go)
     assert window.pages.current == "activity"
@@ -106,7 +158,9 @@ def test_a_step_may_be_taken_before_it_is_reached(
     bar = window.guide.bar
 
     def done(kind: str, state: State = State.DONE) -> None:
-        window.jobs.end(window.jobs.add(kind, kind, None), state)
+        job = window.jobs.add(kind, kind, None if kind == "export" else own_folder())
+        job.asked = {"from": own_folder()} if kind == "export" else {}
+        window.jobs.end(job, state)
 
     done("warm")
     done("export", State.CANCELLED)
@@ -136,13 +190,19 @@ def test_a_step_may_be_taken_before_it_is_reached(
     bar.end()
 
 
-def test_a_step_that_cannot_be_taken_says_so(qtbot: QtBot, open_window: OpenWindow) -> None:
+def test_a_step_that_cannot_be_taken_says_so(
+    qtbot: QtBot, open_window: OpenWindow, own: Path
+) -> None:
+    shutil.rmtree(own)
+    own.mkdir()
     window = open_window()
+    window.open_paths([str(own)])
+    qtbot.waitUntil(lambda: window.place == str(own), timeout=PATIENCE)
     window.actions_["first-steps"].trigger()
     bar = window.guide.bar
     bar.show_step(4)
     click(qtbot, bar.go)
-    assert "Choose one on the left" in bar.text.text()
+    assert "Take the step before" in bar.text.text()
     bar.end()
 
 

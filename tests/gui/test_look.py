@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gc
+import re
 import subprocess
 import sys
-from collections.abc import Iterable
+import weakref
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSize
+from PySide6.QtCore import QCoreApplication, QEvent, QFile, QSize
 from PySide6.QtGui import QAction, QColor, QIcon, QImage, QPainter, QPixmap
-from PySide6.QtWidgets import QApplication, QToolButton
+from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import OpenWindow, click
@@ -21,6 +24,7 @@ from torchkeeper.gui.bugs import Bugs
 from torchkeeper.gui.dialogs.bug import BugDialog
 from torchkeeper.gui.shots import run as shots
 from torchkeeper.gui.theme import DARK, LIGHT, Shades, Theme
+from torchkeeper.gui.window import Window
 
 
 def _light(colour: str) -> float:
@@ -56,6 +60,14 @@ def test_text_can_be_read(shades: Shades) -> None:
         assert contrast(text, ground) >= 4.5, (text, ground)
     for kind in KINDS:
         assert contrast(shades.kinds[kind], shades.base) >= 3.0, kind
+
+
+@pytest.mark.parametrize("shades", [LIGHT, DARK], ids=["light", "dark"])
+def test_style_sheets_name_no_path(qapp: QApplication, shades: Shades) -> None:
+    """Qt takes none with a blank in it: all of the sheet would be without effect."""
+    named = set(re.findall(r"url\(([^)]*)\)", theme._style_sheet(shades)))
+    assert len(named) > 5
+    assert {name for name in named if "/" in name or not QFile.exists(name)} == set()
 
 
 def test_an_icon_that_is_changed_lives_on(qapp: QApplication) -> None:
@@ -337,3 +349,77 @@ def test_the_button_that_empties_the_filter_follows_the_theme(
     assert isinstance(button, QToolButton)
     click(qtbot, button)
     assert box.text() == ""
+
+
+def _choose_themes(window: Window) -> None:
+    """View > Theme, each of them, and the light one at last."""
+    for _ in range(2):
+        for which in (Theme.DARK, Theme.LIGHT, Theme.SYSTEM, Theme.LIGHT):
+            said = {Theme.DARK: "&Dark", Theme.LIGHT: "&Light"}.get(which, "Like the &system")
+            action = next(x for x in window.findChildren(QAction) if x.text() == said)
+            action.trigger()
+            assert theme.look().theme is which
+            assert action.isChecked()
+
+
+@pytest.fixture
+def looked() -> Iterator[None]:
+    """The theme is as it was, in the end."""
+    before = theme.look().theme
+    yield
+    theme.look().choose(before)
+
+
+def test_what_is_gone_is_not_painted_and_stops_nobody(
+    qtbot: QtBot, open_window: OpenWindow, looked: None
+) -> None:
+    window = open_window()
+    painted: list[str] = []
+    for opened in ("ideas", "about", "environments"):
+        window.actions_[opened].trigger()
+        dialog = next(x for x in window.findChildren(QDialog) if x.isVisible())
+        theme.follow(dialog, partial(painted.append, opened), now=False)
+        action = QAction(dialog)
+        theme.follow(action, partial(action.setText, opened), now=False)
+        for edit in dialog.findChildren(QLineEdit):
+            if edit.isClearButtonEnabled():
+                edit.setClearButtonEnabled(False)  # Qt deletes the action, and keeps the field
+        theme.look().choose(Theme.DARK)
+        theme.look().choose(Theme.LIGHT)
+        assert painted == [opened, opened]
+        painted.clear()
+        dialog.reject()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        _choose_themes(window)
+        assert painted == []
+
+
+def test_one_that_cannot_be_painted_is_a_bug_that_stops_no_other(
+    qtbot: QtBot, open_window: OpenWindow, looked: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = open_window()
+    bugs = Bugs(window)
+    bugs._window = window
+    monkeypatch.setattr(sys, "excepthook", bugs.hook)
+    painted: list[int] = []
+
+    def fail() -> None:
+        raise ValueError("a bug for the test")
+
+    theme.follow(window, partial(painted.append, 1), now=False)
+    theme.follow(window, fail, now=False)
+    theme.follow(window, partial(painted.append, 2), now=False)
+    _choose_themes(window)
+    assert painted == [1, 2] * 8
+    qtbot.waitUntil(lambda: window.findChild(BugDialog) is not None)
+    (dialog,) = window.findChildren(BugDialog)
+    dialog.reject()
+
+
+def test_what_is_followed_by_nobody_else_can_go(qapp: QApplication) -> None:
+    painted = QWidget()
+    theme.follow(painted, painted.update)
+    gone = weakref.ref(painted)
+    del painted
+    gc.collect()
+    assert gone() is None

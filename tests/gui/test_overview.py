@@ -61,9 +61,9 @@ def test_places_are_added_up_and_gone_into(
         True, whole.entries + half.entries
     )  # fmt: skip
     assert page.entries.value.text() == f"{found.totals.entries:,}"
-    kinds = {part.value: part.totals.entries for part in found.groups("kind")}
-    locks = say.count(kinds["lock"], "lock", "locks")
-    assert page.entries.more.text() == f"in 2 places · with {locks}"
+    assert "lock" not in {part.value for part in found.groups("kind")}
+    locks = say.count(found.totals.locks, "lock", "locks")
+    assert page.entries.more.text() == f"in 2 places · and {locks}"
     assert page.said.text().startswith("Looked just now")
     page.looking.looked -= 300
     timer = page.findChild(QTimer, "aging")

@@ -249,8 +249,8 @@ def test_recipes_that_are_dropped_on_the_window_are_kept(
     qtbot.waitUntil(lambda: len(names(page)) == 5, timeout=PATIENCE)
     assert recipes.listed() == [str(folder / "small.toml"), str(folder)]
     assert window.places.row_of(str(folder)) < 0
-    (folder / "ab").mkdir()
-    (folder / "ab" / f"c{'k' * 51}.py").write_text("")
+    (folder / "kk").mkdir()
+    (folder / "kk" / f"c{'k' * 51}.py").write_text("")
     drop(window, folder)
     listed(qtbot, window, folder)
     # What is measured there begins with what is chosen.

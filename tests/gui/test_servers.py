@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
 from tests.redis_server import Server, dump, free_port, serving
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.gui import start
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog
@@ -71,6 +73,12 @@ def read(qtbot: QtBot, window: Window, place: str) -> None:
     """Wait until a server is listed."""
     qtbot.waitUntil(lambda: window.place == place and not window.listing.loading, timeout=PATIENCE)
     settle(qtbot)
+
+
+def graph_key(number: int) -> str:
+    """The key of a graph, as PyTorch makes it of a digest."""
+    name = payload_name(hashlib.sha256(b"%d" % number).hexdigest())
+    return f"pt2:fx-graph-v1::f{name}:c1"
 
 
 def typed(qtbot: QtBot, field: QLineEdit, text: str) -> None:
@@ -693,7 +701,7 @@ def test_a_purge_of_a_server_asks_and_cannot_be_undone(
 def test_the_number_is_to_be_typed_before_many_entries_of_others_go(
     qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
 ) -> None:
-    server.load({f"pt2:fx-graph-v1::f{n:051}:c1": b"{}" for n in range(1200)})
+    server.load({graph_key(n): b"{}" for n in range(1200)})
     window = open_window()
     place = f"redis://127.0.0.1:{port}/0"
     window.open_paths([place])
@@ -709,8 +717,8 @@ def test_the_number_is_to_be_typed_before_many_entries_of_others_go(
     assert not confirm.go.isEnabled()
     typed(qtbot, confirm.typed, "1,212")
     # Some go meanwhile, and one is another: they are left and counted.
-    server("DEL", f"pt2:fx-graph-v1::f{7:051}:c1")
-    server("SET", f"pt2:fx-graph-v1::f{8:051}:c1", "longer than before")
+    server("DEL", graph_key(7))
+    server("SET", graph_key(8), "longer than before")
     click(qtbot, confirm.go)
     idle(qtbot, window)
     [job] = [job for job in window.jobs.jobs if job.kind == "purge"]
@@ -722,7 +730,7 @@ def test_a_purge_that_is_cancelled_says_what_had_gone(
     qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
 ) -> None:
     server("FLUSHALL")
-    server.load({f"pt2:fx-graph-v1::f{n:051}:c1": b"{}" for n in range(20_000)})
+    server.load({graph_key(n): b"{}" for n in range(20_000)})
     window = open_window()
     place = f"redis://127.0.0.1:{port}/0"
     window.open_paths([place])

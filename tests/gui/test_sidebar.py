@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, settle, type_in
+from torchkeeper.artifacts.entry import tallied
 from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.importing import ImportDialog
@@ -233,10 +234,12 @@ def test_a_place_says_what_it_holds_and_how_much_room_there_is(
     window.more.gauge.told(FULL, 3120, 9_310_000_000)
     qtbot.waitUntil(lambda: standing(window, FULL).size is not None)
     said = spoken(window, FULL)
-    assert "3,120 entries (9.3 GB)" in said and "little room" in said
+    assert "3,120 entries, 9.3 GB of content" in said and "little room" in said
     assert standing(window, FULL).beside == "712 MB free"
     ours = standing(window, samples.PLACE)
-    assert ours.entries == len(samples.entries()), "of the one that is shown its listing tells"
+    assert ours.entries == sum(e.kind != "lock" for e in samples.entries()), (
+        "of the one that is shown its listing tells"
+    )
     assert not ours.low
     window.jobs.begin(job := window.jobs.add("Warm llama.toml", "warm", FULL))
     window.jobs.progress(job, 3, 8, "steps")
@@ -255,7 +258,9 @@ def test_what_the_overview_finds_is_said_of_places_too(
     window.more.gauge.overlooked([PlaceTold(TEAM, problem=denied)])
     qtbot.waitUntil(lambda: standing(window, TEAM).trouble != "")
     assert standing(window, TEAM).beside == "unreadable"
-    window.more.gauge.overlooked([PlaceTold(TEAM, 7, 20_000, 0, 900, 1000)])
+    window.more.gauge.overlooked(
+        [PlaceTold(TEAM, tallied(7), 20_000, free_bytes=900, total_bytes=1000)]
+    )
     qtbot.waitUntil(lambda: standing(window, TEAM).trouble == "")
     assert standing(window, TEAM)[:4] == (7, 20_000, 900, 1000)
     assert standing(window, TEAM).low, "under a gigabyte is little, whatever share it is"

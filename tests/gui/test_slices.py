@@ -210,7 +210,7 @@ def test_totals_follow(qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: model.totals() is not None)
     totals = model.totals()
     assert totals is not None
-    assert totals.entries == 30_000
+    assert totals.counts["entries"] == 30_000
     assert totals.size == sum(e.size for e in model.shown())
 
 

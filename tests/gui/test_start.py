@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+import pytest
 from PySide6.QtCore import QSettings
 from pytestqt.qtbot import QtBot
 
@@ -20,11 +23,18 @@ from torchkeeper.link.words.problems import UserError
 
 
 def test_what_was_listed_ahead_is_shown_and_not_asked_for_again(
-    qtbot: QtBot, settings: QSettings, fixture_cache: Path
+    qtbot: QtBot, settings: QSettings, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    asked: list[dict[str, Any]] = []
+    send = Engine.send
+
+    def sent(engine: Engine, op: str, params: Mapping[str, Any] | None = None) -> int:
+        asked.append({"op": op, **(params or {})})
+        return send(engine, op, params)
+
+    monkeypatch.setattr(Engine, "send", sent)
     ahead = start.started(str(fixture_cache))
     assert ahead is not None
-    sent = ahead.engine._next_id
     window = Window(settings, Engines(ahead), str(fixture_cache))
     assert window.place == str(fixture_cache), "it is being read before anything is painted"
     window.show()
@@ -32,11 +42,11 @@ def test_what_was_listed_ahead_is_shown_and_not_asked_for_again(
     listed(qtbot, window, fixture_cache)
     assert window.entries.total > 0
     qtbot.waitUntil(lambda: window.discovery.known, timeout=PATIENCE)
-    assert ahead.engine._next_id == sent + 1, "only the places were asked for"
+    whole = {"op": "list", "place": str(fixture_cache), "unless": ""}
+    assert asked.count(whole) == 1, "before there was a window"
     window.close_surely()
     qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
     assert ahead.engine.returncode is not None
-    window.deleteLater()
 
 
 def test_what_nobody_takes_of_it_is_cancelled(fixture_cache: Path) -> None:

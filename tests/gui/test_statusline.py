@@ -11,8 +11,8 @@ from torchkeeper.gui.chrome.statusline import StatusBar
 from torchkeeper.gui.chrome.verdictbar import VerdictBar
 
 COUNTS = {
-    "verdicts": {"usable": 160_857, "conditional": 73_135, "unknown": 14_385, "broken": 2,
-                 "stale": 124_528},
+    "verdicts": {"usable": 160_857, "conditional": 73_135, "unknown": 14_385, "unsafe": 31,
+                 "broken": 2, "stale": 124_528},
     "made_by": {"2.9.1+cu128": 124_528},
 }  # fmt: skip
 
@@ -77,7 +77,7 @@ def test_a_filter_by_verdict_leaves_the_other_switches(qtbot: QtBot) -> None:
     verdicts.mark("gemm is:broken")
     verdicts.tell({"verdicts": {"broken": 2}, "there": COUNTS["verdicts"]}, "")
     texts = {name: one.text() for name, one in verdicts.buttons.items() if one.isVisible()}
-    others = dict.fromkeys(("usable", "conditional", "unknown", "stale"), "")
+    others = dict.fromkeys(("usable", "conditional", "unknown", "unsafe", "stale"), "")
     assert texts == {"broken": "2 broken", **others}
     assert verdicts.buttons["broken"].isChecked()
     assert verdicts.buttons["usable"].accessibleName() == "Show only usable entries"

@@ -119,7 +119,7 @@ def test_the_table_is_sorted_by_a_menu(
     by = next(one.menu() for one in view.actions() if one.text() == "Sort &by")
     assert isinstance(by, QMenu)
     items = {action.text(): action for action in by.actions()}
-    assert items["Size"].isChecked() and not items["Expires"].isVisible()
+    assert items["Content"].isChecked() and not items["Expires"].isVisible()
     for text in ("Name", "Files"):
         items[text].trigger()
         by.aboutToShow.emit()

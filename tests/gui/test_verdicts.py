@@ -21,6 +21,7 @@ from tests.gui.test_models import entry
 from tests.redis_server import dump, serving
 from tests.stores.bundles.test_bundle import make
 from torchkeeper.artifacts.entry import VERDICTS, Entry
+from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.table.cells import VERDICT, accessible_text, cell_text, tooltip
 from torchkeeper.gui.table.entries import EntriesModel
@@ -88,6 +89,12 @@ def test_what_is_purged_and_put_back_is_judged_again(
         )
         settle(qtbot)
         assert window.here.verdicts.counts is None, "of nothing nothing is usable"
+        # Nothing that is left is asked about, so nobody is told to wait for it.
+        window.head.box.setText("is:usable")
+        settle(qtbot)
+        assert window.empty.title.text() == "Nothing matches the filter"
+        window.head.box.clear()
+        settle(qtbot)
         qtbot.waitUntil(window.actions_["undo"].isEnabled, timeout=PATIENCE)
         window.actions_["undo"].trigger()
         qtbot.waitUntil(lambda: window.entries.total > 11, timeout=PATIENCE)
@@ -102,7 +109,7 @@ def test_what_another_torch_made_is_stale(
     window = open_window(kept_291)
     counts = judged(qtbot, window)
     assert counts["stale"] == len(graphs(window)) == 11
-    assert "usable" not in counts and sum(counts.values()) == window.entries.total
+    assert "usable" not in counts and sum(counts.values()) == window.entries.rows
     why = f"torch 2.9.1+cu128, here {judging}"
     for one in graphs(window):
         assert (one.verdict, one.why) == ("stale", why)
@@ -294,7 +301,7 @@ def test_a_large_server_is_judged_only_when_asked_for(
 
 def verdicts_of(every: list[Entry]) -> list[tuple[tuple[str, str], str, str]]:
     whys = {verdict: told({"verdict": verdict})[1] for verdict in VERDICTS}
-    names = [VERDICTS[n * 7 % 5] for n in range(len(every))]
+    names = [VERDICTS[n * 7 % len(VERDICTS)] for n in range(len(every))]
     return [(e.identity, name, whys[name]) for e, name in zip(every, names, strict=True)]
 
 
@@ -332,7 +339,8 @@ def test_many_verdicts_are_taken_in_without_a_pause(qtbot: QtBot, by: str) -> No
     wanted = {identity: name for identity, name, _ in said}
     assert all(e.verdict == wanted[e.identity] for e in model.everything())
     shown = model.shown()
-    assert len(shown) == (4000 if by == "filter" else 20_000)
+    stale = sum(name == "stale" for _, name, _ in said)
+    assert len(shown) == (stale if by == "filter" else 20_000)
     qtbot.waitUntil(lambda: model.totals() is not None)
     totals = model.totals()
     assert totals is not None and totals.verdicts == Counter(e.verdict for e in shown)
@@ -358,3 +366,60 @@ def test_many_verdicts_are_taken_in_without_a_pause(qtbot: QtBot, by: str) -> No
     qtbot.waitUntil(lambda: not model.working)
     assert {e.verdict for e in model.everything()} == {None}
     assert len(model.shown()) == (0 if by == "filter" else 20_000)
+
+
+def test_an_interpreter_that_was_found_is_not_started_before_the_user_says_so(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python, ran = tmp_path / ".venv" / "bin" / "python", tmp_path / "ran"
+    torch = tmp_path / ".venv/lib/python3.11/site-packages/torch/version.py"
+    for folder in (python.parent, torch.parent):
+        folder.mkdir(parents=True)
+    torch.touch()
+    python.write_text(f"#!/bin/sh\n: > '{ran}'\nexit 1\n")
+    python.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    window = open_window()
+    environments = window.here.environments
+    environments.find()
+    qtbot.waitUntil(lambda: environments.found, timeout=PATIENCE)
+    one = environments.of(str(python))
+    assert one is not None and one.state is State.FOUND
+    # A click on it in the sidebar leads to the question, and starts nothing either.
+    window.more.environments.list.wanted.emit(str(python))
+    dialog = window.findChildren(EnvironmentsDialog)[-1]
+    assert dialog.current is one and "not started" in dialog.said.text()
+    environments.ask_all()
+    qtbot.waitUntil(
+        lambda: not any(x.state in (State.UNASKED, State.ASKING) for x in environments.every),
+        timeout=PATIENCE,
+    )
+    assert one.state is State.FOUND and not ran.exists()
+    # Whoever has it started has named it.
+    assert dialog.again.text() == "&Start it"
+    click(qtbot, dialog.again)
+    qtbot.waitUntil(lambda: one.state is State.FAILED, timeout=PATIENCE)
+    assert ran.exists() and interpreters.added() == [str(python)]
+    dialog.accept()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_that_others_can_change_an_interpreter_is_said_before_it_is_started(
+    qtbot: QtBot, open_window: OpenWindow, among: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = among / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(os.path.realpath(sys.executable))
+    for folder in (among / "venv", python.parent):
+        folder.chmod(0o777)
+    monkeypatch.setenv("VIRTUAL_ENV", str(among / "venv"))
+    window = open_window()
+    environments = window.here.environments
+    dialog = window.here.show_environments()
+    qtbot.waitUntil(lambda: environments.found, timeout=PATIENCE)
+    dialog.go_to(str(python))
+    one = environments.of(str(python))
+    assert one is not None and one.state is State.FOUND
+    assert not dialog.problem.isHidden()
+    assert f"Everybody may write to {python.parent}" in dialog.problem.why.text()
+    dialog.accept()

@@ -229,11 +229,9 @@ def test_a_verification_is_cancelled_and_leaves_nothing(
     later = window.operations.prepare(sys.executable, None)
     assert state(later) is State.QUEUED
     window.operations.cancel(later)
-    begun = time.monotonic()
     click(qtbot, dialog.progress.cancel)
     qtbot.waitUntil(lambda: not job.active, timeout=PATIENCE)
     assert state(job) is State.CANCELLED
-    assert time.monotonic() - begun < 10
     assert dialog.result_page.title.text() == "Cancelled"
     assert verified.last(str(fixture_cache)) is None
     temporary = Path(os.environ["TMPDIR"])

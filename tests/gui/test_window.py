@@ -13,12 +13,20 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QComboBox, QLineEdit, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QComboBox,
+    QLineEdit,
+    QPushButton,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
 from torchkeeper.gui import actions
 from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 from torchkeeper.gui.recipes.words import FORM
 from torchkeeper.gui.table.cells import NAME, SIZE
@@ -271,21 +279,50 @@ def test_every_control_has_an_accessible_name(open_window: OpenWindow, fixture_c
             dialog.reject()
 
 
-def test_what_was_cut_off_is_brought_to_its_end_and_told(
-    open_window: OpenWindow, fixture_cache: Path
+def test_what_was_cut_off_is_told_and_brought_to_its_end_by_a_button(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
     cut_off = Journal(str(fixture_cache), "purge", receipt=receipts.new_name(), now=False)
     cut_off.open()
     cut_off.leave()
     window = open_window(fixture_cache)
-    assert "A purge of" in window.note_bar.text.text()
-    assert "Nothing had been moved yet." in window.note_bar.text.text()
-    assert window.note_bar.isVisible()
+    bar = window.note_bar
+    assert "A purge of" in bar.text.text() and "may be a half" in bar.text.text()
+    assert bar.isVisible() and bar.button.text() == "Complete it"
+    assert list(fixture_cache.glob(".torchkeeper*")), "to look changes nothing"
+    bar.button.click()
+    qtbot.waitUntil(lambda: "Nothing had been moved yet." in bar.text.text())
     assert not list(fixture_cache.glob(".torchkeeper*"))
-    said = window.note_bar.text.text()
-    [close] = window.note_bar.findChildren(QAbstractButton)
+    assert bar.isVisible() and not bar.button.isVisible()
+    said = bar.text.text()
+    [close] = [one for one in bar.findChildren(QAbstractButton) if one is not bar.button]
     close.click()
-    window.note_bar.tell(said)
-    assert not window.note_bar.isVisible()
-    window.note_bar.tell("another")
-    assert window.note_bar.isVisible()
+    bar.tell(said)
+    assert not bar.isVisible()
+    bar.tell("another")
+    assert bar.isVisible()
+
+
+def test_what_is_not_known_to_be_ours_is_dealt_with_only_by_who_says_how(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    cut_off = Journal(str(fixture_cache), "empty", receipts=[])
+    cut_off.open()
+    cut_off.leave()
+    brought = tmp_path / "brought"
+    shutil.copytree(fixture_cache, brought)
+    window = open_window(brought)
+    assert "It is not believed" in window.note_bar.text.text()
+    window.note_bar.button.click()
+    [dialog] = window.findChildren(ConfirmDialog)
+    assert dialog.cancel.isDefault()
+    red = [one.text() for one in dialog.findChildren(QPushButton) if one.property("danger")]
+    assert sorted(red) == ["Carry it out", "Forget it"]
+    dialog.cancel.click()
+    assert len(list(brought.glob(".torchkeeper-journal*"))) == 1
+    window.flows.tell_cut_off({"outcome": "not-believed", "place": str(brought), "file": "again"})
+    window.note_bar.button.click()
+    dialog = window.findChildren(ConfirmDialog)[-1]
+    [forget] = [one for one in dialog.findChildren(QPushButton) if one.text() == "Forget it"]
+    forget.click()
+    qtbot.waitUntil(lambda: not list(brought.glob(".torchkeeper-journal*")))

@@ -20,9 +20,10 @@ def run(request: Any) -> running.Run:
 
 
 @pytest.fixture
-def arena(tmp_path: Path) -> Iterator[Arena]:
+def arena(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Arena]:
     """Where hostile input is let loose; at its end nothing is where nothing may be."""
     made = Arena(tmp_path / "arena")
+    monkeypatch.setenv("XDG_STATE_HOME", str(made.state))
     # What the tests of this process hold by now is not to be gone through again and again while a
     # bomb makes a million objects: it is the bomb that is timed. It stays so, as in tests/conftest.
     gc.freeze()

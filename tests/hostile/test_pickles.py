@@ -18,7 +18,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.reader import Reading
 
 #: What a payload that no reader can read may be called.
-UNREADABLE = {"payload-unreadable", "reader-crashed", "reader-stuck"}
+UNREADABLE = {"payload-unreadable", "reader-crashed", "reader-stuck", "reader-starved"}
 
 
 @pytest.fixture(scope="module")

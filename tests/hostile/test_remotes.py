@@ -162,7 +162,7 @@ def test_a_server_that_promises_more_than_there_is_memory_for(tmp_path: Path) ->
             with answering:
                 answering.recv(1 << 16)
                 answering.sendall(b"*4294967295\r\n" * 9)
-                assert client.communicate(timeout=60)[0] == b"server-not-redis\n"
+                assert client.communicate(timeout=60)[0] == b"server-unbounded\n"
 
 
 def test_odd_json(arena: Arena) -> None:

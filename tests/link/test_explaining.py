@@ -143,6 +143,10 @@ def test_a_gpu_is_told_by_its_name() -> None:
         "A100; CUDA 13.0 against 12.8"
     )
     assert [one.factor for one in found.differences if one.follows] == ["system_info[hash]"]
+    older, newer = ({"system_info__version": (name, f"{{'triton': '{name}{name[-1] * 64}-ab'}}")}
+                    for name in ("3.7.1", "3.9.0"))  # fmt: skip
+    found = comparing.compare(changed(own, **older), changed(own, **newer))
+    assert said(found) == "Triton 3.7.1 against 3.9.0"
     none = comparing.compare(changed(own, **h200), own)
     assert "the GPU NVIDIA H200 against none" in said(none)
 

@@ -128,6 +128,6 @@ def test_many_are_read_in_no_time() -> None:
     said = json.loads(line)
     lines = [json.dumps({**said, "id": f"{n:03}"}) for n in range(history.MAX_JOBS)]
     Path(history.path()).write_text("\n".join(lines) + "\n")
-    began = time.monotonic()
+    began = time.process_time()
     assert len(history.kept().jobs) == history.MAX_JOBS
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10

@@ -26,8 +26,8 @@ def test_a_folder_of_recipes_and_one_with_a_cache(tmp_path: Path) -> None:
     graph.write_bytes(b"")
     assert kind(str(tmp_path / "cache")) == "folder"
     assert kind(str(deep)) == "recipes"
-    (deep / "ab").mkdir()
-    (deep / "ab" / f"c{'k' * 51}.py").write_text("")
+    (deep / "kk").mkdir()
+    (deep / "kk" / f"c{'k' * 51}.py").write_text("")
     assert kind(str(deep)) == "folder", "a cache with a recipe in it is a place"
 
 

@@ -266,6 +266,7 @@ def of_dead() -> Iterator[str]:
         yield dead.rests(code)
     envs = [("/P", {"torch": "2.9"})] * 3
     yield dead.environments(Everywhere(envs, []), 1).replace("torch 2.9", "")
+    yield cutoff.unproven({"place": FACT, "why": FACT})
     for what in cutoff._WHAT:
         for made in (None, 3.0):
             yield cutoff.ended({"what": what, "made": made, "place": FACT})
@@ -274,13 +275,14 @@ def of_dead() -> Iterator[str]:
         "of-another",
         "taken-back",
         "put-back",
-        "unfinished",
+        "waiting",
+        "forgotten",
         "no-room",
     ):
         for many in (0, 1, 2):
             counts = {"files": many, "entries": many, "left": many}
             yield cutoff.ended({"what": "purge", "outcome": outcome, "place": FACT, "file": FACT,
-                                "why": FACT, **counts})  # fmt: skip
+                                **counts})  # fmt: skip
 
 
 def of_entries() -> Iterator[str]:

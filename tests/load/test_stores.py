@@ -25,7 +25,7 @@ from tests.load.ledger import Ledger, name_of
 from torchkeeper.artifacts.layout import payload_path
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders import journal, receipts
-from torchkeeper.stores.folders.guard import mended
+from torchkeeper.stores.folders.guard import brought_to_end
 
 HAMMERS = 3
 SECONDS = float(os.environ.get("TORCHKEEPER_LOAD_SECONDS", "60"))
@@ -73,7 +73,7 @@ def test_nothing_is_lost(
         done += some
         cut += begun
     assert killed or not cut
-    mended(str(place), Report())
+    brought_to_end(str(place), Report())
     ledger.take(done)
     ledger.take_cut(cut, done)
     check(ledger, done, place)

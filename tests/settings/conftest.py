@@ -92,6 +92,11 @@ class Torch:
         code = "told['site'] = os.path.dirname(os.path.dirname(torch.__file__))"
         return Path(self({}, "code", code=code).told["told"]["site"])
 
+    @functools.cached_property
+    def version(self) -> str:
+        """Its version."""
+        return str(self({}, "code", code="told['is'] = torch.__version__").told["told"]["is"])
+
     def close(self) -> None:
         """End it."""
         self._process.communicate(timeout=60)

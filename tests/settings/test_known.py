@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from tests.settings.conftest import Torch
 from torchkeeper.settings.known import BY_NAME, SETTINGS
 from torchkeeper.settings.setting import GROUPS, READINGS, TYPES, Setting
-from torchkeeper.settings.values import decides, default, on, there, value
+from torchkeeper.settings.values import at_least, decides, default, on, there, value
 
 TEXTS = ("1", "0", "", "true", "false", "yes", "No", "2", " 1")
 #: Where PyTorch and Triton read variables that are about what they keep.
@@ -36,6 +37,17 @@ OTHERS = {
     "TORCH_FAKE_TENSOR_DISPATCH_CACHE_CROSSCHECK": "in memory only",
     "TORCH_INDUCTOR_PRECOMPILE_HEADERS": "no variable: a macro of C++",
 }
+#: Called so only in Triton 3.9.
+OTHERS_SINCE_215 = {
+    "FLYDSL_RUNTIME_CACHE_DIR": "the cache of another compiler's kernels",
+    "TRITON_CI_CACHE_PHASE": "for Triton's own tests",
+    "TRITON_FORCE_DISABLE_FP_FUSION": "how a kernel is compiled",
+}
+#: In the table, and not about caches by their names: they are part of keys, or of profiles.
+CALLED_OTHERWISE = {
+    "OMP_NUM_THREADS", "TMPDIR", "TORCHINDUCTOR_LITE_MODE", "TORCHINDUCTOR_NUMERICS",
+    "TORCH_COMPILE_ON_ONE_RANK", "TORCH_COMPILE_STATIC_SOURCES", "TORCH_COMPILE_WORKER_MODE",
+}  # fmt: skip
 #: Not named in the file that uses them: Python's tempfile and the OpenMP library read them.
 INDIRECT = {"TMPDIR": "gettempdir", "OMP_NUM_THREADS": "parallel_num_threads"}
 
@@ -62,8 +74,13 @@ def test_the_table_is_whole_and_says_what_can_be() -> None:
         value(one, None)
 
 
+def read_by(torch: Torch, settings: Iterable[Setting] = SETTINGS) -> list[Setting]:
+    """The settings that this torch and its Triton read."""
+    return [one for one in settings if one.source.startswith("triton") or there(one, torch.version)]
+
+
 def test_every_setting_is_named_in_its_source(torch: Torch) -> None:
-    for one in SETTINGS:
+    for one in read_by(torch):
         text = (torch.site / one.source).read_text(encoding="utf-8")
         assert INDIRECT.get(one.name, f'"{one.name}"') in text, one.name
 
@@ -72,8 +89,12 @@ def test_every_variable_about_caches_is_described(torch: Torch) -> None:
     """What a new torch reads and this table lacks fails here."""
     found = named_in(torch.site)
     about = {name for name in found if CACHES.search(name)}
-    assert about - set(BY_NAME) == set(OTHERS)
-    assert set(BY_NAME) - about == set(INDIRECT)
+    others = set(OTHERS) | (set(OTHERS_SINCE_215) if at_least(torch.version, "2.15") else set())
+    assert about - set(BY_NAME) == others
+    assert set(BY_NAME) - about == CALLED_OTHERWISE
+    here = {one.name for one in read_by(torch)}
+    assert (set(BY_NAME) - here).isdisjoint(found), "it is read, and the table says it is not"
+    assert here - found == set(INDIRECT)
 
 
 def read(torch: Torch, settings: list[Setting], text: str | None) -> dict[str, object]:
@@ -100,12 +121,13 @@ LOSERS = [one for one in PLAIN if one not in WINNERS]
 def test_a_text_comes_to_what_torch_makes_of_it(
     torch: Torch, settings: list[Setting], text: str
 ) -> None:
+    settings = read_by(torch, settings)
     found = read(torch, settings, text)
-    assert found == {one.config: value(one, text) for one in settings}
+    assert found == {one.config: value(one, text, torch.version) for one in settings}
 
 
 def test_the_defaults_are_those_of_torch(torch: Torch) -> None:
-    settings = [one for one in SETTINGS if one.config and one.type != "class"]
+    settings = [one for one in read_by(torch) if one.config and one.type != "class"]
     found = read(torch, settings, None)
     for one in settings:
         if one.type == "folder":  # Triton tells where that is
@@ -133,7 +155,11 @@ def test_a_class_is_loaded_by_its_name(torch: Torch) -> None:
 
 
 def test_some_variables_win_over_the_program_and_others_do_not(torch: Torch) -> None:
-    settings = [one for one in PLAIN if one.type in ("switch", "tristate") and one.forces in (0, 1)]
+    settings = [
+        one
+        for one in read_by(torch, PLAIN)
+        if one.type in ("switch", "tristate") and one.forces in (0, 1)
+    ]
     assert len(settings) > 20
     for batch in ([x for x in settings if x in WINNERS], [x for x in settings if x in LOSERS]):
         env = {one.name: "1" for one in batch}
@@ -166,6 +192,8 @@ def other_text(setting: Setting) -> str:
     """A text that is not the default, and turns no cache off that writes keys."""
     if setting.type == "switch":
         return "0" if value(setting, None) else "1"
+    if setting.name == "TORCHINDUCTOR_NUMERICS":
+        return "strict"
     return {"tristate": "0", "number": "7"}.get(setting.type, "other")
 
 
@@ -176,13 +204,13 @@ def test_what_is_in_the_keys_changes_them_and_nothing_else_does(torch: Torch) ->
            "TORCHINDUCTOR_AUTOGRAD_CACHE", "TORCHINDUCTOR_FORCE_DISABLE_CACHES",
            "TORCH_COMPILE_FORCE_DISABLE_CACHES", "TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE",
            "TRITON_INTERPRET", "TORCHINDUCTOR_REDIS_PORT", "TRITON_REDIS_PORT"}  # fmt: skip
-    others = {x.name: other_text(x) for x in SETTINGS
+    others = {x.name: other_text(x) for x in read_by(torch)
               if not x.in_key and x.group != "folders" and x.name not in off
               and x.type not in ("class", "url")}  # fmt: skip
     assert len(others) > 18
     done = torch(others)
     assert (done.error, done.graphs, done.autograd) == ("", plain.graphs, plain.autograd)
-    named = [one for one in SETTINGS if one.in_key and one.name != "OMP_NUM_THREADS"]
+    named = [one for one in read_by(torch) if one.in_key and one.name != "OMP_NUM_THREADS"]
     assert len(named) > 8
     for one in named:
         done = torch({one.name: other_text(one)})
@@ -203,7 +231,7 @@ def test_a_program_that_starts_with_them_reads_the_same(
            "TORCH_COMPILE_FORCE_DISABLE_CACHES": "1", "TORCH_CACHING_PRECOMPILE": "yes",
            "TORCH_DYNAMO_AUTOMATIC_DYNAMIC_REMOTE_PGO": "0", "OMP_NUM_THREADS": "1",
            "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}  # fmt: skip
-    settings = [x for x in SETTINGS if x.config and not x.source.startswith("triton")]
+    settings = [x for x in read_by(torch) if x.config and not x.source.startswith("triton")]
     code = f"""
 import json, torch, torch._inductor.config, torch._dynamo.config, torch._functorch.config
 from torch._inductor.runtime.cache_dir_utils import cache_dir
@@ -230,5 +258,8 @@ def test_a_version_has_its_own_variables_and_defaults() -> None:
     assert on(env, "TORCHINDUCTOR_FX_GRAPH_CACHE", "2.9.1")
     assert not on(env, "TORCHINDUCTOR_FX_GRAPH_CACHE", "2.13.0")
     assert on({**env, "TORCHINDUCTOR_FX_GRAPH_CACHE": "1"}, "TORCHINDUCTOR_FX_GRAPH_CACHE")
+    for name, before, since in (("TORCHINDUCTOR_NUMERICS", "2.13.0", "2.14.0"),
+                                ("TORCHINDUCTOR_LITE_MODE", "2.14.0", "2.15.0")):  # fmt: skip
+        assert [there(BY_NAME[name], v) for v in (before, since)] == [False, True]
     changed = later._replace(defaults=(("2.9", "0"), ("2.12", "1")))
     assert [default(changed, v) for v in ("2.11", "2.12.0", "3.0", None)] == ["0", "1", "1", "1"]

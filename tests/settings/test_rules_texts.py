@@ -154,6 +154,21 @@ def test_a_name_that_nobody_reads(torch: Torch, name: str, meant: str) -> None:
         assert mended(values, finding) == {meant: "0"}
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "since"),
+    [(I + "NUMERICS", "strict", "2.14"), (I + "LITE_MODE", "1", "2.15"),
+     ("TORCH_COMPILE_ON_ONE_RANK", "1", "2.14")],
+)  # fmt: skip
+def test_a_variable_of_a_later_torch(torch: Torch, name: str, text: str, since: str) -> None:
+    finding = found({name: text}, "variable-too-new", About(torch="2.13.0+cpu"))
+    assert finding.params == {"name": name, "torch": "2.13.0+cpu", "since": since}
+    assert "variable-too-new" not in codes({name: text}, About(torch=f"{since}.0"))
+    read = "variable-too-new" not in codes({name: text}, About(torch=torch.version))
+    plain, done = torch({}), torch({name: text})
+    assert done.error == ""
+    assert (done.graphs != plain.graphs) is read
+
+
 def test_what_pytorch_and_triton_really_read_is_no_mistake(torch: Torch) -> None:
     read = named_in(torch.site)
     assert len(read) > 300

@@ -175,7 +175,7 @@ def test_what_is_seen_before_anything_is_read(kept_291: Path, tmp_path: Path) ->
 def test_what_is_broken_is_said_to_be_that(fixture_cache: Path) -> None:
     """And not that a newer one of its key goes."""
     graph = next(p for p in sorted((fixture_cache / "fxgraph").rglob("*")) if p.is_file())
-    (graph.parent / ("c" + "a" * 51)).write_bytes(b"broken")
+    (graph.parent / ("c" + "a" * 50)).write_bytes(b"broken")
     os.utime(graph, (1, 1))
     store = opened(str(fixture_cache), Report())
     with Reader() as reader:

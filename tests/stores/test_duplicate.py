@@ -37,10 +37,11 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def test_everything_but_locks_and_headers(fixture_cache: Path, tmp_path: Path) -> None:
-    for name in ("locks/x.lock", "precompiled_headers/x.h", "fxgraph/stranger"):
+    stem = "c" + "a" * 51
+    for name in (f"locks/{stem}.lock", f"precompiled_headers/{stem}.h", "fxgraph/stranger"):
         path = fixture_cache / name
         path.parent.mkdir(exist_ok=True)
-        path.write_text("x")
+        path.write_text("" if name.endswith(".lock") else "x")
     (fixture_cache / "link").symlink_to("/etc/passwd")
     (fixture_cache / "empty").touch()
     before = snapshot(fixture_cache)

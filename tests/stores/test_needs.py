@@ -127,10 +127,11 @@ def test_a_kernel_without_all_its_files(kernels: Path, tmp_path: Path) -> None:
 
 
 def test_locks_and_temporary_files(tmp_path: Path) -> None:
-    names = ("locks/a.lock", "ab/.123.tmp", "ab/tmp.pid_1_x")
+    of_kernel = f"{'A' * 52}/tmp.pid_4194305_0a1b2c3d-0a1b-4a1b-8a1b-0a1b2c3d4e5f/k.ttir"
+    names = (f"locks/c{'a' * 51}.lock", "ab/.4194305.140000000000.tmp", of_kernel)
     for name in names:
         path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"")
     assert [x.entry.orphan for x in listed(tmp_path, OLD - 100)] == [None] * 3
     assert [x.entry.orphan for x in listed(tmp_path, OLD + 100)] == ["left-behind"] * 3
@@ -173,19 +174,20 @@ def test_code_is_not_judged_where_graphs_are_packed(other_cache: Path) -> None:
 
 
 def test_a_lock_that_is_held_stays(tmp_path: Path) -> None:
-    for name in ("held", "free"):
+    held, free = "c" + "h" * 51, "c" + "f" * 51
+    for name in (held, free):
         path = tmp_path / "place" / "locks" / f"{name}.lock"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     place = tmp_path / "place"
     left: list[str] = []
-    with FileLock(place / "locks" / "held.lock"):
+    with FileLock(place / "locks" / f"{held}.lock"):
         found = [x.item for x in listed(place, OLD + 100) if x.entry.orphan == "left-behind"]
         plan = trash.Plan(str(place), found)
         done = trash.purge(plan, False, Report(), lambda item, p: left.append(f"{item.key} {p}"))
-    assert (len(found), done.entries) == (2, 1)
-    assert left == ["held ('in-use', {})"]
-    assert [path.name for path in (place / "locks").iterdir()] == ["held.lock"]
+    assert (len(found), done.locks, done.entries) == (2, 1, 0)
+    assert left == [f"{held} ('in-use', {{}})"]
+    assert [path.name for path in (place / "locks").iterdir()] == [f"{held}.lock"]
 
 
 def test_the_index_keeps_what_tells(fixture_cache: Path, tmp_path: Path) -> None:

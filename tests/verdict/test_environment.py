@@ -21,7 +21,8 @@ APP = str(Path(torchkeeper.__file__).resolve().parent.parent)
 FIELDS = {
     "python", "executable", "platform", "machine", "cpu", "threads", "torch", "torch_git",
     "triton", "cuda", "hip", "cxx", "cache_dir", "devices",
-    "torch_key", "triton_key", "triton_libs", "system", "key_factors", "caches", "autograd",
+    "torch_key", "triton_key", "triton_libs", "system", "key_factors", "caches", "remote",
+    "autograd",
     "vector", "vector_bits", "cpu_capability", "cpu_flags", "libc", "native",
     "driver", "settings",
 }  # fmt: skip

@@ -81,7 +81,10 @@ def test_what_no_program_can_change_is_stale() -> None:
     assert torch.verdict == "stale"
     assert [one.factor for one in torch.reasons] == ["torch"]
     system = judged(changed("system_info[hash]", "s2", "abc"), here())
-    assert system == Verdict("stale", (Difference("system_info[hash]", "abc", "44136fa3"),))
+    assert system == Verdict("stale", (Difference("system_info[hash]"),))
+    version = ("s3", "system_info[version]", f"{{'triton': '3.9.0{'ab' * 32}-{'cd' * 32}'}}")
+    triton = judged([*changed("system_info[hash]", "s2"), version], here())
+    assert triton == Verdict("stale", (Difference("triton", "3.9.0", "3.7.1"),))
     device = judged(FACTORS, here(), device="cpu,cuda")
     assert device == Verdict("stale", (Difference("device", "cuda", "cpu"),))
     assert judged(FACTORS, here(devices=ENVIRONMENTS["MI300X"]["devices"]), device="cuda") == (
@@ -245,13 +248,13 @@ def test_eager_kernels_need_their_torch_and_their_cpu() -> None:
     here = entry("aoti_eager", "cpu")._replace(torch=str(env["torch"]))
     facts = {"instructions": "avx2"}
     assert kinds.other(here, facts, env).verdict == "conditional"
-    for one, about, factor in (
-        (here._replace(torch="2.1.0"), facts, "torch"),
-        (here._replace(device="cuda"), facts, "device"),
-        (here, {"instructions": "avx2 avx512f"}, "vector instructions"),
+    for one, about, factor, verdict in (
+        (here._replace(torch="2.1.0"), facts, "torch", "unsafe"),
+        (here._replace(device="cuda"), facts, "device", "stale"),
+        (here, {"instructions": "avx2 avx512f"}, "vector instructions", "unsafe"),
     ):
         said = kinds.other(one, about, env)
-        assert (said.verdict, said.reasons[0].factor) == ("stale", factor)
+        assert (said.verdict, said.reasons[0].factor) == (verdict, factor)
     for one, used in ((here._replace(torch=None), "avx2"), (here, None)):
         assert kinds.other(one, {"instructions": used}, env).verdict == "unknown"
 

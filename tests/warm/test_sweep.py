@@ -15,8 +15,8 @@ import pytest
 
 from torchkeeper.warm.sweep import Swept, mend, snapshot, sweep
 
-KEY = "c" + "a" * 51
-OTHER = "c" + "b" * 51
+KEY = "cca" + "a" * 49
+OTHER = "cca" + "b" * 49
 KERNEL = "A" * 52
 GONE = 2**22 + 1  # over the largest process id there can be
 
@@ -50,7 +50,7 @@ def test_a_new_object_that_is_not_whole(tmp_path: Path, data: bytes) -> None:
 
 def test_what_was_there_before_stays(tmp_path: Path) -> None:
     old = put(tmp_path / "ca" / f"{KEY}.main.so", b"cut")
-    temporary = put(tmp_path / "ca" / f".{GONE}.1.tmp")
+    temporary = put(tmp_path / "ca" / f".{GONE}.140000000000.tmp")
     folder = tmp_path / "triton" / "0" / KERNEL
     put(folder / "a.ttir")
     before = snapshot(str(tmp_path))
@@ -132,24 +132,27 @@ def test_a_lock_that_is_free_protects_nothing(tmp_path: Path) -> None:
 
 def test_temporary_files_by_whose_they_are(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"]) as other:
-        put(tmp_path / "fxgraph" / "xx" / f".{GONE}.140.tmp")
-        put(tmp_path / "fxgraph" / "xx" / f".{other.pid}.140.tmp")
-        put(tmp_path / "aoti_eager" / "aten" / "cpu" / f".{GONE}.140.tmp")
+        put(tmp_path / "ca" / f".{GONE}.140000000000.tmp")
+        put(tmp_path / "ca" / f".{other.pid}.140000000000.tmp")
+        put(tmp_path / "cache" / f".{GONE}.140000000000.tmp")
         put(tmp_path / "dynamo" / "code_state_a.pkl.tmp")
+        # A user's own.
+        put(tmp_path / "v2" / "data.pkl.tmp")
+        put(tmp_path / "ca" / f"tmp.{'0a' * 20}" / "notes.txt")
         folder = tmp_path / "triton" / "0" / KERNEL
         random = "12345678-1234-1234-1234-123456789abc"
         put(folder / f"tmp.pid_{GONE}_{random}" / "a.ttir")
         put(folder / f"tmp.pid_{other.pid}_{random}" / "a.ttir")
         put(tmp_path / "triton" / "0" / f"tmp.{random}" / "a.ttir")
         assert swept(tmp_path) == {
-            f"fxgraph/xx/.{GONE}.140.tmp",
-            f"aoti_eager/aten/cpu/.{GONE}.140.tmp",
+            f"ca/.{GONE}.140000000000.tmp",
+            f"cache/.{GONE}.140000000000.tmp",
             "dynamo/code_state_a.pkl.tmp",
             f"triton/0/{KERNEL}/tmp.pid_{GONE}_{random}",
             f"triton/0/tmp.{random}",
         }
         # Ours may still have a number that is in use again.
-        assert swept(tmp_path, pids=(other.pid,)) >= {f"fxgraph/xx/.{other.pid}.140.tmp"}
+        assert swept(tmp_path, pids=(other.pid,)) >= {f"ca/.{other.pid}.140000000000.tmp"}
         other.kill()
 
 
@@ -208,7 +211,7 @@ def test_mend_takes_only_what_is_surely_useless(tmp_path: Path) -> None:
     put(tmp_path / f"{KEY}.h.gch", b"gpch")
     (tmp_path / f"{KEY}.h_CxxBuild").mkdir()
     put(tmp_path / f"{OTHER}.h.gch", b"gpch")
-    put(tmp_path / "fxgraph" / f".{GONE}.1.tmp")
+    put(tmp_path / "ca" / f".{GONE}.140000000000.tmp")
     assert {os.path.relpath(item.path, tmp_path) for item in mend(str(tmp_path))} == {
         f"ca/{KEY}.main_CxxBuild",
         f"ca/{OTHER}.main.so",

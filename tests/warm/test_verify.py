@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +120,7 @@ def test_a_cancel_leaves_nothing(fake_torch: Any, fixture_cache: Path, temporary
     fake_torch(
         "import os, subprocess, tempfile, time\n"
         "open(os.path.join(tempfile.gettempdir(), 'mine'), 'w').close()\n"
-        "subprocess.Popen(['sleep', '60']); print('up', flush=True); time.sleep(60)"
+        "subprocess.Popen(['sleep', '6000']); print('up', flush=True); time.sleep(6000)"
     )
     seen: list[list[str]] = []
 
@@ -133,11 +132,9 @@ def test_a_cancel_leaves_nothing(fake_torch: Any, fixture_cache: Path, temporary
         return bool(seen)
 
     report = Recorder(when=when)
-    begun = time.monotonic()
     with pytest.raises(Cancelled):
         verify({"place": str(fixture_cache), "runs": ["warm"]}, report)
     assert seen == [["warm/cache", "warm/tmp"]]
-    assert time.monotonic() - begun < 10
     assert os.listdir(temporary) == []
 
 
@@ -197,9 +194,10 @@ def test_a_rank_of_vllms(fake_torch: Any, kept_291: Path, tmp_path: Path, tempor
     graphs = model / "rank_0_0" / "inductor_cache"
     graphs.parent.mkdir(parents=True)
     shutil.copytree(kept_291, graphs)
-    kernel = model / "rank_0_0" / "triton_cache" / ("A" * 52) / "f.json"
-    kernel.parent.mkdir(parents=True)
-    kernel.write_text("{}")
+    kernel = model / "rank_0_0" / "triton_cache" / ("A" * 52)
+    kernel.mkdir(parents=True)
+    for name in ("f.json", "f.ttir", "__grp__f.json"):
+        (kernel / name).write_text("{}")
     for place, inner in ((model, "rank_0_0/"), (model / "rank_0_0", ""), (graphs, None)):
         report = Recorder()
         asked = {"place": str(place), "runs": ["warm"]}

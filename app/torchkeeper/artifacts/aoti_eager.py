@@ -13,6 +13,7 @@ import hashlib
 import json
 from typing import Any
 
+from torchkeeper.artifacts import elf
 from torchkeeper.artifacts.code import needed_by
 
 #: A list of kernels is some kilobytes.
@@ -64,6 +65,8 @@ def facts(texts: dict[str, bytes], names: list[str]) -> dict[str, Any]:
         found["problem"] = "library-missing"
     elif objects:
         found |= needed_by(list(objects.values()))
+        if found["device"] == "cuda" and any(elf.backend(d) == "hip" for d in objects.values()):
+            found["device"] = "hip"
     return found
 
 

@@ -29,6 +29,7 @@ _TRITON_CC = re.compile(r"DeviceProperties\(type='(\w{1,20})'.{0,200}?cc='?(\w{1
 _AOT_ID = re.compile(r"^# AOT ID: \['(\w{1,80})'\]", re.MULTILINE)
 _CHECK = re.compile(r"\b_*(\w+?)_chk_kernel")
 _BINDINGS = "\n// Python bindings to call"
+_BACKEND = re.compile(r"DeviceProperties\(type='(\w{1,20})'")
 _DEVICES = (("empty_strided_cuda(", "cuda"), ("empty_strided_xpu(", "xpu"))
 
 #: The last is vLLM's; other JSON beside code is AOTInductor's and says nothing.
@@ -69,6 +70,13 @@ def triton_sources(module: str) -> list[str]:
         warnings.simplefilter("ignore")  # of escapes that are none
         texts = [ast.literal_eval(match[1]) for match in _TRITON_TEXT.finditer(module)]
     return [key_of(text) for text in dict.fromkeys(texts)]
+
+
+def for_rocm(text: str) -> bool:
+    """Whether the Triton kernels of a text are for a GPU of AMD's, which torch calls "cuda"
+    (DeviceProperties.create in torch/_inductor/runtime/hints.py).
+    """
+    return any(match[1] == "hip" for match in _BACKEND.finditer(text))
 
 
 def names(module: str) -> tuple[list[str], bool]:
@@ -162,12 +170,14 @@ def _hashes(factors: bytes) -> dict[str, str]:
 
 
 def _module(text: str) -> dict[str, Any]:
-    if triton := _TRITON.search(text):
+    graph = _AOT_ID.search(text)
+    if not graph and (triton := _TRITON.search(text)):
+        # A module has the texts of its kernels in it.
         target = _TRITON_CC.search(text)
         device = f"{target[1]}:{target[2]}" if target else None
         return {"name": triton[1], "device": device, "role": "triton"}
-    graph = _AOT_ID.search(text)
     device = next((name for call, name in _DEVICES if f" = {call}" in text), "cpu")
+    device = "hip" if device == "cuda" and for_rocm(text) else device
     return {
         "name": f"graph {graph[1]}" if graph else None,
         "device": device if graph else None,

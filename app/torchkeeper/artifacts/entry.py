@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 #: Every kind of entry, in the order in which places are read and totals are printed.
@@ -27,22 +29,84 @@ PORTABLE = frozenset(
     {"fxgraph", "aotautograd", "code", "triton", "autotune", "pgo", "precompile", "aoti_eager"}
 )
 
-#: Kinds that no program can hit on. A place counts them among its entries, with their number
-#: beside; what a warm-up adds is the rest.
-SCRATCH = frozenset({"header", "lock", "unknown"})
+#: Kinds that neither PyTorch nor Triton nor vLLM could use, by what their number is called wherever
+#: something is counted. They are no entries: these are all the rest (``tally``).
+COUNTED_APART = {"lock": "locks", "header": "headers", "unknown": "unknown"}
 
-#: Whether an entry will be used in an environment, from the best to the worst.
-VERDICTS = ("usable", "conditional", "unknown", "stale", "broken")
+#: Whether an entry will be used in an environment, and to what end, from the best to the worst.
+#: What is unsafe is used like what is usable, and should not be; of several environments it is
+#: worse to have it than not to know, and better than not to have it: it is in use there.
+VERDICTS = ("usable", "conditional", "unknown", "unsafe", "stale", "broken")
 #: Kinds of which that is not asked: what needs them is what is used.
 WITHOUT_VERDICT = frozenset({"code", "header", "lock", "unknown"})
 #: Kinds that tell something of what their key was made of, so that two can be compared.
 COMPARED = frozenset({"fxgraph", "aotautograd", "triton", "autotune", "precompile", "aoti_eager"})
 
+#: Problems of what would have taken longer to read than its place is given (stores.budget): nobody
+#: has seen what is in it. Of a file with holes, most is not on the disk.
+PUT_OFF = frozenset({"entry-unread", "file-hollow", "reader-starved"})
 #: Problems that say nothing of an entry but that it was not read.
-UNREAD = frozenset({"payload-too-large", "value-large"})
+UNREAD = frozenset({"payload-too-large", "value-large"}) | PUT_OFF
 
 #: Kinds whose bytes are worth reading; of the others only the files are known.
 READ = PORTABLE | {"ondisk"}
+#: Bytes that the one file of some kinds has at least: a pickle of an object names its class and the
+#: module of that; the shortest other pickle has two, and so has the shortest JSON object.
+SHORTEST = {"fxgraph": 32, "aotautograd": 32, "pgo": 2, "autotune": 2}
+
+
+def too_short(kind: str, size: int) -> str | None:
+    """The problem of an entry whose one file has so many bytes, where that alone tells."""
+    if size >= SHORTEST.get(kind, 0):
+        return None
+    return "payload-unreadable" if size else "payload-empty"
+
+
+def tally(kinds: Iterable[str]) -> dict[str, int]:
+    """How many entries there are among what has these kinds, and what else, counted apart.
+
+    The result is ``{entries, locks, headers, unknown}``, as every count on the wire, in JSON and
+    on a screen has it.
+    """
+    return counted(Counter(kinds))
+
+
+def counted(kinds: Mapping[str, int]) -> dict[str, int]:
+    """As ``tally`` of so many of each kind."""
+    found = {"entries": 0, **dict.fromkeys(COUNTED_APART.values(), 0)}
+    for kind, number in kinds.items():
+        found[COUNTED_APART.get(kind, "entries")] += number
+    return found
+
+
+def tallied(count: int, kind: str = "") -> dict[str, int]:
+    """As ``tally`` of so many of one kind; without it, of so many entries."""
+    return counted({kind: count})
+
+
+def holds(kinds: Mapping[str, tuple[int, int]]) -> dict[str, int]:
+    """What a place holds that has so many of each kind, and their content in bytes.
+
+    The result is ``tally``, ``measured`` of the entries alone, and ``apart_bytes``, the content of
+    what is counted apart.
+    """
+    counts = tally(())
+    entries = apart = 0
+    for kind, (count, size) in kinds.items():
+        counts[COUNTED_APART.get(kind, "entries")] += count
+        entries, apart = (
+            (entries, apart + size) if kind in COUNTED_APART else (entries + size, apart)
+        )
+    return {**counts, **measured(entries, on_disk=False), "apart_bytes": apart}
+
+
+def measured(count: int, *, on_disk: bool) -> dict[str, int]:
+    """So many bytes by what they are: content, which is what files hold and a copy carries, or room
+    on the disk, of all that is named, a file with several names once.
+
+    Content is told of what a place holds and what is copied, room of what comes free.
+    """
+    return {"bytes": count, "disk_bytes" if on_disk else "content_bytes": count}
 
 
 class Problem(Exception):
@@ -59,7 +123,8 @@ class Problem(Exception):
 
 
 class Entry(NamedTuple):
-    """One payload in a place: (kind, key, sha256), and what is known about it.
+    """One payload in a place: (kind, key, sha256), and what is known about it. What is of a kind
+    that is counted apart has a row as well, and is none.
 
     kind: one of KINDS.
     key: PyTorch's or Triton's key; for kinds without one, the name of the file.
@@ -113,6 +178,11 @@ class Entry(NamedTuple):
     def broken(self) -> bool:
         """Whether it is unusable. One that is only too large to be read may be good."""
         return self.problem is not None and self.problem not in UNREAD
+
+    @property
+    def put_off(self) -> bool:
+        """Whether it was not read because that would have taken too long."""
+        return self.problem in PUT_OFF
 
     @property
     def identity(self) -> tuple[str, str]:

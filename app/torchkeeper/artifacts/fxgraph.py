@@ -13,6 +13,8 @@ _CUDA = re.compile(r"^# torch cuda version: (\S{1,40})$", re.MULTILINE)
 _GIT = re.compile(r"^# torch git version: (\S{1,80})$", re.MULTILINE)
 _GPU = re.compile(r"^# (\S[^\n:]{1,80}?) : \d+ *$", re.MULTILINE)
 _FACTOR = re.compile(r"\[([^\]]{1,80})\] ([^:]{1,200}): ?(.*)", re.DOTALL)
+#: Key factors of one graph: some 650, and one for each input.
+MAX_FACTORS = 20_000
 #: Characters of a hash that tell factors apart, and inputs of which they are kept.
 _PRINT = 10
 _MAX_PRINTS = 100
@@ -32,14 +34,15 @@ _OF_GRAPH_TOO = (
 def facts(data: bytes, full: bool) -> dict[str, Any]:
     """What a CompiledFxGraph tells of itself; with ``full`` also its texts and key factors.
 
-    name, torch, device, compile_s; made_in (torch, git, cuda, gpus, threads); code_key, the key
-    of its generated module; kernels, the C++ kernels in it; code_names, the keys of the other
-    sources it names, and opaque where that may not be all; widths, for which vectors its C++ code
-    may be (vectors.widths); own_key, that under which it was written; libs, hashes of what Triton
-    links into its kernels; group, the same for all entries whose key factors differ in nothing
-    but their graphs, None where none are recorded; prints, as of ``prints``. Fields that an older
-    or newer torch does not write are absent. Raises whatever a bad pickle
-    provokes, and TypeError for a pickle of something else.
+    name, torch, device ("hip" where torch says "cuda" of a GPU of AMD's), compile_s; made_in
+    (torch, git, cuda, gpus, threads); code_key, the key of its generated module; kernels, the
+    C++ kernels in it; code_names, the keys of the other sources it names, and opaque where that
+    may not be all; widths, for which vectors its C++ code may be (vectors.widths); own_key,
+    that under which it was written; libs, hashes of what Triton links into its kernels; group,
+    the same for all entries whose key factors differ in nothing but their graphs, None where
+    none are recorded; prints, as of ``prints``. Fields that an older or newer torch does not
+    write are absent. Raises whatever a bad pickle provokes, and TypeError for a pickle of
+    something else.
     """
     obj = inert.load(data)
     if inert.class_name(obj) not in ("CompiledFxGraph", "OutputCode"):
@@ -56,8 +59,10 @@ def from_state(state: dict[str, Any], full: bool) -> dict[str, Any]:
     backward = isinstance(kwargs, dict) and kwargs.get("is_backward") is True
     ops = graphs.main_ops(source, graph or runnable)
     found = graphs.function(graph)
-    devices = sorted(inert.texts(state.get("device_types"), 16))
     factors = key_factors(state.get("_fx_graph_cache_debug_lines"))
+    rocm = _for_rocm(source, runnable, factors)
+    types = inert.texts(state.get("device_types"), 16)
+    devices = sorted({"hip" if one == "cuda" and rocm else one for one in types})
     bundle = inert.fields(state.get("_triton_bundle")).get("kernel_artifacts")
     names, every = code.names(source)
     facts: dict[str, Any] = {
@@ -96,13 +101,22 @@ def from_state(state: dict[str, Any], full: bool) -> dict[str, Any]:
     return facts
 
 
+def _for_rocm(source: str, runnable: str, factors: list[tuple[str, str, str]]) -> bool:
+    """Whether what torch calls "cuda" was a GPU of AMD's: by the kernels, the system that its key
+    is made of (CacheBase.get_system in torch/_inductor/codecache.py), or the torch that made it.
+    """
+    if code.for_rocm(source) or "+rocm" in (_first(_VERSION, runnable) or ""):
+        return True
+    return any(name == "system_info[version]" and "'hip'" in text for _, name, text in factors)
+
+
 def key_factors(lines: Any) -> list[tuple[str, str, str]]:
     """(hash, name, value) of every line in ``_fx_graph_cache_debug_lines``.
 
     Source: FxGraphCachePickler.debug_lines in torch/_inductor/codecache.py.
     """
     found = []
-    for line in inert.texts(lines, 5000):
+    for line in inert.texts(lines, MAX_FACTORS):
         if match := _FACTOR.match(line):
             found.append((match[1], match[2], match[3]))
     return found

@@ -23,8 +23,8 @@ _SUFFIX = re.compile(r"\.(?:default|Tensor|Scalar|\w+_\w+|int|self)$")
 
 #: Frames of torch's own wrappers, which say nothing about the user's program.
 _WRAPPERS = frozenset({"inner", "wrapper", "fn", "_fn", "<lambda>", "_wrapped_call_impl"})
-#: Ops that only rearrange.
-_PLUMBING = frozenset(
+#: Ops that only move or convert values.
+PLUMBING = frozenset(
     {"t", "view", "permute", "transpose", "reshape", "unsqueeze", "squeeze", "expand", "clone"}
     | {"slice", "select", "getitem", "detach", "alias", "copy", "full", "empty", "full_like"}
     | {
@@ -76,7 +76,7 @@ def main_ops(source: str, graph: str, limit: int = 3) -> list[str]:
     for match in _FUSED.finditer(source):
         for op in _WORD.finditer(match[1]):
             found[short_op(op[0])] = None
-    ops = [op for op in found if op and op not in _PLUMBING]
+    ops = [op for op in found if op and op not in PLUMBING]
     # A sort keeps the order of what weighs the same.
     return sorted(ops, key=_weight)[:limit] or list(found)[:limit]
 
@@ -90,7 +90,7 @@ def short_op(op: str) -> str:
     op = _SUFFIX.sub("", op)
     if "scaled_dot_product" in op:
         return "attention_backward" if op.endswith("backward") else "attention"
-    return op.strip("_") if op not in _PLUMBING else op
+    return op.strip("_") if op not in PLUMBING else op
 
 
 def title(found: tuple[str, str] | None, ops: list[str], direction: str | None) -> str | None:

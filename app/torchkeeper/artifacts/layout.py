@@ -1,8 +1,10 @@
 """Where each kind of entry lies in a cache folder, both ways.
 
-``locate`` says what a path found in a folder is. ``payload_path``, ``code_path`` and
-``triton_path`` are the only functions that turn a key or name from a mega-cache, a bundle or a
-JSON file into a path, and they refuse anything but what that kind's layout allows.
+``locate`` says what a path found in a folder is: something only where a known writer puts a file of
+exactly this name. Everything else is "unknown", as a user's own file in a cache folder is. What a
+path leaves open, ``proofs`` settles. ``payload_path``, ``code_path`` and ``triton_path`` are the
+only functions that turn a key or name from a mega-cache, a bundle or a JSON file into a path, and
+they refuse anything but what that kind's layout allows.
 
 Sources: torch/_inductor/codecache.py (FxGraphCache, get_path, write_atomic),
 torch/_functorch/_aot_autograd/autograd_cache.py, torch/_dynamo/pgo.py (code_state_path),
@@ -14,10 +16,12 @@ vllm/compilation/backends.py, decorators.py and compiler_interface.py (initializ
 from __future__ import annotations
 
 import base64
+import functools
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from torchkeeper.artifacts import beside
+from torchkeeper.artifacts import beside, scratch, triton
 from torchkeeper.artifacts.entry import Problem
 
 #: Our own folder inside a place, and what our own files begin with that say what is being done to
@@ -27,17 +31,18 @@ JOURNAL = ".torchkeeper-journal-"
 #: The folder of precompiled C++ headers (_HEADER_DIR in torch/_inductor/codecache.py).
 HEADERS = "precompiled_headers"
 
-_FX_KEY = re.compile(r"f[a-z2-7]{51}")
-_AOT_KEY = re.compile(r"a[a-z2-7]{51}")
+_FX_KEY = re.compile(scratch.FX)
+_AOT_KEY = re.compile(scratch.AOT)
+#: The digest that a payload is named after; of AOTAutograd's, older versions had one file of a key.
+_PAYLOAD = re.compile(r"[a-z2-7]{51}")
+_AOT_PAYLOAD = re.compile(r"[a-z2-7]{51}|entry")
 #: Hexadecimal in torch 2.13 (AUTOTUNE_CACHE_KEY_STRATEGY in torch/_inductor/cache_key.py).
-_AUTOTUNE_STEM = re.compile(r"[0-9a-f]{64}|[a-z2-7]{40,64}")
-_TRITON_KEY = re.compile(r"[A-Z2-7]{52}|[0-9a-f]{64}|[A-Za-z0-9_-]{43}")
+_AUTOTUNE_STEM = re.compile(r"[0-9a-f]{64}|[a-z2-7]{51,52}")
 _PGO_FILE = re.compile(r"code_state_(.+)\.pkl")
 _PGO_KEY = re.compile(r"[^\x00-\x1f\x7f<>:\"/\\|?*.][^\x00-\x1f\x7f<>:\"/\\|?*]*")
-_SUFFIX = re.compile(r"(?:\.[A-Za-z0-9_+-]{1,40}){1,4}")
 _TRITON_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,254}")
-_DEVICE = re.compile(r"[A-Za-z0-9_-]{1,20}")
-_BUILD_FOLDER = "_CxxBuild"
+_DEVICE = re.compile(triton.DEVICE)
+_HEADER = re.compile(rf"{HEADERS}/({scratch.CODE}\.h(?:\.gch|\.pch)?)")
 #: A cache inside a place: what leads from any folder of vLLM's to a rank, the caches of a rank or
 #: of a model, an artifact that torch saved unpacked there (torch/_inductor/standalone_compile.py),
 #: and where AOTInductor builds eager kernels.
@@ -57,6 +62,8 @@ _EAGER_ABOVE = re.compile(r"aoti_eager/[A-Za-z0-9_]{1,100}/[a-z]{1,20}/")
 _EAGER_ITEM = re.compile(
     _EAGER_ABOVE.pattern + r"[A-Za-z0-9_][A-Za-z0-9_.]{0,200}\.json#[0-9a-f]{12}"
 )
+#: The lists themselves.
+_EAGER_LIST = re.compile(rf"aoti_eager/\w{{1,100}}/[a-z]{{1,20}}/({scratch.OPERATOR})\.json")
 #: What vLLM writes for a graph beside its caches, and its compiled pieces.
 VLLM_FACTORS = "cache_key_factors.json"
 _VLLM_FILES = frozenset(
@@ -64,14 +71,34 @@ _VLLM_FILES = frozenset(
 )
 ARTIFACT = "artifact_"
 VLLM_MODEL = "model"
+_ARTIFACT = re.compile(
+    ARTIFACT + r"(?:compile_range_\d{1,10}_\d{1,10}|shape_(?:None|\d{1,10}))_subgraph_\d{1,6}"
+)
 #: The key of vLLM's own files where no folder names the part of the model.
 VLLM = "vllm"
 _RANK = re.compile(r"rank_[0-9]{1,6}_[0-9]{1,6}")
-#: The file of a precompiled function (DiskDynamoStore._write_to_local_cache).
+#: Where vLLM has what it writes for a part of a model, or, in older versions, for all of it; and a
+#: model that it had compiled ahead.
+_VLLM_FOLDER = re.compile(
+    r"(?:torch_compile_cache/)?(?:torch_aot_compile/)?(?:[^/]+/)?"
+    rf"{_RANK.pattern}/(?:(?!inductor_cache/|triton_cache/)[\w.-]{{1,100}}/)?"
+)
+_VLLM_AHEAD = re.compile(
+    rf"(?:torch_compile_cache/)?(?:torch_aot_compile/)?{scratch.HEX64}/{_RANK.pattern}/"
+)
+#: The end of the path of a place that lies among these.
+_AMONG = re.compile(
+    rf"(?:^|/)({scratch.HEX64}|[^/]+/{_RANK.pattern}(?:/(?!inductor_cache$|triton_cache$)[^/]+)?)$"
+)
+#: The file of a precompiled function (DiskDynamoStore._write_to_local_cache); of torch 2.8 two.
 PRECOMPILED = "entry"
-#: What tempfile calls its files and folders: of a compile without caches, or its tuning code
-#: (fresh_cache in torch/_inductor/utils.py, codegen/wrapper.py).
-_TEMPORARY = re.compile(r"tmp[a-z0-9_]{8}(?:\.py)?")
+_PRECOMPILED = re.compile(rf"dynamo/({scratch.HEX64})/(?:{PRECOMPILED}|dynamo|backends)")
+#: The file of an AOTAutograd entry in torch before 2.8, which opens no other and so has one for
+#: each key (AOTAutogradCache._lookup in torch/_functorch/_aot_autograd/autograd_cache.py).
+ONLY = "entry"
+#: The class of such an entry, and a field that it has since torch looks through all files of a key
+#: (GuardedCache in torch/_inductor/codecache.py), as texts of a pickle.
+_AOT_CLASS, _SINCE_SEVERAL = b"\x8c\x15AOTAutogradCacheEntry", b"\x8c\x0bguards_expr"
 #: What the memoizers of torch/_inductor/runtime/caching leave at the end of a program.
 MEMOIZED = "memoizer_cache.json"
 _HEX64 = re.compile(r"[0-9a-f]{64}")
@@ -93,6 +120,11 @@ def is_code_stem(name: str) -> bool:
     return beside.CODE_STEM.fullmatch(name) is not None
 
 
+def is_shard(name: str) -> bool:
+    """Whether PyTorch keeps generated code in folders of such names."""
+    return beside.SHARD.fullmatch(name) is not None
+
+
 def is_vllm(name: str) -> bool:
     """Whether vLLM writes a file of this name beside the caches of a graph."""
     return name in _VLLM_FILES
@@ -100,12 +132,18 @@ def is_vllm(name: str) -> bool:
 
 def is_artifact(name: str) -> bool:
     """Whether a file of this name is what vLLM had compiled: a graph's piece, or a whole model."""
-    return name.startswith(ARTIFACT) or name == VLLM_MODEL
+    return _ARTIFACT.fullmatch(name) is not None or name == VLLM_MODEL
 
 
 def is_rank(name: str) -> bool:
     """Whether vLLM calls the folder of one of its processes so."""
     return _RANK.fullmatch(name) is not None
+
+
+def among(root: str) -> str:
+    """The end of a place's path that tells that it lies in a folder of vLLM's, with a ``/``."""
+    match = _AMONG.search(root)
+    return f"{match[1]}/" if match else ""
 
 
 def eager_folder(path: str) -> str | None:
@@ -121,9 +159,10 @@ def is_graph_key(name: str) -> bool:
 
 def is_triton_key(name: str) -> bool:
     """Whether a folder of this name is a Triton kernel's (triton/runtime/cache.py)."""
-    return _TRITON_KEY.fullmatch(name) is not None
+    return triton.is_key(name)
 
 
+@functools.lru_cache(maxsize=256)  # of one entry it is asked several times
 def payload_name(sha256_hex: str) -> str:
     """The file name PyTorch gives a payload: base32 of its SHA-256 without the padding.
 
@@ -132,23 +171,42 @@ def payload_name(sha256_hex: str) -> str:
     return base64.b32encode(bytes.fromhex(sha256_hex))[:51].decode().lower()
 
 
-def locate(path: str) -> Located:
-    """What the file at ``path`` (relative, ``/`` between parts) is. Never fails."""
+def is_named_by_content(kind: str, name: str) -> bool:
+    """Whether what is in a payload gives its file this name, if nobody has changed it."""
+    return kind == "fxgraph" or (kind == "aotautograd" and name != ONLY)
+
+
+def file_name(kind: str, sha256_hex: str, pieces: Iterable[bytes]) -> str:
+    """The name that the torch which made a payload gives its file, by the bytes of it, where
+    nothing else tells: a server and a mega-cache know no names.
+    """
+    if kind == "aotautograd" and _is_only(pieces):
+        return ONLY
+    return payload_name(sha256_hex)
+
+
+def _is_only(pieces: Iterable[bytes]) -> bool:
+    """Whether a payload is an AOTAutograd entry of torch before 2.8. Nothing is unpickled."""
+    old, before = False, b""
+    for piece in pieces:
+        around = before + piece
+        if _SINCE_SEVERAL in around:
+            return False
+        old = old or _AOT_CLASS in around
+        before = around[-len(_AOT_CLASS) :]
+    return old
+
+
+def locate(path: str, above: str = "") -> Located:
+    """What the file at ``path`` (relative, ``/`` between parts) is. Never fails.
+
+    above: where the place lies in a folder of vLLM's (``among``).
+    """
     found = _locate(path)
-    # Most files lie in no cache inside another, and are looked at once.
-    inner = inner_cache(path) if found.kind == "unknown" else ""
-    if not inner:
-        return found
-    rest = path[len(inner) :]
-    above = inner.rstrip("/")
-    if rest == VLLM_MODEL and is_rank(above.rpartition("/")[2]):
-        return Located("precompile", path, path)
-    found = _locate(rest)
-    if is_vllm(path.rpartition("/")[2]):
+    if found is None and (inner := inner_cache(path)) and (more := _locate(path[len(inner) :])):
         # Each rank has files of the same names.
-        key = above if found.key == VLLM else f"{above}/{found.key}"
-        return Located(found.kind, key, inner + found.entry_path)
-    return Located(found.kind, found.key, inner + found.entry_path)
+        found = Located(more.kind, more.key, inner + more.entry_path)
+    return found or _locate_vllm(path, above) or Located("unknown", path.rpartition("/")[2], path)
 
 
 def inner_cache(path: str) -> str:
@@ -170,69 +228,66 @@ def canonical(path: str) -> str:
         (inner and not inner.endswith(_PLAIN_INNER))
         or is_vllm(name)
         or is_artifact(name)
-        or (beside.locate(alone, parts) and not _locate_code(alone, parts))
+        or beside.locate(alone, parts)
     ):
         raise Problem("part-of-artifact", path=path[:200])
     return alone
 
 
-def _locate(path: str) -> Located:
+def _locate(path: str) -> Located | None:
     parts = path.split("/")
-    name = parts[-1]
-    found = _locate_scratch(path, parts) or _locate_payload(path, parts)
-    if found:
+    if found := _locate_code(path, parts) or _locate_payload(path, parts):
         return found
-    folder = path.rpartition("/")[0]
-    if folder and (key := kernel_folder(folder)):
-        return Located("triton", key, folder)
-    if code := _locate_code(path, parts):
-        return code
-    return Located(*(beside.locate(path, parts) or ("unknown", name, path)))
+    if scratch.is_leftover(path, parts):
+        # A lock is named after what it guards, and so shown with it.
+        return Located("lock", parts[-1].removesuffix(".lock"), path)
+    if scratch.is_bisected(path):
+        return Located("lock", parts[0], parts[0])
+    if scratch.is_temporary(parts[0]) and _locate_fresh("/".join(parts[1:])):
+        # All of it goes when its program ends.
+        return Located("lock", parts[0], parts[0])
+    if triton.is_folder(parts[:-1]) and triton.is_own(parts[-2], parts[-1]):
+        return Located("triton", parts[-2], "/".join(parts[:-1]))
+    known = beside.locate(path, parts)
+    return Located(*known) if known else None
 
 
-def is_scratch(name: str) -> bool:
-    """Whether a file or folder of this name is a writer's: in progress, a lock, or dead."""
-    return name.startswith((".", "tmp.")) or name.endswith((".lock", ".tmp", _BUILD_FOLDER))
+def _locate_fresh(path: str) -> Located | None:
+    """What lies in the cache of a compile without caches, whose kernels are below ``triton``."""
+    found = _locate(path)
+    return found if found and (found.kind != "triton" or path.startswith("triton/")) else None
 
 
 def kernel_folder(folder: str) -> str | None:
-    """The key of a folder that is a Triton kernel's, so that all its files but scratch are."""
-    name = folder.rpartition("/")[2]
-    if not is_triton_key(name):
-        return None
-    parts = folder[len(inner_cache(folder + "/")) :].split("/")
-    if parts[-1] != name or parts[0] in ("fxgraph", "dynamo", HEADERS):
-        return None
-    if _TEMPORARY.fullmatch(parts[0]):
-        return None
-    return None if "locks" in parts or any(map(is_scratch, parts)) else parts[-1]
-
-
-def _locate_scratch(path: str, parts: list[str]) -> Located | None:
-    name = parts[-1]
-    if parts[0] == HEADERS and not name.endswith(".lock"):
-        return Located("header", name, path)
-    if _TEMPORARY.fullmatch(parts[0]) or parts[0] == "bisect":
-        # All of it goes when its program ends, or nobody needs any of it.
-        return Located("lock", parts[0], parts[0])
-    if "locks" in parts[:-1] or any(map(is_scratch, parts)):
-        # A lock is named after what it guards, and so shown with it.
-        return Located("lock", name.removesuffix(".lock"), path)
-    return None
+    """The key of a folder that Triton has a kernel in, which of its files are the kernel's is told
+    by them all (``triton.own``). "" where a whole kernel is being written.
+    """
+    inside = folder[len(inner_cache(folder + "/")) :]
+    if scratch.is_bundled(inside):
+        return ""
+    parts = inside.split("/")
+    return parts[-1] if triton.is_folder(parts) else None
 
 
 def _locate_payload(path: str, parts: list[str]) -> Located | None:
-    if parts[0] == "fxgraph" and len(parts) == 4 and _FX_KEY.fullmatch(parts[2]):
-        return Located("fxgraph", parts[2], path)
-    if parts[0] == "aotautograd" and len(parts) == 3 and _AOT_KEY.fullmatch(parts[1]):
-        return Located("aotautograd", parts[1], path)
-    if parts[0] == "dynamo" and len(parts) == 2 and (match := _PGO_FILE.fullmatch(parts[1])):
-        return Located("pgo", match[1], path)
-    if parts[0] == "dynamo" and len(parts) == 3:
-        return Located("precompile", parts[1], f"dynamo/{parts[1]}")
-    if parts[0] == "aoti_eager" and len(parts) == 4 and parts[3].endswith(".json"):
-        return Located("aoti_eager", parts[3].removesuffix(".json"), path)
-    return _locate_generic(path, parts) or _locate_vllm(path, parts)
+    first, name = parts[0], parts[-1]
+    if first == "fxgraph" and len(parts) == 4 and _FX_KEY.fullmatch(parts[2]):
+        right = parts[1] == parts[2][1:3] and _PAYLOAD.fullmatch(name)
+        return Located("fxgraph", parts[2], path) if right else None
+    if first == "aotautograd" and len(parts) == 3 and _AOT_KEY.fullmatch(parts[1]):
+        return Located("aotautograd", parts[1], path) if _AOT_PAYLOAD.fullmatch(name) else None
+    if first == "dynamo":
+        if len(parts) == 2 and (match := _PGO_FILE.fullmatch(name)):
+            return Located("pgo", match[1], path)
+        match = _PRECOMPILED.fullmatch(path)
+        return Located("precompile", match[1], f"dynamo/{match[1]}") if match else None
+    if first == "aoti_eager":
+        match = _EAGER_LIST.fullmatch(path)
+        return Located("aoti_eager", match[1], path) if match else None
+    if first == HEADERS:
+        match = _HEADER.fullmatch(path)
+        return Located("header", match[1], path) if match else None
+    return _locate_generic(path, parts)
 
 
 def _locate_generic(path: str, parts: list[str]) -> Located | None:
@@ -248,30 +303,36 @@ def _locate_generic(path: str, parts: list[str]) -> Located | None:
     return Located("ondisk", parts[-1], path) if alone and _HEX32.fullmatch(parts[-1]) else None
 
 
-def _locate_vllm(path: str, parts: list[str]) -> Located | None:
-    """vLLM has a folder for each part of a model; older versions have the files in the root.
+def _locate_vllm(path: str, above: str) -> Located | None:
+    """vLLM has a folder for each part of a model; older versions have the files in that of a rank.
 
     A whole model that it had compiled ahead is ``torch_aot_compile/<hash>/rank_i_j/model``
-    (vllm/compilation/decorators.py), of which the folder of the hash is the place.
+    (vllm/compilation/decorators.py), of which the folder of the hash may be the place.
     """
-    if len(parts) > 2:
+    folder, slash, name = path.rpartition("/")
+    if _ARTIFACT.fullmatch(name) and folder.count("/") <= 4:
+        return Located("precompile", name, path)
+    if name != VLLM_MODEL and name not in _VLLM_FILES and not scratch.is_atomic(name):
         return None
-    if parts[-1] in _VLLM_FILES:
-        return Located("code", "/".join(parts[:-1]) or VLLM, "/".join([*parts[:-1], VLLM]))
-    if parts[-1].startswith(ARTIFACT):
-        return Located("precompile", parts[-1], path)
-    if parts[-1] == VLLM_MODEL and len(parts) == 2 and _RANK.fullmatch(parts[0]):
-        return Located("precompile", path, path)
-    return None
+    whole = above + folder + slash
+    if name == VLLM_MODEL:
+        return Located("precompile", path, path) if _VLLM_AHEAD.fullmatch(whole) else None
+    if not _VLLM_FOLDER.fullmatch(whole):
+        return None
+    if scratch.is_atomic(name):
+        return Located("lock", name, path)
+    return Located("code", folder or VLLM, folder + slash + VLLM)
 
 
 def _locate_code(path: str, parts: list[str]) -> Located | None:
-    stem, dot, _ = parts[-1].partition(".")
-    if len(parts) != 2 or not beside.is_code_folder(parts[0]) or not dot:
+    if len(parts) != 2 or not beside.is_code_folder(parts[0]):
         return None
-    if parts[-1] == f"{stem}.best_config" and _AUTOTUNE_STEM.fullmatch(stem):
-        return Located("autotune", stem, path)
-    return Located("code", stem, f"{parts[0]}/{stem}") if beside.CODE_STEM.fullmatch(stem) else None
+    folder, name = parts
+    if stem := beside.code_stem(folder, name):
+        return Located("code", stem, f"{folder}/{stem}")
+    stem = name.removesuffix(".best_config")
+    tuned = stem != name and beside.SHARD.fullmatch(folder) and _AUTOTUNE_STEM.fullmatch(stem)
+    return Located("autotune", stem, path) if tuned else None
 
 
 def eager_library(conf: str, kernel_path: str) -> str | None:
@@ -289,8 +350,9 @@ def _refused(kind: str, name: str) -> Problem:
     return Problem("name-refused", kind=kind, name=name[:200])
 
 
-def payload_path(kind: str, key: str, sha256_hex: str) -> str:
-    """Where a payload of one file goes. Raises Problem("name-refused").
+def payload_path(kind: str, key: str, sha256_hex: str, name: str = "") -> str:
+    """Where a payload of one file goes; ``name``: that of its file where it comes from, or as of
+    ``file_name``. Raises Problem("name-refused").
 
     An autotune key is ``<xx>/<stem>.best_config``, as in a mega-cache
     (_artifact_key_from_local_cache_key in torch/_inductor/runtime/autotune_cache.py), or
@@ -299,7 +361,7 @@ def payload_path(kind: str, key: str, sha256_hex: str) -> str:
     if kind == "fxgraph" and _FX_KEY.fullmatch(key):
         return f"fxgraph/{key[1:3]}/{key}/{payload_name(sha256_hex)}"
     if kind == "aotautograd" and _AOT_KEY.fullmatch(key):
-        return f"aotautograd/{key}/{payload_name(sha256_hex)}"
+        return f"aotautograd/{key}/{ONLY if name == ONLY else payload_name(sha256_hex)}"
     if kind == "pgo":
         # As code_state_path in torch/_dynamo/pgo.py makes it.
         name = f"code_state_{flat_pgo_key(key)}.pkl"
@@ -332,12 +394,7 @@ def _fits_a_name(name: str) -> bool:
 
 def code_path(shard: str, name: str) -> str:
     """Where a generated source or built object goes. Raises Problem("name-refused")."""
-    stem, _, _ = name.partition(".")
-    if (
-        beside.is_code_folder(shard)
-        and beside.CODE_STEM.fullmatch(stem)
-        and _SUFFIX.fullmatch(name[len(stem) :])
-    ):
+    if beside.is_code_folder(shard) and beside.code_stem(shard, name):
         return f"{shard}/{name}"
     raise _refused("code", f"{shard}/{name}")
 
@@ -347,7 +404,7 @@ def triton_path(device: str | None, key: str, name: str) -> str:
 
     Raises Problem("name-refused").
     """
-    if is_triton_key(key) and _TRITON_FILE.fullmatch(name):
+    if is_triton_key(key) and _TRITON_FILE.fullmatch(name) and triton.is_file(name):
         if device is None:
             return f"{key}/{name}"
         if _DEVICE.fullmatch(device):

@@ -15,6 +15,11 @@ from torchkeeper.artifacts.secretforms import MAYBE, SURE, TOKENS
 MOST = 4 << 10
 
 _URL = re.compile(r"([A-Za-z][\w+.-]*://[^/\s:@]*):[^@\s]*@")
+#: The same of what is mistyped: of a path that is made of it one slash is left. The last @ ends it,
+#: and where there is no scheme the name before it can be nothing else.
+_LOGIN = re.compile(r"([A-Za-z][\w+.-]*:[/\\]{1,3}[^/\\\s:@]*):(?:\S*@|[^@\n]*@)")
+_QUERY = re.compile(r"([?&]password=)[^&\s]+", re.IGNORECASE)
+_BARE = re.compile(r"(?<![^\s“\"'‘(=/])([\w.-]*):[^\s/@:]+@(?=[\w\[])")
 _USER = re.compile(r"([A-Za-z][\w+.-]*://)[^/\s:@]+@")
 _HIDDEN = rf"(?:pass|{SURE}|{MAYBE})"
 #: The address of a Redis, whose password may have anything in it, and its host may be missing.
@@ -58,6 +63,21 @@ def hidden(command: Sequence[str]) -> list[str]:
         after = _OPTION.fullmatch(argument) is not None or (cli and argument == "-a")
         found.append(shown)
     return found
+
+
+def without_logins(text: str) -> str:
+    """A text without the passwords in what looks like an address with one, mistyped or not:
+    ``HTTP:/x:…@host``, ``:…@host``.
+    """
+    text = _QUERY.sub(r"\1…", text)
+    if "@" not in text:
+        return text
+    return _BARE.sub(r"\1:…@", _LOGIN.sub(r"\1:…@", text))
+
+
+def has_login(text: str) -> bool:
+    """Whether a text looks like an address with a password in it."""
+    return without_logins(text) != text
 
 
 def brief(text: str, most: int) -> str:

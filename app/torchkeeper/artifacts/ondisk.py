@@ -17,6 +17,11 @@ _PREFIX = 4
 _VERSIONS = {hashlib.sha256(str(n).encode()).digest()[:_PREFIX]: n for n in range(100)}
 
 
+def is_value(head: bytes) -> bool:
+    """Whether a file that begins so is one that PyTorch's generic caches have written."""
+    return head[:_PREFIX] in _VERSIONS
+
+
 def facts(data: bytes) -> dict[str, Any]:
     """name: the type of the value; prefix: of the version, hexadecimal; version where known.
 

@@ -3,18 +3,97 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable
 from typing import Any
 
+from torchkeeper.artifacts import elf
+
+#: What the drivers of Triton's backends build for themselves (driver.py of triton/backends), and
+#: for which backend.
+_HELPERS = {"hip_utils": "hip", "cuda_utils": "cuda", "spirv_utils": "xpu"}
 #: Of the group file, which Triton writes last: a kernel without one was never finished.
 GROUP_PREFIX = "__grp__"
+#: What a kernel's folder is called: base32 of a digest; in older versions hexadecimal or base64.
+_BASE32 = re.compile(r"[A-Z2-7]{52}")
+_KEY = re.compile(r"[A-Z2-7]{52}|[0-9a-f]{64}|[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]")
+#: Where Inductor has it (runtime/runtime_utils.py), and Triton (knobs.py: cache, dump, override).
+DEVICE = r"(?:\d{1,3}|cpu|cuda|hip|xpu|mps)"
+ABOVE = rf"(?:triton/(?:{DEVICE}/)?|\d{{1,3}}/|(?:cache|dump|override)/)"
+_ABOVE = re.compile(ABOVE)
+#: What is compiled of C: launchers and helpers of drivers (triton/runtime/build.py).
+_HELPER = r"__triton_launcher|(?:cuda|hip|spirv|arch|npu|musa|mlu|maca|xpu|cpu|driver)_utils"
+_BUILT = r"(?:\.(?:cpython|pypy)[\w-]{1,60}|\.abi3)?\.(?:so|pyd)"
+_SUFFIX = re.compile(_BUILT + "$")
+#: Names that nobody else gives a file: of group files, helpers, and stages that are Triton's alone
+#: (triton/backends/*/compiler.py, and the backends that are not in Triton).
+_TRITONS = re.compile(
+    rf"{GROUP_PREFIX}[^/]{{1,250}}\.json|(?:{_HELPER}){_BUILT}|[^/]{{1,250}}\.(?:autotune\.json|"
+    r"ttir|ttgir|llir|amdgcn|hsaco|ttcir|tttcir|ttadapter|ttsharedir|npubin|mubin|mluir|mcfatbin)"
+)
+#: The other stages, which other programs have, too.
+_COMPILED = re.compile(r"[^/]{1,250}\.(?:ptx|cubin|spv|zebin|sass|cnbin|source)")
+#: What is a kernel's where one that tells is beside it, of the same name.
+_OTHER = re.compile(rf"[^/.][^/]{{0,249}}\.(?:json|asm|o|obj)|\w{{1,250}}{_BUILT}")
+
+
+def is_key(name: str) -> bool:
+    """Whether Triton calls the folder of a kernel so."""
+    return _KEY.fullmatch(name) is not None
+
+
+def is_folder(parts: list[str]) -> bool:
+    """Whether Triton, or Inductor for it, has a kernel in the folder of such a path."""
+    if not parts or not is_key(parts[-1]):
+        return False
+    return len(parts) == 1 or _ABOVE.fullmatch("/".join(parts[:-1]) + "/") is not None
+
+
+def is_file(name: str) -> bool:
+    """Whether Triton gives a file of a kernel such a name."""
+    return is_telling("", name) or _OTHER.fullmatch(name) is not None
+
+
+def is_telling(key: str, name: str) -> bool:
+    """Whether a name tells that a file in the folder of a key is a kernel's. Other programs have
+    folders named by 64 hexadecimal digits, too, or by 43 letters.
+    """
+    if _TRITONS.fullmatch(name):
+        return True
+    return (not key or bool(_BASE32.fullmatch(key))) and _COMPILED.fullmatch(name) is not None
+
+
+def is_own(key: str, name: str) -> bool:
+    """Whether a file in the folder of a key is a kernel's, for all that its path alone tells."""
+    return is_telling(key, name) or bool(_BASE32.fullmatch(key) and is_file(name))
+
+
+def own(key: str, names: Iterable[str]) -> set[str]:
+    """Those of the names in a kernel's folder that are its files: each that tells, and what has
+    the name of one of these.
+    """
+    every = set(names)
+    telling = {name for name in every if is_telling(key, name)}
+    stems = {_stem(name) for name in telling}
+    return {x for x in every if x in telling or (_stem(x) in stems and is_file(x))}
+
+
+def _stem(name: str) -> str:
+    """The name of a kernel, of the name of one of its files."""
+    name = name.removeprefix(GROUP_PREFIX)
+    built = _SUFFIX.search(name)
+    return name[: built.start()] if built else name.rpartition(".")[0]
 
 
 def facts(texts: dict[str, bytes], names: list[str], full: bool) -> dict[str, Any]:
-    """name, device (``cuda:90``, ``hip:gfx942``), triton version, warp size, from its JSON.
+    """name, device (``cuda:90``, ``hip:gfx942``), triton version, warp size, from its JSON; of a
+    launcher or a driver's helper, which ``helper`` says it is, only the name and the backend.
 
-    texts: the JSON files by name; names: all files of the folder.
+    texts: the JSON files and objects by name; names: all files of the folder.
     Raises ValueError for a JSON file that is not JSON.
     """
+    objects = {n: texts[n] for n in sorted(texts) if n.endswith(".so")}
+    texts = {n: d for n, d in texts.items() if n not in objects}
     described = {n: _object(d) for n, d in texts.items() if not n.startswith(GROUP_PREFIX)}
     groups = {n: _object(d) for n, d in texts.items() if n.startswith(GROUP_PREFIX)}
     found: dict[str, Any] = {"name": None, "device": None}
@@ -28,7 +107,9 @@ def facts(texts: dict[str, bytes], names: list[str], full: bool) -> dict[str, An
         if full:
             found["metadata"] = json.dumps(meta, indent=2)
     if not described:
-        found["name"] = _launcher(names)
+        found["name"], found["helper"] = _launcher(names), bool(objects)
+        told = {_HELPERS.get(n.partition(".")[0]) or elf.backend(d) for n, d in objects.items()}
+        found["device"] = told.pop() if len(told) == 1 else None
     missing = sorted(
         child for group in groups.values() for child in children(group) if child not in names
     )

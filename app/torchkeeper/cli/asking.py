@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 from torchkeeper.artifacts.entry import Entry, entry_from_json
-from torchkeeper.cli import output, owning
+from torchkeeper.cli import output, owning, recovering
+from torchkeeper.engine.cancelling import ends
 from torchkeeper.engine.wire import Message
 from torchkeeper.link import signers
 from torchkeeper.link.engines.process import Engine
@@ -70,8 +72,16 @@ class Asker:
         return self._ask_servers(servers, op, params) if servers else self._call(op, params)
 
     def _call(self, op: str, params: Answer) -> Answer:
+        place = params.get("into") or params.get("place")
+
+        def interrupted(again: bool) -> None:
+            with contextlib.suppress(OSError):  # the terminal may be gone
+                self._progress.clear()
+                for line in recovering.interrupted(ends(op, params), place, again):
+                    output.note(line)
+
         try:
-            return self._engine.call(op, params, self._take)
+            return self._engine.call(op, params, self._take, interrupted)
         finally:
             self._progress.clear()
 
@@ -129,13 +139,21 @@ class Asker:
             output.complain(user_error("folder-unreadable", folder))
         elif "owners" in what:
             self._progress.clear()
-            owning.warn(what["owners"])
+            owning.warn_of_use(what["owners"])
         elif isinstance(server := what.get("waiting"), dict):
             self._progress.clear()
             output.note(waiting_for(server))
-        elif isinstance(told := what.get("recovered"), dict):
+        elif isinstance(told := what.get("recovered") or what.get("cut_off"), dict):
             self._progress.clear()
             output.note(cutoff.ended(told))
+            if command := recovering.command(told):
+                output.note(command)
+        elif isinstance(told := what.get("taken_back"), dict):
+            self._progress.clear()
+            output.note(cutoff.taken_back(told))
+        elif isinstance(told := what.get("unproven"), dict):
+            self._progress.clear()
+            output.note(cutoff.unproven(told))
         elif isinstance(gone := what.get("leftovers"), dict):
             self._progress.clear()
             output.note(leftovers_gone(gone))

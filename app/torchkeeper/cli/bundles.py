@@ -136,13 +136,15 @@ def _room(needed: int, space: Answer) -> str:
 
 def _held(answer: Answer) -> str:
     entries = say.count(answer["entries"], "entry", "entries")
-    return f"{entries}, {say.size(answer['bytes'])}"
+    return f"{entries}, {say.content(answer['bytes'])}"
 
 
 def _end(args: argparse.Namespace, answer: Answer, asker: Asker, said: str, empty: str) -> int:
     if not args.json:
         for text in output.left_lines(asker.left):
             output.note(text)
+        if stays := say.stays(answer):
+            output.note(stays)
     nothing = not answer["entries"] and not answer.get("exists")
     failed = failures(asker.left)
     said = ("Nothing of it could be taken." if failed else empty) if nothing else said

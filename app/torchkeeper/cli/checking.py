@@ -10,12 +10,13 @@ from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.cli import looking, output, owning
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link.engines import interpreters, knowing, probes
+from torchkeeper.link.engines.interpreters import Interpreter
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words import environments, owned, verdicts
 from torchkeeper.link.words.problems import UserError, printable
 
 #: What makes the exit code 1.
-_BAD = ("stale", "broken")
+_BAD = ("unsafe", "stale", "broken")
 
 
 def add_check(command: argparse.ArgumentParser) -> None:
@@ -27,8 +28,8 @@ def add_check(command: argparse.ArgumentParser) -> None:
 
 
 def check(args: argparse.Namespace) -> int:
-    """torchkeeper check; 1 if anything is stale or broken, or a filter matches nothing. Who else
-    may write to a folder changes nothing about that.
+    """torchkeeper check; 1 if anything is unsafe, stale or broken, or a filter matches nothing. Who
+    else may write to a folder changes nothing about that.
     """
     python = interpreters.chosen(args.env)
     env = knowing.environment(python)
@@ -106,8 +107,9 @@ def add_env(command: argparse.ArgumentParser) -> None:
     command.add_argument("--env", metavar="PYTHON", action="append", default=[],
                          help="this interpreter only; may be given several times")  # fmt: skip
     change = command.add_mutually_exclusive_group()
-    change.add_argument("--add", metavar="PYTHON",
-                        help="put an interpreter on the list, for the window too")  # fmt: skip
+    change.add_argument("--add", metavar="PYTHON", action="append", default=[],
+                        help="put an interpreter on the list of those that are started, for the "
+                        "window too; may be given several times")  # fmt: skip
     change.add_argument("--remove", metavar="PYTHON",
                         help="take an interpreter that was added off the list")  # fmt: skip
     looking.add_json(command)
@@ -119,25 +121,39 @@ def env(args: argparse.Namespace) -> int:
         gone = interpreters.remove(args.remove)
         output.result(args, {"removed": gone}, printable(f"{gone} is off the list."))
         return 0
-    if args.add:
-        # What it is, too: whoever adds one wants to know whether it is of use.
-        args.env = [*args.env, interpreters.add(args.add)]
-    if args.env:
-        pythons = list(dict.fromkeys(interpreters.chosen(python) for python in args.env))
-    else:
-        pythons = [one.python for one in interpreters.with_torch()]
-    code = 0
-    for python in pythons:
+    # What those that are added are is told, too: whoever adds one wants to know of what use it is.
+    named = [*map(interpreters.chosen, args.env), *map(interpreters.add, args.add)]
+    every = [Interpreter(python, "", starts=True) for python in dict.fromkeys(named)]
+    code, found = 0, list[str]()
+    for one in every or interpreters.with_torch():
         try:
-            facts = probes.probe(python)
+            facts = probes.known(one)
         except UserError as error:
-            if args.env:
+            if named:
                 raise
-            output.complain(error)
+            if one.starts:
+                output.complain(error)
+            else:
+                found.append(one.python)
+                _tell_found(args, one)
             continue
         if args.json:
-            output.emit({"interpreter": python, **facts})
+            output.emit({"interpreter": one.python, **facts})
         else:
-            output.lines([*map(printable, environments.lines(python, facts)), ""])
-        code |= bool(args.env) and not facts.get("torch")
+            output.lines([*map(printable, environments.lines(one.python, facts)), ""])
+        code |= bool(named) and not facts.get("torch")
+    if found and not args.json:
+        output.note(printable(environments.to_add(found)))
     return int(code)
+
+
+def _tell_found(args: argparse.Namespace, one: Interpreter) -> None:
+    """An interpreter that nobody has named, and that is not started."""
+    writers = interpreters.writers(one.python)
+    if args.json:
+        output.emit({"interpreter": one.python, "started": False, "found": one.label,
+                     "writers": writers})  # fmt: skip
+        return
+    said = owned.of_interpreter(one.python, writers).why.splitlines() if writers else []
+    lines = [one.python, f"  {environments.not_started(one.label)}", *(f"  {x}" for x in said)]
+    output.lines([*map(printable, lines), ""])

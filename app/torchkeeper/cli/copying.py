@@ -79,6 +79,8 @@ def copy(args: argparse.Namespace) -> int:
     if not args.json:
         for text in output.left_lines(asker.left):
             output.note(text)
+        if said := say.stays(answer):
+            output.note(said)
     nothing = not answer["entries"] and not answer["exists"]
     failed = failures(asker.left)
     output.result(args, {**answer, "left": asker.left}, _said(args, answer, bool(failed)))
@@ -107,7 +109,7 @@ def _said(args: argparse.Namespace, answer: Answer, failed: bool) -> str:
         if answer["exists"]:
             return f"Nothing to do: {there} there already."
         return "Nothing could be copied." if failed else "There was nothing to copy."
-    held = f"{say.count(answer['entries'], 'entry', 'entries')}, {say.size(answer['bytes'])}"
+    held = f"{say.count(answer['entries'], 'entry', 'entries')}, {say.content(answer['bytes'])}"
     target = printable(args.target)
     said = f"Would copy {held} to {target}" if args.dry_run else f"{held} copied to {target}"
     said += f"; {there} there already" if answer["exists"] else ""

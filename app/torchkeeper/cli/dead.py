@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from torchkeeper.artifacts.entry import Problem, entry_from_json
+from torchkeeper.artifacts.entry import Problem, entry_from_json, measured, tally
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link.engines import interpreters
@@ -134,7 +134,7 @@ class Plan:
         if self._json:
             output.lines([output.json_line(row) for row in rows])
         elif rows:
-            head = ["KIND", "KEY", "SIZE", "USED", "TORCH", "WHY", "NAME"]
+            head = ["KIND", "KEY", "CONTENT", "USED", "TORCH", "WHY", "NAME"]
             output.table(head, [self._cells(row) for row in rows], frozenset({2}))
 
     def _cells(self, row: Answer) -> list[str]:
@@ -165,7 +165,7 @@ def suggest(args: argparse.Namespace) -> int:
                            filter=args.filter or "")  # fmt: skip
     reasons: dict[str, Answer] = answer["reasons"]
     if refusal is not None:
-        none = {"entries": 0, "files": 0, "bytes": 0}
+        none = {**tally(()), "files": 0, **measured(0, on_disk=not is_server(args.place))}
         why = {"code": refusal.code, "params": refusal.params}
         reasons = {"stale": {**none, "why": why}, **reasons}
     how = {
@@ -181,7 +181,7 @@ def suggest(args: argparse.Namespace) -> int:
             output.emit({"reason": code, **one})
     else:
         names = {"unused": f"unused for {age(older)}", "budget": f"over {short(args.keep)}"}
-        _print(reasons, names, how)
+        _print(reasons, names, how, answer)
         if found.envs:
             output.note(f"environments: {dead.environments(found)}")
         for python, error in found.failed:
@@ -190,24 +190,31 @@ def suggest(args: argparse.Namespace) -> int:
             output.note(dead.SHARED)
         if text := dead.rests(answer["rests"]):
             output.note(text)
-    total = {name: answer[name] for name in ("entries", "files", "bytes", "rests")}
-    held = f"{say.count(answer['entries'], 'entry', 'entries')}, {say.size(answer['bytes'])}"
-    some = any(one["entries"] for one in reasons.values())
+    total = {name: value for name, value in answer.items() if name not in ("look", "reasons")}
+    held = say.held_of(answer)
+    some = any(one[name] for one in reasons.values() for name in tally(()))
     said = f"Of {held}." if some else f"Nothing of {held} is dead."
     output.result(args, {**total, "environments": counted}, said)
     return int(asker.unreadable)
 
 
-def _print(reasons: dict[str, Answer], names: dict[str, str], how: dict[str, str]) -> None:
+def _print(
+    reasons: dict[str, Answer], names: dict[str, str], how: dict[str, str], answer: Answer
+) -> None:
     cells, unknown = [], list[UserError]()
     for code, one in reasons.items():
         size = say.size(one["bytes"])
-        numbers = [f"{one['entries']:,}", f"{one['files']:,}", size]
+        numbers = [f"{one['entries']:,}", say.apart(one) or "-", f"{one['files']:,}", size]
         if isinstance(why := one["why"], dict):
             unknown.append(user_error(why["code"], why["params"]))
-            numbers = ["?", "?", "?"]
+            numbers = ["?", "-", "?", "?"]
         cells.append([names.get(code) or dead.reason(code), *numbers, f"purge {how[code]}"])
-    output.table(["DEAD", "ENTRIES", "FILES", "SIZE", "REMOVED BY"], cells, frozenset({1, 2, 3}))
+    what = "ON DISK" if "disk_bytes" in answer else "CONTENT"
+    head = ["DEAD", "ENTRIES", "BESIDE", "FILES", what, "REMOVED BY"]
+    output.table(head, cells, frozenset({1, 3, 4}))
+    known = [one for one in reasons.values() if not one["why"]]
+    if text := dead.together(known, answer["together"]):
+        output.line(text)
     for error in dict.fromkeys(map(str, unknown)):
         output.note(error)
 

@@ -15,7 +15,7 @@ from torchkeeper.link.words import explaining, verdicts
 from torchkeeper.link.words.problems import UserError, printable, user_error
 
 #: What makes the exit code 1.
-_BAD = ("stale", "broken")
+_BAD = ("unsafe", "stale", "broken")
 #: Keys that can be looked for with a filter.
 _PLAIN = re.compile(r"\w[\w.+/-]*")
 #: Lines of the graphs that are printed.
@@ -49,7 +49,7 @@ def add_explain(command: argparse.ArgumentParser) -> None:
 
 
 def explain(args: argparse.Namespace) -> int:
-    """torchkeeper explain; 1 if an entry is stale or broken, or nothing is near it."""
+    """torchkeeper explain; 1 if an entry is unsafe, stale or broken, or nothing is near it."""
     wrong = ""
     if args.trace and (args.key or args.places or args.env):
         wrong = "--trace goes with a PLACE, or none, and no key."
@@ -114,6 +114,8 @@ def _print_verdict(row: Answer, env: Answer) -> None:
     output.line(f"{verdict} {here}")
     if verdict == "usable":
         output.line("A program that runs there with the defaults finds it.")
+    elif verdict == "unsafe":
+        output.line(verdicts.unsafe())
     reasons, conditions = _listed(row.get("reasons")), _listed(row.get("conditions"), True)
     if reasons:
         said = "what would decide is not known:" if verdict == "unknown" else "because of:"

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
 import operator
 import os
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from torchkeeper.artifacts.entry import KINDS, UNREAD, Entry, entry_from_json
+from torchkeeper.artifacts.entry import (
+    COUNTED_APART,
+    KINDS,
+    UNREAD,
+    Entry,
+    Problem,
+    entry_from_json,
+    measured,
+    tally,
+)
+from torchkeeper.artifacts.masking import has_login
 from torchkeeper.cli import output, owning
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link.engines.interpreters import VARIABLE
@@ -20,6 +32,7 @@ from torchkeeper.link.words import owned, say
 from torchkeeper.link.words.facts import WORDED, WORDED_OF_ALL, told
 from torchkeeper.link.words.problems import UserError, not_looked_at, printable, user_error
 from torchkeeper.stores.names import is_server
+from torchkeeper.stores.query import parse
 
 _RANKS: dict[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
 #: What entries are put in order by, given their fields.
@@ -71,6 +84,11 @@ def path(text: str) -> str:
             "it is a server, and a file or folder is needed; “torchkeeper copy” copies to servers "
             "and from them"
         )
+    if has_login(text) and not os.path.lexists(text):
+        # As a name it would be shown, and kept on the disk.
+        raise argparse.ArgumentTypeError(
+            "it looks like a server's address with a password; that of a file or folder is needed"
+        )
     return os.path.abspath(text)
 
 
@@ -78,12 +96,27 @@ def place(text: str) -> str:
     """A place: an absolute path, or a server, whose password is taken out and kept apart."""
     if not text:
         raise argparse.ArgumentTypeError("it is empty")
-    from torchkeeper.link.secrets import named
+    from torchkeeper.link.secrets import named, typed
 
     try:
-        return named(text)
+        name = named(text)
+        if typed(text):
+            _warn_of_typed()
+        return name
     except UserError as error:
         raise argparse.ArgumentTypeError(f"{error.what} {error.why} {error.remedy}") from None
+
+
+@functools.cache
+def _warn_of_typed() -> None:
+    """That a password was typed into an address; said once."""
+    from torchkeeper.link.secrets import VARIABLE as PASSWORD
+
+    output.note(
+        "torchkeeper: The password in the address is seen by other users of this machine (ps), and "
+        f"stays in the history of the shell.\n  Give it in {PASSWORD}, or leave it out: on a "
+        "terminal it is asked for."
+    )
 
 
 def add_json(command: argparse.ArgumentParser) -> None:
@@ -142,9 +175,8 @@ def places(args: argparse.Namespace) -> int:
     rows = []
     for row in found:
         reason = str(row.get("reason"))
-        entries, size = row.get("entries"), row.get("bytes")
-        if isinstance(entries, int) and isinstance(size, int):
-            held = say.count(entries, "entry", "entries") + ", " + say.size(size)
+        if isinstance(row.get("entries"), int):
+            held = say.held_of(row)
         elif is_server(str(row.get("path"))):
             held = "a server"  # which may be far away: “du” asks it
         elif reason == "read-only" and row["exists"]:
@@ -182,6 +214,9 @@ def add_ls(command: argparse.ArgumentParser) -> None:
         "place", metavar="PLACE", type=place, help="a cache folder, a bundle or a redis:// server"
     )
     add_filter(command)
+    command.add_argument("--all", action="store_true",
+                         help="also locks, headers and unknown files, which are no entries and are "
+                         "counted apart; a filter such as kind:lock lists them, too")  # fmt: skip
     command.add_argument("--sort", metavar="COL", choices=sorted(SORTS), default="kind",
                          help=f"one of {', '.join(SORTS)}")  # fmt: skip
     command.add_argument("--times", action="store_true",
@@ -190,6 +225,9 @@ def add_ls(command: argparse.ArgumentParser) -> None:
     command.add_argument("--facts", action="store_true",
                          help="also all else that the keys of a server do not tell, which takes "
                          "long: torch, device, compile time")  # fmt: skip
+    command.add_argument("--read-all", action="store_true",
+                         help="read also what takes longer than the place is given for its size on "
+                         "the disk; what is found is remembered")  # fmt: skip
     add_json(command)
 
 
@@ -201,18 +239,30 @@ def ls(args: argparse.Namespace) -> int:
     with Engine() as engine:
         envs = known(engine, args.filter, args.env)
         rows = Rows(args.json, args.sort, unsorted=server and args.sort == "kind",
-                    timed=times and server, judged=bool(envs))  # fmt: skip
+                    timed=times and server, judged=bool(envs),
+                    apart=args.all or asks_apart(args.filter))  # fmt: skip
         asker = Asker(engine, args.json, rows.take)
         totals = asker.ask("list", place=args.place, filter=args.filter, times=times,
-                           facts=args.facts, envs=envs)  # fmt: skip
+                           facts=args.facts, envs=envs, all=args.read_all)  # fmt: skip
         rows.end()
         if not args.json:
             output.line(summary(totals))
+            if said := _apart(totals):
+                output.line(said if rows.apart else f"{said}: --all lists them, too")
             _note_others(totals)
+    if totals.get("unread"):
+        output.note(unread_note(totals["unread"]))
     for text in output.left_lines(asker.left):
         output.note(text)
     owning.note(totals.get("owners"))
-    return 1 if asker.unreadable or (args.filter and not rows.count) else 0
+    return 1 if asker.unreadable or (args.filter and not any(map(totals.get, tally(())))) else 0
+
+
+def asks_apart(text: str) -> bool:
+    """Whether a filter names a kind that is counted apart; one that is none, an engine refuses."""
+    with contextlib.suppress(Problem):
+        return parse(text).apart
+    return False
 
 
 class Rows:
@@ -230,10 +280,12 @@ class Rows:
         unsorted: bool = False,
         timed: bool = False,
         judged: bool = False,
+        apart: bool = True,
     ) -> None:
         """timed: with what only a server says, and without what it never does; judged: with
-        verdicts.
+        verdicts; apart: also what is no entry.
         """
+        self.apart = apart
         self._json = json
         self._columns = Columns(timed, judged)
         self._key = SORTS[sort]
@@ -245,6 +297,8 @@ class Rows:
     def take(self, rows: list[Answer]) -> None:
         """Some more. What is printed is made while the engine still reads."""
         entries = [entry_from_json(row) for row in rows]
+        if not self.apart:
+            entries = [entry for entry in entries if entry.kind not in COUNTED_APART]
         self.count += len(entries)
         shown: list[Any] = []
         if self._json:
@@ -307,10 +361,10 @@ class Columns(NamedTuple):
         """A table, or more of one with columns of these widths; the widths."""
         when = ["EXPIRES", "USED"] if self.timed else ["CHANGED"]
         verdict = ["VERDICT"] if self.judged else []
-        head = ["KIND", "KEY", *verdict, "SIZE", "FILES", *when, "TORCH", "DEVICE", "COMPILE"]
+        head = ["KIND", "KEY", *verdict, "CONTENT", "FILES", *when, "TORCH", "DEVICE", "COMPILE"]
         if not rows:
             return below
-        right = frozenset({head.index(name) for name in ("SIZE", "FILES", "COMPILE")})
+        right = frozenset({head.index(name) for name in ("CONTENT", "FILES", "COMPILE")})
         return output.table([] if below else [*head, "NAME"], rows, right, below)
 
     def cells(self, entry: Entry) -> list[str]:
@@ -336,26 +390,44 @@ class Columns(NamedTuple):
 def _marks(entry: Entry) -> str:
     """What is wrong with an entry, why nothing needs it, and who else owns it."""
     broken = f"  [broken: {entry.problem}]" if entry.broken else ""
+    broken = f"  [not read: {entry.problem}]" if entry.problem in UNREAD else broken
     orphan = f"  [orphan: {entry.orphan}]" if entry.orphan else ""
     return broken + orphan + (f"  [owner: {entry.owner}]" if entry.owner else "")
 
 
+def unread_note(count: int) -> str:
+    """What is said of entries that were put off."""
+    many = say.count(count, "entry was", "entries were")
+    return (
+        f"{many} not read: that would take longer than the place is given for its size on the "
+        "disk. “ls --read-all” reads all; “show” reads one."
+    )
+
+
 def summary(totals: Answer) -> str:
-    """``74 entries, 102 files, 4.1 MB; 2 broken; 3 orphans; trash 1.2 MB``."""
+    """``74 entries, 102 files, 4.1 MB of content; 2 broken; 3 orphans; trash 1.2 MB on disk``."""
     said = ", ".join(
         (
             say.count(totals["entries"], "entry", "entries"),
             say.count(totals["files"], "file", "files"),
-            say.size(totals["bytes"]),
+            say.content(totals["bytes"]),
         )
     )
     if totals.get("broken"):
         said += f"; {totals['broken']:,} broken"
+    if totals.get("unread"):
+        said += f"; {totals['unread']:,} not read"
     if totals.get("orphans"):
         said += f"; {say.count(totals['orphans'], 'orphan', 'orphans')}"
     if (trash := totals.get("trash")) and trash["files"]:
-        said += f"; trash {say.size(trash['bytes'])}"
+        said += f"; trash {say.on_disk(trash['bytes'])}"
     return said
+
+
+def _apart(totals: Answer) -> str:
+    """``and 63 locks and 2 headers, 298 MB of content``; empty where there are none."""
+    said = say.apart(totals)
+    return f"and {said}, {say.content(totals['apart_bytes'])}" if said else ""
 
 
 def add_du(command: argparse.ArgumentParser) -> None:
@@ -377,34 +449,61 @@ def du(args: argparse.Namespace) -> int:
     owning.note(answer["owners"])
     rows: list[Answer] = list(answer["kinds"])
     # Orphans and the trash have lines of their own before the total. Orphans are part of the kinds
-    # as well, the trash is part of neither the kinds nor the total.
-    total = {
-        "kind": "total",
-        "entries": sum(row["entries"] for row in rows),
-        "files": sum(row["files"] for row in rows),
-        "bytes": sum(row["bytes"] for row in rows),
-    }
+    # as well, the trash is part of neither the kinds nor the total, and what is counted apart has
+    # rows, and its numbers in the total, whose files and bytes are of the entries.
+    folder = answer.get("disk_bytes") is not None
+    total = _total(rows, folder)
     if orphans := answer.get("orphans"):
         rows.append({"kind": "orphans", **orphans})
     if trash := answer.get("trash"):
-        rows.append({"kind": "trash", **{k: trash[k] for k in ("entries", "files", "bytes")}})
+        names = (*tally(()), "files", "bytes", "disk_bytes")
+        rows.append({"kind": "trash", **{name: trash[name] for name in names}})
     if "others" in answer:
         total |= {name: answer[name] for name in ("others", "kernels_maybe")}
+    if folder:
+        total["place_disk_bytes"] = answer["disk_bytes"]
     rows.append(total)
     if args.json:
         for row in rows:
             output.emit(row)
         return int(asker.unreadable)
-    cells = [
-        [row["kind"], f"{row['entries']:,}", f"{row['files']:,}", say.size(row["bytes"])]
-        for row in rows
-        if row["kind"] != "orphans"
-    ]
-    output.table(["KIND", "ENTRIES", "FILES", "SIZE"], cells, frozenset({1, 2, 3}))
+    shown = [row for row in rows if row["kind"] not in ("orphans", "trash", *COUNTED_APART)]
+    shown += [row for row in rows if row["kind"] in ("trash", *COUNTED_APART)]
+    disk = ["ON DISK"] if folder else []
+    head = ["KIND", "ENTRIES", "FILES", "CONTENT", *disk]
+    output.table(head, [_held_in(row, folder) for row in shown], frozenset({1, 2, 3, 4}))
+    if folder:
+        output.line(f"The place takes {say.on_disk(answer['disk_bytes'])}, without the trash.")
     if orphans and total["entries"] and (said := _orphans_of(orphans)):
         output.line(said)
     _note_others(answer)
     return int(asker.unreadable)
+
+
+def _total(rows: list[Answer], folder: bool) -> Answer:
+    """Of rows of kinds: all counts, and of the entries the files and bytes."""
+    own = [row for row in rows if row["kind"] not in COUNTED_APART]
+    content = sum(row["bytes"] for row in own)
+    disk = {"disk_bytes": sum(row["disk_bytes"] for row in own)} if folder else {}
+    return {
+        "kind": "total",
+        **{name: sum(row[name] for row in rows) for name in tally(())},
+        "files": sum(row["files"] for row in own),
+        **measured(content, on_disk=False),
+        **disk,
+    }
+
+
+def _held_in(row: Answer, folder: bool) -> list[str]:
+    """A line of du. What is counted apart is no entry, and of the trash only its room is known."""
+    apart, trash = row["kind"] in COUNTED_APART, row["kind"] == "trash"
+    return [
+        row["kind"],
+        "-" if apart else f"{row['entries']:,}",
+        f"{row['files']:,}",
+        "-" if trash else say.size(row["bytes"]),
+        *([say.size(row["disk_bytes"])] if folder else []),
+    ]
 
 
 def _du_of(args: argparse.Namespace) -> int:
@@ -419,21 +518,21 @@ def _du_of(args: argparse.Namespace) -> int:
             output.emit(row)
     else:
         cells = [
-            [row["kind"], f"{row['entries']:,}", f"{row['files']:,}", say.size(row["bytes"]),
+            [*_held_in(row, folder=False),
              say.seconds(row["compile_s"]) if row["timed"] else "-"] for row in rows
         ]  # fmt: skip
-        head = ["KIND", "ENTRIES", "FILES", "SIZE", "COMPILE"]
+        head = ["KIND", "ENTRIES", "FILES", "CONTENT", "COMPILE"]
         output.table(head, cells, frozenset({1, 2, 3, 4}))
-    return 1 if asker.unreadable or not answer["entries"] else 0
+    return 1 if asker.unreadable or not any(map(answer.get, tally(()))) else 0
 
 
 def _orphans_of(orphans: Answer) -> str:
     """What is said of orphans: how many there are, and whether there may be more."""
-    count = say.count(orphans["entries"], "orphan", "orphans")
-    found = f"{count}, {say.size(orphans['bytes'])}"
+    found = f"{say.held(orphans)} that nothing needs, {say.on_disk(orphans['disk_bytes'])}"
+    some = any(map(orphans.get, tally(())))
     if orphans["whole"]:
-        return f"Of these {found}: “ls --filter is:orphan” says why." if orphans["entries"] else ""
-    if not orphans["entries"]:
+        return f"Of these {found}: “ls --all --filter is:orphan” says why." if some else ""
+    if not some:
         return "Which of them are orphans is known once “ls” has read them."
     return f"Of these at least {found}; “ls” reads the entries and finds the others."
 
@@ -479,7 +578,7 @@ def _print_shown(one: dict[str, Any]) -> None:
         elif name == "used":
             value = f"{say.when(value)} ({say.ago(value)})"
         elif name == "size":
-            value = f"{say.size(value)} ({value:,} bytes)"
+            name, value = "content", f"{say.size(value)} ({value:,} bytes)"
         elif name == "compile_s":
             name, value = "compile", say.seconds(value)
         output.line(f"{name + ':':<11} {printable(str(value), 4000)}")

@@ -16,9 +16,13 @@ import sys
 from typing import TYPE_CHECKING
 
 import torchkeeper
-from torchkeeper.cli import output
+from torchkeeper.artifacts.masking import without_logins
+from torchkeeper.cli import output, owning
+from torchkeeper.cli.parsing import Parser, alike, meant
 from torchkeeper.link.ending import Ended, signals_as_interrupts
-from torchkeeper.link.words.problems import UserError
+from torchkeeper.link.engines import interpreters
+from torchkeeper.link.paths import only_whole
+from torchkeeper.link.words.problems import UserError, printable
 
 if TYPE_CHECKING:
     from torchkeeper.link.desktop.files import Draw
@@ -40,8 +44,13 @@ _UNREACHABLE = frozenset(
         "torch-broken",
         "environments-none",
         "environment-unasked",
+        "environment-not-started",
         "trace-missing",
         "recipe-unreadable",
+        "display-missing",
+        "display-silent",
+        "qt-library-missing",
+        "qt-missing",
         "processes-untold",
         "process-gone",
         "process-kernel",
@@ -76,6 +85,7 @@ _WRONG = frozenset(
         "cells-too-many",
         "threads-out-of-range",
         "wrong-usage",
+        "display-unknown",
         "signer-name",
         "signer-unknown",
         "key-unusable",
@@ -101,25 +111,30 @@ ALONE = "--new-window"
 
 FILTER_HELP = (
     "Filter: plain words match name and key; kind:fxgraph, torch:2.9, device:cpu, size>10M, "
-    "age>30d, compile>5, is:broken, is:orphan; is:foreign, owner:bob for what is of other "
-    "users; is:usable, is:conditional, is:stale, is:unknown in the environment of --env; on a "
-    "server used>90d, expires<7d, expires:never; a leading - negates."
+    "age>30d, compile>5, is:broken, is:unread, is:orphan; is:foreign, owner:bob for what is of "
+    "other users; is:usable, is:conditional, is:unknown, is:unsafe, is:stale in the environment of "
+    "--env; on a server used>90d, expires<7d, expires:never; a leading - negates."
 )
 
 
 def run(argv: list[str]) -> int:
     """Run a command line without the program's name; returns the exit code."""
     gc.set_threshold(200_000, 10, 10)  # as the engine does, for its rows
+    only_whole()
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed by whoever started us
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         reconfigure = getattr(getattr(sys, name), "reconfigure", None)
         if reconfigure:
             reconfigure(errors="backslashreplace")
-    if not argv or argv[0] == ALONE or (argv[0] not in COMMANDS and not argv[0].startswith("-")):
-        return _window([word for word in argv if word != ALONE], ALONE in argv)
-    args = _parser(argv[0]).parse_args(argv if argv[0] == "run" else _joined(argv))
+    argv = _asking_for_help(argv)
+    args = None
+    if argv and argv[0] != ALONE and (argv[0] in COMMANDS or argv[0].startswith("-")):
+        args = _parser(argv[0]).parsed(argv if argv[0] == "run" else _joined(argv))
+    interpreters.heeding[:] = [owning.warn_of_interpreter]
     try:
+        if args is None:
+            return _window([word for word in argv if word != ALONE], ALONE in argv)
         with signals_as_interrupts():
             code: int = args.run(args)
             sys.stdout.flush()
@@ -156,38 +171,72 @@ def _joined(argv: list[str]) -> list[str]:
     return joined
 
 
+def _asking_for_help(argv: list[str]) -> list[str]:
+    """``help``, ``help ls`` and ``help recipe check`` as what they stand for."""
+    if argv[:1] == ["help"] and not any(word.startswith("-") for word in argv):
+        return [*argv[1:], "--help"]
+    return argv
+
+
 def _window(files: list[str], alone: bool) -> int:
+    """Open the window on what these words name. Raises UserError."""
     from torchkeeper.link.paths import what_at_once
+    from torchkeeper.link.secrets import named
     from torchkeeper.stores.names import is_server
 
-    servers = {file for file in files if is_server(file)}
-    if servers:
-        from torchkeeper.link.secrets import named
-
-        try:
-            # A password is taken out here: from now on nobody sees it.
-            files = [named(file) if file in servers else file for file in files]
-        except UserError as error:
-            output.complain(error)
-            return USAGE
-    missing = [file for file in files if not is_server(file) and what_at_once(file) == "missing"]
-    if missing:
-        output.complain(
-            UserError(
-                f"There is no command and no file “{missing[0]}”.",
-                "",
-                "“torchkeeper --help” lists the commands.",
-            )
-        )
-        return USAGE
+    for file in files:
+        if not is_server(file):
+            _check_word(file, what_at_once(file))
+    # A password is taken out here: from now on nobody sees it.
+    files = [named(file) if is_server(file) else file for file in files]
     from torchkeeper.gui.start import run as run_window
 
     return run_window(files, alone)
 
 
-def _parser(chosen: str) -> argparse.ArgumentParser:
+def _check_word(word: str, what: str) -> None:
+    """Raises UserError for what is a mistyped command rather than something to open: a bare word
+    opens a bundle, and a path is one with a separator, or ``.`` or ``..``. what: as of
+    ``what_at_once``.
+    """
+    is_path = os.sep in word or word in (os.curdir, os.pardir)
+    if is_path and what != "missing":
+        return
+    if what == "file":
+        # Loaded where it is needed: every command begins here.
+        from torchkeeper.stores.beforehand import SUFFIX
+
+        if word.endswith(SUFFIX):
+            return
+    commands = "“torchkeeper help” lists the commands."
+    if is_path or word.startswith("-"):
+        shown = printable(without_logins(word))
+        raise UserError(f"There is no file {shown}.", "", commands, code="wrong-usage")
+    why = ""
+    if what != "missing":
+        shown = printable(os.path.join(os.curdir, word))
+        kind = "folder" if what == "folder" else "file"
+        why = f"A {kind} here has that name: “torchkeeper {shown}” opens it."
+    guess = meant(alike(word, COMMANDS))
+    said = f"There is no command “{printable(without_logins(word))}”."
+    remedy = " ".join(filter(None, [guess, commands]))
+    raise UserError(said, why, remedy, code="wrong-usage")
+
+
+def add_help(command: argparse.ArgumentParser) -> None:
+    """Arguments of help, which never come here but for its own --help."""
+    command.add_argument("command", metavar="COMMAND", nargs="*", help="a command, and its part")
+
+
+def help_(_args: argparse.Namespace) -> int:
+    """torchkeeper help, with options that it does not have."""
+    _parser("help").print_help()
+    return DONE
+
+
+def _parser(chosen: str) -> Parser:
     """The parser; of the commands, only the module of the one that is chosen is loaded."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="torchkeeper",
         description="See, warm, bundle and purge torch.compile caches. Without a command, opens "
         "the window; with files, opens it on them.",
@@ -230,8 +279,13 @@ def add_shots(command: argparse.ArgumentParser) -> None:
 
 def shots(args: argparse.Namespace) -> int:
     """torchkeeper shots"""
-    from torchkeeper.gui.shots.run import SCENES
-    from torchkeeper.gui.shots.run import run as run_shots
+    try:
+        from torchkeeper.gui.shots.run import SCENES
+        from torchkeeper.gui.shots.run import run as run_shots
+    except ImportError as error:
+        from torchkeeper.link.desktop import display
+
+        raise display.missing(error) from error
 
     unknown = [name for name in args.scene or () if name not in SCENES]
     if unknown:
@@ -268,6 +322,7 @@ _FILTERED = ("ls", "check", "copy", "export", "purge", "ttl")
 
 #: Each command's module in this package and function there, and what it is for.
 COMMANDS = {
+    "help": ("main:help_", "say what a command does and takes"),
     "places": ("looking:places", "list the caches found on this machine"),
     "ls": ("looking:ls", "list the entries of a place"),
     "du": ("looking:du", "sum up a place by kind, and its trash"),
@@ -298,6 +353,7 @@ COMMANDS = {
     "purge": ("removing:purge", "move entries to the trash; on a server, remove them for good"),
     "undo": ("removing:undo", "put the latest purge back"),
     "trash": ("removing:trash", "show the trash of a place, or empty it"),
+    "recover": ("recovering:recover", "complete what was cut off in a folder"),
     "server": ("servers:server", "say how a Redis server is, and what that means"),
     "doctor": ("doctor:doctor", "say what is wrong with the caches of this machine, and mend it"),
     "ttl": ("servers:ttl", "say how long a Redis server keeps entries"),

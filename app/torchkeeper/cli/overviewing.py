@@ -8,16 +8,17 @@ import functools
 import shlex
 from typing import NamedTuple
 
+from torchkeeper.artifacts.entry import measured
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import LOCKED, Answer, Asker
 from torchkeeper.cli.dead import age, know_all, short
-from torchkeeper.cli.dead import measure as measured
+from torchkeeper.cli.dead import measure as read_as
 from torchkeeper.link.engines import interpreters
 from torchkeeper.link.engines.everywhere import Everywhere, everywhere
 from torchkeeper.link.engines.interpreters import VARIABLE
 from torchkeeper.link.engines.knowing import environment
 from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.overviewing import Overview, Part, PlaceTold, Reclaim, Totals
+from torchkeeper.link.overviewing import Overview, Part, PlaceTold, Totals
 from torchkeeper.link.words import dead, say
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores import query
@@ -34,10 +35,10 @@ def add_overview(command: argparse.ArgumentParser) -> None:
     command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch is asked "
                          f"what is usable, and what is stale; by default {VARIABLE}, else the "
                          "app's own, and for what is stale all that are known")  # fmt: skip
-    command.add_argument("--older", metavar="AGE", type=measured(query.seconds_in),
+    command.add_argument("--older", metavar="AGE", type=read_as(query.seconds_in),
                          help="what was not used for so long counts as unused, by default "
                          f"{dead.DAYS}d")  # fmt: skip
-    command.add_argument("--keep", metavar="SIZE", type=measured(query.bytes_in),
+    command.add_argument("--keep", metavar="SIZE", type=read_as(query.bytes_in),
                          help="how much each place may keep: what was used longest ago could "
                          "go")  # fmt: skip
     command.add_argument("--facts", action="store_true",
@@ -170,20 +171,21 @@ def _emit(heard: Overview, told: list[PlaceTold], how: _How) -> None:
     for (place, kind, torch, changed, verdict), one in heard.groups_of.items():
         output.emit({
             "place": place, "kind": kind, "torch": torch or None, "age": changed or None,
-            "verdict": verdict or None, "entries": one.entries, "bytes": one.bytes,
+            "verdict": verdict or None, **one.counts,
+            **measured(one.bytes + one.apart_bytes, on_disk=False),
             "compile_s": one.compile_s, "timed": one.timed,
         })  # fmt: skip
     for at in told:
         for reason, could in heard.reclaim(at.place).items():
             output.emit({
-                "place": at.place, "reason": reason, "entries": could.entries,
-                "bytes": could.bytes, "why": _json(could.why),
+                "place": at.place, "reason": reason, **could.told, "why": _json(could.why),
                 "command": how.command(reason, at.place),
             })  # fmt: skip
     for at in told:
         output.emit({
-            "place": at.place, "entries": at.entries, "bytes": at.bytes,
-            "trash_bytes": at.trash_bytes, "free_bytes": at.free_bytes,
+            "place": at.place, **at.counts, **measured(at.bytes, on_disk=False),
+            "apart_bytes": at.apart_bytes, "trash_bytes": at.trash_bytes,
+            "free_bytes": at.free_bytes,
             "total_bytes": at.total_bytes, "left_out": at.left_out, "problem": _json(at.problem),
         })  # fmt: skip
 
@@ -199,7 +201,8 @@ def _result(heard: Overview, envs: _Envs) -> Answer:
         env = {"interpreter": envs.own["python"], "torch": envs.own["env"].get("torch")}
     return {
         **{name: getattr(totals, name) for name in Totals.__dataclass_fields__},
-        "reclaimable": {"entries": could.entries, "bytes": could.bytes},
+        "content_bytes": totals.bytes,
+        "reclaimable": could.told,
         "environment": env,
         "environments": [
             {"interpreter": python, "torch": facts.get("torch")}
@@ -210,7 +213,7 @@ def _result(heard: Overview, envs: _Envs) -> Answer:
 
 def _print(heard: Overview, told: list[PlaceTold], how: _How) -> None:
     parts = {part.value: part.totals for part in heard.groups("place")}
-    head = ["PLACE", "ENTRIES", "SIZE", "COMPILE", "USABLE", "TRASH", "FREE"]
+    head = ["PLACE", "ENTRIES", "CONTENT", "COMPILE", "USABLE", "TRASH ON DISK", "FREE"]
     rows = []
     for place in told:
         if place.problem is not None:
@@ -230,6 +233,8 @@ def _print(heard: Overview, told: list[PlaceTold], how: _How) -> None:
         every = [*kinds, Part("total", heard.totals)]
         cells = [[part.value, *_cells(part.totals)] for part in every]
         output.table(["KIND", *head[1:5]], cells, frozenset({1, 2, 3, 4}))
+    if apart := say.apart(heard.totals.counts):
+        output.line(f"and {apart}, {say.content(heard.totals.apart_bytes)}")
     _print_reclaim(heard, told, how)
 
 
@@ -248,16 +253,18 @@ def _free(place: PlaceTold) -> str:
 def _print_reclaim(heard: Overview, told: list[PlaceTold], how: _How) -> None:
     """For each reason and place what could go, and by what command."""
     rows = [
-        [how.name(reason), f"{one.entries:,}", say.size(one.bytes), how.command(reason, at.place)]
+        [how.name(reason), f"{one.counts['entries']:,}", say.apart(one.counts) or "-",
+         say.measured(one.told), how.command(reason, at.place)]
         for reason in heard.reclaim()
         for at in told
-        if (one := heard.reclaim(at.place).get(reason, Reclaim(0, 0))).entries or one.bytes
-    ]
+        if (one := heard.reclaim(at.place).get(reason)) is not None and one.some
+    ]  # fmt: skip
     if rows:
-        could = heard.reclaimable()
-        rows.append(["total", f"{could.entries:,}", say.size(could.bytes), ""])
         output.line()
-        output.table(["COULD GO", "ENTRIES", "FREES", "BY"], rows, frozenset({1, 2}))
+        output.table(["COULD GO", "ENTRIES", "BESIDE", "FREES", "BY"], rows, frozenset({1, 3}))
+        parts = [one.told for at in told for one in heard.reclaim(at.place).values()]
+        could = heard.reclaimable().told
+        output.line(dead.together(parts, could) or f"Together {say.held_of(could)}.")
 
 
 def _notes(heard: Overview, told: list[PlaceTold], envs: _Envs) -> None:
@@ -274,7 +281,7 @@ def _notes(heard: Overview, told: list[PlaceTold], envs: _Envs) -> None:
             said += f"; {some:,} of them on conditions, which “torchkeeper check” tells"
         output.note(said)
     if heard.reclaim() and envs.refusal:
-        output.note(f"stale: {envs.refusal.what} {envs.refusal.why}")
+        output.note(" ".join(["stale:", *str(envs.refusal).splitlines()]))
     elif heard.reclaim():
         output.note(f"stale: in {dead.environments(envs.found)}")
     unknown = (one.why for at in told for one in heard.reclaim(at.place).values() if one.why)
@@ -293,13 +300,13 @@ def _said(heard: Overview, told: list[PlaceTold]) -> str:
     """The figures in a sentence or two."""
     totals, could = heard.totals, heard.reclaimable()
     places = sum(place.problem is None for place in told)
-    said = f"{say.count(totals.entries, 'entry', 'entries')}, {say.size(totals.bytes)} in "
+    said = f"{say.count(totals.entries, 'entry', 'entries')}, {say.content(totals.bytes)} in "
     said += say.count(places, "place", "places")
     if totals.timed:
         said += f"; {say.seconds(totals.compile_s)} of compiling, as {totals.timed:,} of them tell"
     if totals.judged:
         share, sizes = (f"{100 * (one or 0):.0f}%" for one in (totals.share, totals.share_bytes))
-        said += f"; {share} of the {totals.judged:,} judged usable ({sizes} of their bytes)"
+        said += f"; {share} of the {totals.judged:,} judged usable ({sizes} of their content)"
     if could.bytes:
-        said += f"; {say.size(could.bytes)} could go"
+        said += f"; {say.measured(could.told)} could go"
     return said + "."

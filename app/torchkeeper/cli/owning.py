@@ -6,6 +6,9 @@ from torchkeeper.cli import output
 from torchkeeper.link.words import owned
 from torchkeeper.stores.folders import owners
 
+#: Interpreters that this was said of.
+_warned: set[str] = set()
+
 
 def note(found: object) -> None:
     """The warnings among what an engine found, each in a line."""
@@ -19,6 +22,16 @@ def warn(found: object) -> None:
         output.complain(one.error)
 
 
+def warn_of_use(found: object) -> None:
+    """The warnings about a place that is to be used, with their reasons; of a server also what may
+    be meant, in a line each: all who use it run what lies there.
+    """
+    warn(found)
+    for one in owned.told(found):
+        if not one.grave and one.server:
+            output.note(" ".join([one.what, one.why, one.remedy]))
+
+
 def tell(found: object) -> None:
     """All of it: warnings with their reasons, and what may be meant."""
     warn(found)
@@ -30,3 +43,10 @@ def tell(found: object) -> None:
 def warn_of(place: str) -> None:
     """The warnings about a folder that a program is to use; what a look at it tells."""
     warn(owners.of_program(place))
+
+
+def warn_of_interpreter(python: str, found: object) -> None:
+    """That others can change an interpreter that is about to be started; said once of each."""
+    if python not in _warned:
+        _warned.add(python)
+        output.complain(owned.of_interpreter(python, found))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from typing import Any
 
+from torchkeeper.artifacts.entry import Problem
 from torchkeeper.cli import dead, looking, output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link.engines.process import Engine
@@ -17,6 +19,7 @@ from torchkeeper.link.words.problems import (
     unseen_users,
     user_of_place,
 )
+from torchkeeper.stores import query
 from torchkeeper.stores.names import is_server
 
 #: Processes that are named before the rest is only counted.
@@ -33,7 +36,7 @@ def needs_answer(what: str) -> UserError:
     )
 
 
-def _folder(text: str) -> str:
+def folder(text: str) -> str:
     """A folder, which is all that has a trash."""
     if is_server(text):
         raise argparse.ArgumentTypeError(
@@ -53,9 +56,34 @@ def add_purge(command: argparse.ArgumentParser) -> None:
     command.add_argument("--yes", action="store_true", help="do not ask")
     command.add_argument("--now", action="store_true",
                          help="remove at once instead of moving to the trash")  # fmt: skip
+    command.add_argument("--unknown-too", action="store_true",
+                         help="with --yes and --filter kind:unknown: also what no known writer "
+                         "wrote, such as your own files")  # fmt: skip
     command.add_argument("--in-use", action="store_true",
                          help="also what processes use")  # fmt: skip
     looking.add_json(command)
+
+
+def _refuse_strange(args: argparse.Namespace) -> bool:
+    """Whether kind:unknown is asked for by name. Raises UserError where --yes alone would do it."""
+    named = False
+    with contextlib.suppress(Problem):  # the engine says what is wrong with it
+        named = "unknown" in query.parse(args.filter or "").kinds
+    if named and args.yes and not args.unknown_too and not args.dry_run:
+        raise UserError(
+            "What no known writer wrote does not go with --yes alone.",
+            "kind:unknown is whatever PyTorch, Triton and vLLM did not write: your own files, too.",
+            "Look at it with --dry-run; then add --unknown-too, or leave out --yes to be asked.",
+            code="wrong-usage",
+        )
+    if args.unknown_too and not named:
+        raise UserError(
+            "--unknown-too needs --filter kind:unknown.",
+            "What no known writer wrote goes only when it is asked for by name.",
+            "Add --filter kind:unknown, or leave --unknown-too out.",
+            code="wrong-usage",
+        )
+    return named
 
 
 def _name_users(in_use: dict[str, Any]) -> None:
@@ -84,6 +112,7 @@ def purge(args: argparse.Namespace) -> int:
             "Leave --filter out to purge all.",
             code="wrong-usage",
         )
+    strange = _refuse_strange(args)
     if args.suggest:
         return dead.suggest(args)
     if not args.dry_run:
@@ -100,31 +129,37 @@ def purge(args: argparse.Namespace) -> int:
         )
         shown = args.dry_run or not args.yes
         asker = Asker(engine, args.json, rows.take if shown else lambda _: None)
-        select = {"filter": args.filter or "", **chosen.select}
+        if not (args.dry_run or server):
+            # What was cut off comes first: otherwise a half would be planned, and the rest stay.
+            asker.ask("recover", place=args.place)
+        select = {"filter": args.filter or "", "unknown": strange, **chosen.select}
         plan = asker.ask("plan_purge", place=args.place, select=select, in_use=args.in_use)
         in_use = plan["in_use"]
         _name_users(in_use)
         rows.end()
         chosen.note(args, plan)
-        entries = plan["entries"]
-        freed = say.size(plan["bytes"])
-        on = "in the server's memory" if server else "on the disk"
-        what = f"{say.count(plan['entries'], 'entry', 'entries')}, {freed} {on}"
-        told = ("entries", "files", "bytes", "because", "rests")
-        counts = {name: plan[name] for name in told if name in plan}
+        some = bool(plan["files"])
+        what = say.held_of(plan)
+        counts = {name: value for name, value in plan.items() if name not in ("plan", "in_use")}
+        if stays := plan["unknown"]["stays"]:
+            are = say.count(stays, "unknown file", "unknown files")
+            output.note(f"{are} left out: no known writer wrote them, so they stay.")
         kept = in_use["left"]
         if kept:
-            stay = say.count(kept, "entry", "entries")
+            stay = say.held(in_use["stays"])
             output.note(f"{stay} left out, being in use. Add --in-use to purge them too.")
-        if args.dry_run or not entries:
+        if args.dry_run or not some:
             nothing = "All that matches is in use." if kept else "Nothing matches."
-            said = f"Would purge {what}." if entries else nothing
+            said = f"Would purge {what}." if some else nothing
             output.result(args, {**counts, "left": asker.left, "in_use": in_use}, said)
-            return 0 if entries else 1
+            return 0 if some else 1
         if not args.yes:
             how = "Remove for good" if for_good else "Move to the trash"
             if not output.can_ask():
                 raise needs_answer("The purge")
+            if goes := plan["unknown"]["goes"]:
+                are = say.count(goes, "unknown file", "unknown files")
+                output.note(f"Among these are {are}: no known writer wrote them; look at each.")
             if not output.confirm(f"{how}: {what}, from {printable(args.place)}?"):
                 output.note("Nothing was purged.")
                 return 1
@@ -133,7 +168,7 @@ def purge(args: argparse.Namespace) -> int:
     if not args.json:
         for text in output.left_lines(asker.left):
             output.note(text)
-    gone = f"{say.count(answer['entries'], 'entry', 'entries')}, {say.size(answer['bytes'])}"
+    gone = say.held_of(answer)
     said = f"{gone} removed." if for_good else f"{gone} moved to the trash; “undo” puts it back."
     output.result(args, {**answer, "left": asker.left, "in_use": in_use}, said)
     return 1 if asker.left or asker.unreadable else 0
@@ -141,7 +176,7 @@ def purge(args: argparse.Namespace) -> int:
 
 def add_undo(command: argparse.ArgumentParser) -> None:
     """Arguments of undo."""
-    command.add_argument("place", metavar="PLACE", type=_folder, help="a cache folder")
+    command.add_argument("place", metavar="PLACE", type=folder, help="a cache folder")
     looking.add_json(command)
 
 
@@ -153,14 +188,14 @@ def undo(args: argparse.Namespace) -> int:
     if not args.json:
         for text in output.left_lines(asker.left):
             output.note(text)
-    back = f"{say.count(answer['entries'], 'entry', 'entries')}, {say.size(answer['bytes'])}"
+    back = say.held_of(answer)
     output.result(args, {**answer, "left": asker.left}, f"{back} put back.")
     return 1 if asker.left else 0
 
 
 def add_trash(command: argparse.ArgumentParser) -> None:
     """Arguments of trash."""
-    command.add_argument("place", metavar="PLACE", type=_folder, help="a cache folder")
+    command.add_argument("place", metavar="PLACE", type=folder, help="a cache folder")
     command.add_argument("--empty", action="store_true", help="remove what is in it for good")
     command.add_argument("--yes", action="store_true", help="do not ask")
     looking.add_json(command)
@@ -171,7 +206,7 @@ def trash(args: argparse.Namespace) -> int:
     with Engine() as engine:
         asker = Asker(engine, args.json)
         totals = asker.ask("trash", place=args.place)
-        held = f"{say.count(totals['entries'], 'entry', 'entries')}, {say.size(totals['bytes'])}"
+        held = say.held_of(totals)
         if not args.empty:
             if args.json:
                 for row in asker.rows:
@@ -182,13 +217,14 @@ def trash(args: argparse.Namespace) -> int:
                         str(row["receipt"]),
                         say.when(row["made"]) if row.get("made") else "-",
                         f"{row['entries']:,}",
+                        say.apart(row) or "-",
                         f"{row['files']:,}",
                         say.size(row["bytes"]),
                     ]
                     for row in asker.rows
                 ]
-                head = ["RECEIPT", "PURGED", "ENTRIES", "FILES", "SIZE"]
-                output.table(head, cells, frozenset({2, 3, 4}))
+                head = ["RECEIPT", "PURGED", "ENTRIES", "BESIDE", "FILES", "ON DISK"]
+                output.table(head, cells, frozenset({2, 4, 5}))
             said = f"The trash holds {held}." if totals["files"] else "The trash is empty."
             output.result(args, totals, said)
             return 0
@@ -201,6 +237,6 @@ def trash(args: argparse.Namespace) -> int:
                 output.note("Nothing was removed.")
                 return 1
         answer = asker.ask("empty_trash", place=args.place)
-    gone = f"{say.count(answer['entries'], 'entry', 'entries')}, {say.size(answer['bytes'])}"
+    gone = say.held_of(answer)
     output.result(args, answer, f"{gone} removed for good.")
     return 0

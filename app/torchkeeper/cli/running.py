@@ -14,7 +14,7 @@ from typing import Any
 
 from torchkeeper.cli import applying, looking, output, owning, recording
 from torchkeeper.cli.asking import Asker
-from torchkeeper.link import temporary
+from torchkeeper.link import paths, temporary
 from torchkeeper.link.engines import interpreters
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.kept import protected, runs, whole
@@ -57,8 +57,11 @@ def run(args: argparse.Namespace) -> int:
             "Give it after “--”: torchkeeper run -- python train.py.",
             code="wrong-usage",
         )
-    argv = program.under(interpreters.chosen(args.env), command) if args.env else list(command)
-    env = applying.for_run(args, os.environ)
+    argv = list(command)
+    if args.env:
+        argv = program.under(interpreters.chosen(args.env), command)
+        interpreters.starting(argv[0])
+    env = applying.for_run(args, paths.users_variables())
     if args.into:
         protected.check(args.into)
         env = supervise.filling(env, args.into)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 
-from torchkeeper.cli import looking, output
+from torchkeeper.cli import looking, output, owning
 from torchkeeper.cli.asking import Asker
 from torchkeeper.link.engines.knowing import known
 from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words import say
+from torchkeeper.link.words import owned, say
 from torchkeeper.link.words.problems import printable
 from torchkeeper.link.words.serverpage import figures, meanings
 from torchkeeper.stores.names import is_server
@@ -74,11 +74,12 @@ def server(args: argparse.Namespace) -> int:
     with Engine() as engine:
         page = Asker(engine, args.json).ask("server", place=args.place)
     if args.json:
-        output.emit(page)
+        output.emit({**page, "owners": owned.to_json(page["owners"])})
         return 0
     output.line(f"{printable(str(page['place']))}:")
     for name, value in figures(page):
         output.line(f"  {name + ':':<24} {value}")
     for text in meanings(page):
         output.line(f"- {text}")
+    owning.tell(page["owners"])
     return 0

@@ -204,6 +204,8 @@ def cells(args: argparse.Namespace, params: Answer, into: str = "") -> int:
                  str(row["source"]), str(row.get("target") or row.get("device") or "-"),
                  _trouble(row)] for row in asker.rows]  # fmt: skip
         output.table(head, rows, frozenset({0}))
+        for text in dict.fromkeys(filter(None, map(_remedy, asker.rows))):
+            output.note(text)
     said = say.count(answer["cells"], "cell", "cells")
     if answer["problems"]:
         said += f"; {answer['problems']:,} of them would fail"
@@ -236,12 +238,21 @@ def _look_around(args: argparse.Namespace, rows: list[Answer], into: str) -> Non
             row["problem"] = {"code": "device-missing", "params": params}
 
 
-def _trouble(row: Answer) -> str:
+def _error(row: Answer) -> UserError | None:
     problem = row.get("problem")
     if not isinstance(problem, dict):
-        return ""
-    error = user_error(str(problem.get("code")), problem.get("params") or {})
-    return f"{error.what} {error.why}".strip()
+        return None
+    return user_error(str(problem.get("code")), problem.get("params") or {})
+
+
+def _trouble(row: Answer) -> str:
+    error = _error(row)
+    return "" if error is None else f"{error.what} {error.why}".strip()
+
+
+def _remedy(row: Answer) -> str:
+    error = _error(row)
+    return "" if error is None else error.remedy
 
 
 def _look_ahead(args: argparse.Namespace) -> None:
@@ -332,7 +343,7 @@ def _outside(left: list[Answer]) -> list[Answer]:
 
 
 def _held(answer: Answer) -> str:
-    return f"{say.count(answer['entries'], 'entry', 'entries')}, {say.size(answer['bytes'])}"
+    return f"{say.count(answer['entries'], 'entry', 'entries')}, {say.content(answer['bytes'])}"
 
 
 def _note(args: argparse.Namespace, left: list[Answer], said: str) -> None:

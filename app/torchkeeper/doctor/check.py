@@ -12,7 +12,7 @@ from torchkeeper.doctor.mounts import Mount
 from torchkeeper.settings.finding import Finding
 from torchkeeper.stores.dead import Dead
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.items import Item
+from torchkeeper.stores.items import Item, allocated
 from torchkeeper.stores.redis.server import Server
 from torchkeeper.verdict.judging import Verdict
 
@@ -42,8 +42,8 @@ class FolderLook:
 
     @property
     def bytes(self) -> int:
-        """What its entries take on the disk."""
-        return sum(file.allocated for item in self.items for file in item.files)
+        """What it takes on the disk, a file with several names once."""
+        return allocated(file for item in self.items for file in item.files)
 
     @property
     def files(self) -> int:

@@ -20,9 +20,10 @@ AHEAD, SKEW = 120.0, 5.0
 
 
 def future(look: FolderLook) -> list[File]:
-    """The files that are from the future."""
+    """The files of the cache that are from the future."""
     limit = int((time.time() + AHEAD) * 1e9)
-    files = {file.path: file for item in look.items for file in item.files}
+    known = (item for item in look.items if item.kind != "unknown")
+    files = {file.path: file for item in known for file in item.files}
     return [file for file in files.values() if file.mtime_ns is not None and file.mtime_ns > limit]
 
 

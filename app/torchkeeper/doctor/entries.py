@@ -1,4 +1,5 @@
-"""What of the entries of a folder is of no use: broken, needed by nobody, for other environments.
+"""What of the entries of a folder is of no use, broken, needed by nobody, for other environments;
+and what is used there and should not be.
 
 All of it is as ``purge`` takes it (``stores.dead``). PyTorch 2.13.0 compiles again what it cannot
 read, without a word but in its log.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchkeeper.artifacts.entry import WITHOUT_VERDICT, Problem
+from torchkeeper.artifacts.entry import WITHOUT_VERDICT, Problem, tally
 from torchkeeper.doctor.check import FolderLook
 from torchkeeper.settings.finding import Finding
 from torchkeeper.stores.dead import Wanted
@@ -43,7 +44,8 @@ def _dead(
         return
     counts = look.dead.told(going)
     first = min(look.dead.found[number].entry.path for number in going)
-    about = {"count": counts["entries"], "size_bytes": counts["bytes"], "path": first}
+    number = sum(counts[name] for name in tally(()))
+    about = {"count": number, "size_bytes": counts["bytes"], "path": first}
     if code == "entries-broken":
         yield Finding("entries-broken", severity, (), look.place, about, fix=fix)
     else:
@@ -58,19 +60,37 @@ def stale(look: FolderLook) -> Iterator[Finding]:
         return
     if not look.verdicts:
         raise Problem("no-verdicts")
-    entries = [one.entry for one in look.dead.found if one.entry.kind not in WITHOUT_VERDICT]
+    found = [one.entry for one in look.dead.found]
+    entries = [entry for entry in found if entry.kind not in WITHOUT_VERDICT]
     bad = [entry for entry in entries if entry.verdict == "stale"]
     if not bad or len(bad) < _SOME * len(entries):
         return
+    which = [n for n, entry in enumerate(found) if entry.verdict == "stale"]
     made_by = sorted({str(entry.torch) for entry in bad if entry.torch})
     about = {
-        "count": len(bad), "of": len(entries), "size_bytes": sum(entry.size for entry in bad),
+        "count": len(bad), "of": len(entries), "size_bytes": look.dead.told(which)["bytes"],
         "made_by": ", ".join(made_by[:4]),
     }  # fmt: skip
     if len(bad) == len(entries):
         yield Finding("all-stale", "warning", (), look.place, about, fix="trash-stale")
     else:
         yield Finding("some-stale", "advice", (), look.place, about, fix="trash-stale")
+
+
+def unsafe(look: FolderLook) -> Iterator[Finding]:
+    """Entries that PyTorch takes here, and that are for another machine."""
+    if look.problem is not None:
+        raise look.problem
+    if look.dead is None or not look.dead.found:
+        return
+    if not look.verdicts:
+        raise Problem("no-verdicts")
+    bad = [said for said in look.verdicts if said.verdict == "unsafe"]
+    if bad:
+        # The first reason is what PyTorch does not look at.
+        why = min((str(one.reasons[0].entry), str(one.reasons[0].here)) for one in bad)
+        about = {"count": len(bad), "theirs": why[0], "here": why[1]}
+        yield Finding("some-unsafe", "warning", (), look.place, about)
 
 
 def threads(look: FolderLook) -> Iterator[Finding]:

@@ -16,8 +16,9 @@ from torchkeeper.settings.finding import Finding
 from torchkeeper.stores import atrest
 from torchkeeper.stores.folders import journal
 from torchkeeper.stores.folders.locks import in_use, writers
-from torchkeeper.stores.items import Item
+from torchkeeper.stores.items import Item, allocated
 from torchkeeper.stores.needs import OLD
+from torchkeeper.stores.strangers import strange_in
 
 #: Locks that guard a folder, or a tool, and no entry.
 _OF_NOBODY = frozenset({"g++", "dir", "memoizer_cache"})
@@ -32,6 +33,8 @@ def dead(look: FolderLook) -> tuple[list[Item], list[Item]]:
     keys = {item.key for item in others} | {file.name for item in others for file in item.files}
     locks: list[Item] = []
     temporary: list[Item] = []
+    if strange_in(look.items).most:
+        return locks, temporary  # nothing goes from a folder that is no cache
     now = time.time()
     for item in scratch:
         look.report.check()
@@ -67,7 +70,8 @@ def leftovers(look: FolderLook) -> Iterator[Finding]:
     if items:
         about = {
             "locks": len(locks), "files": sum(len(item.files) for item in temporary),
-            "size_bytes": sum(item.size for item in items), "path": items[0].path,
+            "size_bytes": allocated(file for item in items for file in item.files),
+            "path": items[0].path,
         }  # fmt: skip
         severity = "warning" if temporary else "advice"
         yield Finding("left-over", severity, (), look.place, about, fix="trash-leftovers")

@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from torchkeeper.artifacts.entry import SCRATCH, Problem
+from torchkeeper.artifacts import layout
+from torchkeeper.artifacts.entry import COUNTED_APART, Problem
 from torchkeeper.doctor.check import FolderLook, MachineLook
 from torchkeeper.settings.finding import Finding
 from torchkeeper.stores import places
 from torchkeeper.stores.folders.in_use import users
 from torchkeeper.stores.folders.index import Index
-from torchkeeper.stores.items import Item
+from torchkeeper.stores.items import Item, allocated
 
 #: Reasons of stores.places for which programs read a folder that no environment's variable names.
 _READ_ANYWAY = frozenset({"vllm", "ondisk"})
-#: Kinds whose files are called by what is in them: the path tells.
-_NAMED_BY_CONTENT = frozenset({"fxgraph", "aotautograd"})
 #: Entries that two folders must have in common to be worth saying.
 _SOME = 2
 
@@ -28,7 +27,7 @@ def unread(look: MachineLook) -> Iterator[Finding]:
     reads = {*look.reads, *_triton(look)}
     known = {os.path.realpath(one.path) for one in places.find() if one.reason in _READ_ANYWAY}
     for one in [*look.folders, *(look.others or ())]:
-        entries = [item for item in one.items if item.kind not in SCRATCH]
+        entries = [item for item in one.items if item.kind not in COUNTED_APART]
         if not entries or one.root in known or any(_within(one.root, path) for path in reads):
             continue
         look.report.check()
@@ -73,20 +72,21 @@ def _mine(one: FolderLook) -> bool:
 
 
 def _contents(one: FolderLook, look: MachineLook) -> dict[str, int]:
-    """Bytes of each entry, by what is in it, as far as that is known without reading."""
+    """Bytes on the disk of each entry, by what is in it, as far as nothing is to be read."""
     found: dict[str, int] = {}
     index = Index(one.root, look.index)
     try:
         for item in one.items:
             if name := _content(item, index):
-                found[name] = item.size
+                found[name] = allocated(item.files)
     finally:
         index.close()
     return found
 
 
 def _content(item: Item, index: Index) -> str | None:
-    if item.kind in _NAMED_BY_CONTENT:
-        return item.path.rpartition("/")[2]
-    known = index.get(item) if item.kind not in SCRATCH else None
+    name = item.path.rpartition("/")[2]
+    if layout.is_named_by_content(item.kind, name):
+        return name
+    known = index.get(item) if item.kind not in COUNTED_APART else None
     return known.sha256 if known else None

@@ -53,6 +53,13 @@ def _page(look: ServerLook) -> Server:
     return look.page
 
 
+def exposed(look: ServerLook) -> Iterator[Finding]:
+    """Who else can write to it (stores.redis.exposed)."""
+    for one in _page(look).owners:
+        severity = "warning" if one["grave"] else "advice"
+        yield Finding("folder-owned", severity, (), look.place, {"owned": one})
+
+
 def writes(look: ServerLook) -> Iterator[Finding]:
     """Whether entries can be written."""
     page = _page(look)

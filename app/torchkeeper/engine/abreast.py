@@ -140,7 +140,8 @@ def abreast(
                 try:
                     place, outcome = lane.done.get(timeout=_TICK / len(running))
                 except queue.Empty:
-                    if lane.silent() < stall:
+                    # What has just ended gives no sign of life any more, but its outcome.
+                    if lane.silent() < stall or not lane.done.empty():
                         continue
                     lane.leave()
                     place, outcome = lane.place, _stuck(lane.place, stall)

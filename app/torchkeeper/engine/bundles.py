@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.entry import Problem, measured
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
-from torchkeeper.engine.choosing import chosen_with_needed, is_part, lacking
+from torchkeeper.engine.choosing import chosen_with_needed, entries_among, is_part, lacking
 from torchkeeper.engine.screening import cleared, screen_of
 from torchkeeper.engine.session import (
     Session,
@@ -69,8 +69,9 @@ def export_(session: Session, params: dict[str, Any], report: Report) -> dict[st
 
     ``builders``, what a probe calls ``native``, tell how objects were built. The result says of
     how many entries with ``objects`` that is ``described``, and by whom (``maker``, as of
-    ``maker_said``). With ``sign`` it has no name until ``attach_signature`` is asked for, and is
-    gone with this engine: the result says that it is ``held``.
+    ``maker_said``), and how many of the selection ``stays`` for being no entries
+    (``entries_among``). With ``sign`` it has no name until ``attach_signature`` is asked for, and
+    is gone with this engine: the result says that it is ``held``.
     """
     output, hold = path_of(params, "output"), bool(params.get("sign"))
     store = session.store(place_of(params, "place"), report)
@@ -80,7 +81,7 @@ def export_(session: Session, params: dict[str, Any], report: Report) -> dict[st
         needs = bool(params.get("needs"))
         carried = carrying(select, with_needed=needs)
         choose = chosen_with_needed if needs else chosen_of
-        chosen = choose(session, store, select, report, carried=carried)
+        chosen, stays = entries_among(choose(session, store, select, report, carried=carried))
         chosen, source, left = _held(store, chosen, report)
         screen = screen_of(session, params, report, left, "bundle")
         chosen, source = screen.described(chosen, source)
@@ -96,7 +97,8 @@ def export_(session: Session, params: dict[str, Any], report: Report) -> dict[st
     return {
         "entries": done.entries,
         "files": done.files,
-        "bytes": done.bytes,
+        **measured(done.bytes, on_disk=False),
+        "stays": stays,
         "output": os.path.abspath(output),
         "size": done.size,
         "objects": done.objects,
@@ -122,13 +124,15 @@ def plan_export(session: Session, params: dict[str, Any], report: Report) -> dic
             chosen = chosen_of(session, store, select, report)
             if any(one.facts.get("fx_keys") for one in chosen) and is_part(select):
                 short = lacking(chosen, chosen_with_needed(session, store, select, report))
+        chosen, stays = entries_among(chosen)
         chosen, source, left = _held(store, chosen, report)
         screen = screen_of(session, params, report, left, "bundle", dry=True)
         chosen, source = screen.described(chosen, source)
         makers = cleared(makers_of(store, params), params)
         planned = plan(chosen, source, report, left, makers)
         about = {"maker": maker_said(makers), "leaks": screen.told.to_json(), "lacking": short}
-        return {**asdict(planned), **about}
+        size = measured(planned.bytes, on_disk=False)
+        return {**asdict(planned), **size, **about, "stays": stays}
     finally:
         store.close()
 

@@ -18,21 +18,24 @@ _ROWS = 20
 
 
 def cells(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Rows of cells as ``warm`` numbers them, each with the ``problem`` {code, params} that it is
-    known to have before torch, or anything of the user's, is imported, or None.
+    """Rows of cells as ``warm`` numbers them into the place ``into``, if one is named, each with
+    the ``problem`` {code, params} that it is known to have before torch, or
+    anything of the user's, is imported, or None.
 
     Returns how many there are, and how many with a problem. Raises Problem as
     ``supervise.checked``.
     """
     from torchkeeper.warm.recipes.foreseeing import foreseen
-    from torchkeeper.warm.supervise import checked
+    from torchkeeper.warm.supervise import checked, unbuildable
 
     # What goes into no place at all is looked at in the same way as what goes into one.
-    every = checked({"into": "/", **params}).cells
+    asked = {"into": "/", **params}
+    every, into = checked(asked).cells, str(asked["into"])
     wrong = 0
     rows: list[dict[str, Any]] = []
     for cell, problem in zip(every, foreseen(every), strict=True):
         report.check()
+        problem = problem or unbuildable(cell, into)
         wrong += problem is not None
         told = None if problem is None else {"code": problem.code, "params": problem.params}
         rows.append({**_told(cell), "problem": told})

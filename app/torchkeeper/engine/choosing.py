@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from torchkeeper.artifacts.entry import COUNTED_APART, tally
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import (
     Session,
@@ -40,6 +41,19 @@ def chosen_with_needed(
     batches = entries_of(session, store, report, items_of(store, report), carried)
     batches = with_verdicts(session, store, batches, select, asked, report)
     return with_needed([one for batch in batches for one in batch], picks)
+
+
+def entries_among(chosen: Iterable[Described]) -> tuple[list[Described], dict[str, int]]:
+    """The entries of a selection, and the rest as ``tally`` counts it: locks, headers and what is
+    not recognised are of no use elsewhere, and nobody misses them in a copy.
+    """
+    entries, stays = list[Described](), list[str]()
+    for one in chosen:
+        if one.entry.kind in COUNTED_APART:
+            stays.append(one.entry.kind)
+        else:
+            entries.append(one)
+    return entries, tally(stays)
 
 
 def is_part(select: dict[str, Any]) -> bool:

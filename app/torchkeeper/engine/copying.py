@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.entry import Problem, measured
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.bundles import Rows, check_vouched, makers_of, target
-from torchkeeper.engine.choosing import chosen_with_needed
+from torchkeeper.engine.choosing import chosen_with_needed, entries_among
 from torchkeeper.engine.screening import cleared, is_shared, screen_of
 from torchkeeper.engine.session import (
     Session,
@@ -40,8 +40,9 @@ def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str,
 
     What goes where others may read it is looked at for secrets, as ``screening.screen_of`` says.
 
-    The result is a stores.copying.Copied with the names of both, how many were ``renamed``, and the
-    ``leaks``, None where nobody looked.
+    The result is a stores.copying.Copied with the names of both, how many were ``renamed``, how
+    many of the selection ``stays`` for being no entries (``entries_among``), and the ``leaks``,
+    None where nobody looked.
 
     With ``dry``, only say what that would come to: a Foretold with the names of both, and
     ``there``, what is at ``into`` as the operation ``target`` says it, None for a server. The
@@ -78,7 +79,7 @@ def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         if isinstance(store, Bundle):
             check_vouched(params, [store], report)
             tell_refused(store, report)
-        chosen = _chosen(session, store, params, report)
+        chosen, more["stays"] = entries_among(_chosen(session, store, params, report))
         makers = makers_of(store, params)
         renaming = names if isinstance(store, Bundle) else None
         screen = None
@@ -106,6 +107,7 @@ def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     finally:
         store.close()
     more["leaks"] = screen.told.to_json() if screen else None
+    more |= measured(done.bytes, on_disk=False)
     return {**asdict(done), **more, "renamed": renamed, "place": place, "into": into}
 
 

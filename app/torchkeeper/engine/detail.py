@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from torchkeeper.artifacts import layout, remote
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
+from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.reader import Reader
@@ -95,12 +97,33 @@ class Details:
                 return large
             for batch in read(store, [item], reader, report, full=True):
                 for one in batch:
-                    full = Full(one.entry, one.item, one.facts)
+                    entry = _as_listed(one, item, store, reader, report)
+                    full = Full(entry, one.item, one.facts)
                     self._last = ((place, kind, path), state, full)
                     return full
             raise Problem("entry-gone", path=path)
         finally:
             store.close()
+
+
+def _as_listed(alone: Described, item: Item, store: Store, reader: Reader, report: Report) -> Entry:
+    """The entry as a listing of the place has it, where what it needs is read before it.
+
+    AOTAutograd's graphs know the function they are of, the torch that made them and the device.
+    """
+    graphs: list[Item] = []
+    if item.kind == "aotautograd":
+        for key in alone.facts.get("fx_keys") or ():
+            path = f"{layout.inner_cache(item.path)}fxgraph/{key[1:3]}/{key}"
+            if is_server(store.place):
+                path = remote.redis_key("fxgraph", key) or ""
+            beside = store.items_beside(path, report) if layout.is_graph_key(key) else []
+            graphs += [one for one in beside if (one.kind, one.key) == ("fxgraph", key)]
+    if not graphs:
+        return alone.entry
+    batches = read(store, [*graphs, item], reader, report)
+    found = [one.entry for batch in batches for one in batch]
+    return next((one for one in found if one.identity == alone.entry.identity), alone.entry)
 
 
 def _beyond(item: Item) -> Full | None:

@@ -17,7 +17,7 @@ from torchkeeper.doctor.check import Check, FolderLook, Left, MachineLook, Serve
 from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.doctor.mounts import mount_of
 from torchkeeper.engine import wire
-from torchkeeper.engine.session import Env, Session, bring_to_end, entries_of, items_of, place_of
+from torchkeeper.engine.session import Env, Session, entries_of, items_of, place_of, tell_cut_off
 from torchkeeper.settings.servers import servers
 from torchkeeper.stores import places
 from torchkeeper.stores.dead import Dead
@@ -145,7 +145,7 @@ class _Doctor:
             return look  # nothing is wrong with that: PyTorch makes it
         try:
             if not brief:
-                bring_to_end(place, self._report)
+                tell_cut_off(place, self._report)
             store = Folder(place)
         except Problem as problem:
             look.problem = problem

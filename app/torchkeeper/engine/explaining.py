@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
-from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import COMPARED, KINDS, Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.detail import Full
@@ -17,7 +16,6 @@ from torchkeeper.engine.session import Session, entries_of, items_of, place_of
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
-from torchkeeper.stores.store import Store, read
 from torchkeeper.verdict import comparing, flat, nearest
 from torchkeeper.verdict.comparing import Comparison, Side
 from torchkeeper.verdict.nearest import Prints
@@ -111,41 +109,9 @@ def _asked(
 
 
 def found(session: Session, place: str, kind: str, path: str, report: Report) -> Found:
-    """An entry in full, with the torch that made it. Raises Problem("entry-gone")."""
+    """An entry in full, as its place lists it. Raises Problem("entry-gone")."""
     store = session.store(place, report)
-    full = session.details.of(session.reader, store, kind, path, report)
-    if kind == "aotautograd" and full.entry.torch is None:
-        torch, device = _made_by(session, place, full, report)
-        full = Full(full.entry._replace(torch=torch, device=device), full.item, full.facts)
-    return Found(place, full)
-
-
-def _made_by(
-    session: Session, place: str, full: Full, report: Report
-) -> tuple[str | None, str | None]:
-    """The torch and device of the first FX graph that an AOTAutograd entry needs."""
-    keys = [key for key in full.facts.get("fx_keys") or () if isinstance(key, str)]
-    if not keys:
-        return None, None
-    store = session.store(place, report)
-    try:
-        items = _items_of_key(store, "fxgraph", keys[0], report)[:1]
-        for batch in read(store, items, session.reader, report):
-            for one in batch:
-                return one.entry.torch, one.entry.device
-    finally:
-        store.close()
-    return None, None
-
-
-def _items_of_key(store: Store, kind: str, key: str, report: Report) -> list[Item]:
-    if is_server(store.place):
-        from torchkeeper.stores.redis.store import Redis
-
-        assert isinstance(store, Redis)
-        path = remote.redis_key(kind, key)
-        return store.items_at([path], report) if path else []
-    return [item for item in store.items(report) if (item.kind, item.key) == (kind, key)]
+    return Found(place, session.details.of(session.reader, store, kind, path, report))
 
 
 def _of_key(session: Session, place: str, key: str, report: Report, beside: Found | None) -> Item:

@@ -7,13 +7,15 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.entry import Problem, measured, tally
 from torchkeeper.artifacts.report import Report
 from torchkeeper.doctor import clock, leftovers, modes
 from torchkeeper.doctor.check import FolderLook
 from torchkeeper.engine import purging
 from torchkeeper.engine.session import Session, items_of, path_of
+from torchkeeper.engine.suggesting import check_is_cache
 from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.strangers import strange_in
 
 #: What is asked of a purge for each fix that is one; of leftovers, what ``doctor.leftovers`` says.
 _SELECTS: dict[str, dict[str, Any]] = {
@@ -67,7 +69,9 @@ def _plan(session: Session, params: dict[str, Any], fix: str, report: Report) ->
     if fix in _SELECTS:
         select = {**_SELECTS[fix], "envs": params.get("envs") or []}
         if fix == "trash-leftovers":
-            locks, temporary = leftovers.dead(_look(session, place, report))
+            look = _look(session, place, report)
+            check_is_cache(place, strange_in(look.items))
+            locks, temporary = leftovers.dead(look)
             select["items"] = [item.identity for item in (*locks, *temporary)]
         elif fix == "trash-orphans":
             # Locks are looked at by themselves: those of PyTorch's stay.
@@ -80,15 +84,15 @@ def _plan(session: Session, params: dict[str, Any], fix: str, report: Report) ->
         found = list(modes.writable(above, [above], report))
     else:
         look = _look(session, place, report)
-        if all(item.kind == "unknown" for item in look.items):
-            raise Problem("place-no-cache", place=place)
+        check_is_cache(place, strange_in(look.items))
         found = list(_PLANS[fix](look))
     number = next(session.numbers)
     planned = _Files(fix, [path for path, _ in found], [mode for _, mode in found])
     session.plans[number] = planned
     return {
-        "plan": number, "entries": 0, "files": len(found), "bytes": 0, "above": above,
-        "paths": planned.paths[:_NAMED], "modes": sorted({f"{mode:o}" for mode in planned.modes}),
+        "plan": number, **tally(()), "files": len(found), **measured(0, on_disk=True),
+        "above": above, "paths": planned.paths[:_NAMED],
+        "modes": sorted({f"{mode:o}" for mode in planned.modes}),
     }  # fmt: skip
 
 
@@ -118,10 +122,8 @@ def _modes(look: FolderLook) -> Iterator[tuple[str, int]]:
 
 
 def _future(look: FolderLook) -> Iterator[tuple[str, int]]:
-    known = {file.path for item in look.items if item.kind != "unknown" for file in item.files}
     for file in clock.future(look):
-        if file.path in known:
-            yield os.path.join(look.root, file.path), 0
+        yield os.path.join(look.root, file.path), 0
 
 
 _PLANS: dict[str, Callable[[FolderLook], Iterator[tuple[str, int]]]] = {

@@ -12,25 +12,37 @@ last used, and with ``facts`` also what only their payloads tell; one of a bundl
 ``list`` with ``envs``, names of environments that ``know`` told, gives entries the best of their
 verdicts in these; without, no filter can ask for verdicts. ``places``, ``list``, ``du`` and
 ``check`` say of a folder who else can change what lies in it, as ``owners`` (folders.owners); what
-writes into one or runs what is in it finds that first.
+writes into one or runs what is in it finds that first. What was cut off in a folder is told by all
+that look at it, as ``cut_off``, and brought to its end by ``recover`` and by all that change it, as
+``recovered`` (folders.recovering).
 """
 
 from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any
 
-from torchkeeper.artifacts.entry import KINDS, Entry, Problem
+from torchkeeper.artifacts.entry import (
+    COUNTED_APART,
+    KINDS,
+    Entry,
+    Problem,
+    counted,
+    holds,
+    measured,
+    tallied,
+    tally,
+)
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import detail, wire
-from torchkeeper.engine.owning import owned, pointed_out
+from torchkeeper.engine.owning import at_a_glance, owned, pointed_out
 from torchkeeper.engine.session import (
     Session,
     asks_times,
-    bring_to_end,
     entries_of,
     items_of,
     keys_tell,
@@ -38,6 +50,7 @@ from torchkeeper.engine.session import (
     others_in,
     path_of,
     place_of,
+    tell_cut_off,
     tell_refused,
     told_of,
     unread_of,
@@ -49,7 +62,7 @@ from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders import owners, receipts
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.index import signature
-from torchkeeper.stores.items import Item
+from torchkeeper.stores.items import File, Item, allocated
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.needs import TELLING, Name, Relatives, needed, relatives
 from torchkeeper.stores.store import Store, read
@@ -71,12 +84,23 @@ def _places(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any
             except Problem as problem:
                 row["problem"] = problem.code
             else:
-                row |= {"entries": len(items), "bytes": sum(item.size for item in items)}
+                row |= holds(_sizes(items))
                 row["owners"] = owners.findings(place.path, folder.seen)
         elif place.exists and not is_server(place.path):
             row["owners"] = owners.glance(place.path)
+        elif is_server(place.path):
+            row["owners"] = at_a_glance(place.path)
         report.rows([row])
     return {}
+
+
+def _sizes(items: Iterable[Item]) -> dict[str, tuple[int, int]]:
+    """How many items there are of each kind, and their content in bytes."""
+    found: dict[str, tuple[int, int]] = {}
+    for item in items:
+        count, size = found.get(item.kind, (0, 0))
+        found[item.kind] = count + 1, size + item.size
+    return found
 
 
 def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -89,14 +113,14 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         items = items_of(store, report)
         if _mark(items, store) == unless:
             return {"same": True, "mark": unless, **_beside(store)}
-    totals = {"entries": 0, "files": 0, "bytes": 0, "broken": 0, "orphans": 0}
+    sums = _Listed()
     seen: list[dict[str, Any] | None] = []
     listed: list[Item] = []
     folder = isinstance(store, Folder)
     batches = (
         unread_of(store, report)
         if keys_tell(store, asked) and not params.get("facts") and not params.get("envs")
-        else entries_of(session, store, report, items)
+        else entries_of(session, store, report, items, all_of_it=bool(params.get("all")))
     )
     timed = asks_times(store, asked) or bool(params.get("times") or params.get("facts"))
     batches = with_times(store, batches, timed)
@@ -106,15 +130,18 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
             listed += [one.item for one in batch]
         else:
             seen += [one.facts.get("made_in") for one in batch]
-        _count(totals, entries)
+        sums.add(entries)
         for start in range(0, len(entries), wire.MAX_ROWS):
             report.rows([e.to_json() for e in entries[start : start + wire.MAX_ROWS]])
+    totals = sums.to_json()
     if isinstance(store, Folder):
         mark = "" if unless is None else _mark(listed, store)
         return {**totals, "mark": mark, **_beside(store)}
+    own = owned(store)
     store.close()
     if is_server(store.place):
-        return {**totals, "trash": None, "format": "redis", **others_in(store)}
+        more = {"owners": own, **others_in(store)}
+        return {**totals, "trash": None, "format": "redis", **more}
     from torchkeeper.stores.bundles.building import claims
     from torchkeeper.stores.bundles.bundle import Bundle
     from torchkeeper.stores.bundles.export import common_origin
@@ -145,45 +172,84 @@ def _mark(items: list[Item], store: Store) -> str:
     return f"{total & 0xFFFFFFFFFFFFFFFF:016x}"
 
 
-def _count(totals: dict[str, int], entries: list[Entry]) -> None:
-    totals["entries"] += len(entries)
-    totals["files"] += sum(entry.files for entry in entries)
-    totals["bytes"] += sum(entry.size for entry in entries)
-    totals["broken"] += sum(entry.broken for entry in entries)
-    totals["orphans"] += sum(entry.orphan is not None for entry in entries)
+class _Listed:
+    """What a listing comes to. Files, bytes, and how many are broken, unread or orphans are of
+    entries alone: ``apart_files`` and ``apart_bytes`` are of what is counted apart.
+    """
+
+    def __init__(self) -> None:
+        self._kinds: Counter[str] = Counter()
+        self._files: Counter[bool] = Counter()
+        self._bytes: Counter[bool] = Counter()
+        self._broken = self._unread = self._orphans = 0
+
+    def add(self, entries: list[Entry]) -> None:
+        """Some more rows."""
+        self._kinds.update(entry.kind for entry in entries)
+        for entry in entries:
+            apart = entry.kind in COUNTED_APART
+            self._files[apart] += entry.files
+            self._bytes[apart] += entry.size
+            self._broken += not apart and entry.broken
+            self._unread += not apart and entry.put_off
+            self._orphans += not apart and entry.orphan is not None
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it."""
+        return {
+            **counted(self._kinds),
+            "files": self._files[False],
+            **measured(self._bytes[False], on_disk=False),
+            "broken": self._broken,
+            "unread": self._unread,
+            "orphans": self._orphans,
+            "apart_files": self._files[True],
+            "apart_bytes": self._bytes[True],
+        }
 
 
 def _trash_totals(place: str) -> dict[str, Any]:
     """What lies in the trash of a folder; ``last``: of that, what undo puts back, if anything."""
     found = receipts.in_trash(place)
-    last = next((one for one in reversed(found) if one.files or one.entries), None)
+    last = next((one for one in reversed(found) if one.files or any(one.counts.values())), None)
     return {
         "receipts": len(found),
-        "entries": sum(receipt.entries for receipt in found),
+        **{name: sum(receipt.counts[name] for receipt in found) for name in tally(())},
         "files": sum(receipt.files for receipt in found),
-        "bytes": sum(receipt.bytes for receipt in found),
-        "last": last and {"entries": last.entries, "bytes": last.bytes, "made": last.made},
+        **measured(sum(receipt.bytes for receipt in found), on_disk=True),
+        "last": last and {**last.counts, **measured(last.bytes, on_disk=True), "made": last.made},
     }
 
 
 def _du(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     store = session.store(place_of(params, "place"), report)
-    totals = {kind: {"kind": kind, "entries": 0, "files": 0, "bytes": 0} for kind in KINDS}
-    server = is_server(store.place)
+    server, folder = is_server(store.place), isinstance(store, Folder)
     items = [] if server else items_of(store, report)
+    counts, files, sizes = Counter[str](), Counter[str](), Counter[str]()
+    kept: dict[str, list[File]] = {}
     for item in store.stream(report) if server else items:
-        total: dict[str, Any] = totals[item.kind]
-        total["entries"] += 1
-        total["files"] += len(item.files) if item.kind == "triton" or not server else 1
-        total["bytes"] += item.size
-    kinds = [total for total in totals.values() if total["entries"]]
+        counts[item.kind] += 1
+        files[item.kind] += len(item.files) if item.kind == "triton" or not server else 1
+        sizes[item.kind] += item.size
+        if folder:
+            kept.setdefault(item.kind, []).extend(item.files)
+    kinds: list[dict[str, Any]] = [
+        {
+            "kind": kind, **tallied(counts[kind], kind), "files": files[kind],
+            **measured(sizes[kind], on_disk=False),
+            **({"disk_bytes": allocated(kept[kind])} if folder else {}),
+        }
+        for kind in KINDS if counts[kind]
+    ]  # fmt: skip
+    disk = allocated(file for some in kept.values() for file in some) if folder else None
     trash_of = orphans = None
     own = owned(store)
     if isinstance(store, Folder):
         trash_of, orphans = _trash_totals(store.root), orphans_of(store, items)
     store.close()
     more = others_in(store) if server else {}
-    return {"kinds": kinds, "trash": trash_of, "orphans": orphans, "owners": own, **more}
+    about = {"trash": trash_of, "orphans": orphans, "owners": own, "disk_bytes": disk}
+    return {"kinds": kinds, **about, **more}
 
 
 def _show(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -208,7 +274,7 @@ def _show(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     for one in sorted(shown, key=lambda one: (KINDS.index(one.entry.kind), one.entry.path)):
         entry = known.get((one.item.kind, one.item.path, one.entry.sha256), one.entry)
         _send_shown(one, entry, relatives(told, items, one.item), report)
-    return {"entries": len(shown)}
+    return tally(one.entry.kind for one in shown)
 
 
 def _show_on_server(session: Session, store: Store, key: str, report: Report) -> dict[str, Any]:
@@ -222,7 +288,7 @@ def _show_on_server(session: Session, store: Store, key: str, report: Report) ->
             [[timed]] = with_times(store, [[one]], True)
             _send_shown(one, timed.entry, related, report)
             count += 1
-    return {"entries": count}
+    return tallied(count)
 
 
 def _send_shown(one: Described, entry: Entry, related: Relatives, report: Report) -> None:
@@ -322,8 +388,8 @@ def _hold(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]
 
 def _trash(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     place = path_of(params, "place")
-    bring_to_end(place, report)
-    found = [asdict(receipt) for receipt in receipts.in_trash(place)]
+    tell_cut_off(place, report)
+    found = [receipt.to_json() for receipt in receipts.in_trash(place)]
     for start in range(0, len(found), wire.MAX_ROWS):
         report.rows(found[start : start + wire.MAX_ROWS])
     return _trash_totals(place)
@@ -409,7 +475,7 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "origin": _late("origin", "renaming"),
     "named": _late("named", "renaming"),
     "names": _late("names", "naming"),
-    "copy": pointed_out(_late("copy_", "copying"), "into"),
+    "copy": pointed_out(pointed_out(_late("copy_", "copying"), "into"), "place", servers=True),
     "leaks": _late("leaks", "screening"),
     "runnable": _late("runnable", "runnable"),
     "facts": _late("facts_", "servers"),
@@ -425,6 +491,7 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "undo": _late("undo", "purging"),
     "trash": _trash,
     "empty_trash": _late("empty_trash", "purging"),
+    "recover": _late("recover", "purging"),
     "probe": _probe,
     "settings": _late("settings", "origins"),
     "processes": _late("processes", "origins"),

@@ -51,18 +51,19 @@ class _Asked:
 def overview(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """What the places ``places`` hold, as groups, and what of it could go.
 
-    Rows are ``{place, kind, torch, age, verdict, entries, bytes, compile_s, timed}``: ``torch`` is
+    Rows are ``{place, kind, torch, age, verdict, entries, locks, headers, unknown, bytes,
+    content_bytes, compile_s, timed}``, of which a kind counts in one: ``torch`` is
     "" where nothing tells, ``age`` one of summing.AGES or "" where no time is kept, ``verdict`` ""
     of what was not judged; ``compile_s`` is of the ``timed`` entries that say how long they took.
-    Others are ``{reclaim, place, entries, bytes, why}``: for each reason of stores.dead what would
-    come free, "trash", and "total", where what has several reasons counts once and what is in the
-    trash not; ``why``: the problem for which nobody can know.
+    Others are ``{reclaim, place, why}`` and what ``Dead.told`` says: for each reason of stores.dead
+    what would come free, "trash", and "total", where what has several reasons counts once and what
+    is in the trash not; ``why``: the problem for which nobody can know.
 
-    The result is ``{places: [{place, entries, bytes, trash_bytes, free_bytes, total_bytes, disk,
-    rests, problem}]}``, ``disk`` the same of places on one disk or server; each is also a finding
-    ``looked`` when it is done, and ``looking`` with its number when it is begun. A place that is
-    another's, or lies in one, is left out: "place-same" and "place-within"; but where nothing of
-    it is recognised from there, it is the other that is counted without it.
+    The result is ``{places: [{place, trash_bytes, free_bytes, total_bytes, disk, rests,
+    problem}]}`` with what each ``holds``, ``disk`` the same of places on one disk or server; each
+    is also a finding ``looked`` when it is done, and ``looking`` with its number when it is begun.
+    A place that is another's, or lies in one, is left out: "place-same" and "place-within"; but
+    where nothing of it is recognised from there, it is the other that is counted without it.
 
     ``envs``: as of ``list``. ``everywhere``: the environments in all of which stale is stale, by
     default the same. ``older``, ``keep``: as of ``suggest``. ``facts``: whether values of servers

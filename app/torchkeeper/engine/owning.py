@@ -1,4 +1,6 @@
-"""Who else can change what lies in a folder (folders.owners), as operations tell it."""
+"""Who else can change what lies in a folder (folders.owners) or on a server (redis.exposed), as
+operations tell it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session
 from torchkeeper.stores import places
@@ -22,22 +25,59 @@ def _is_path(place: str) -> bool:
 
 
 def owned(store: Store) -> list[owners.Finding] | None:
-    """What is found of a folder that was just listed; None of what is no folder."""
+    """What is found of a folder that was just listed, and of a server; None of a bundle."""
+    if is_server(store.place):
+        from torchkeeper.stores.redis import exposed
+        from torchkeeper.stores.redis.store import Redis
+
+        assert isinstance(store, Redis)
+        try:
+            return exposed.found(store)
+        except Problem:
+            return []  # what was asked of the server before is known all the same
     return owners.findings(store.place, store.seen) if isinstance(store, Folder) else None
 
 
-def pointed_out(operation: Operation, name: str, *, runs: bool = False) -> Operation:
-    """An operation that changes what lies in the folder of a parameter, or ``runs`` programs with
-    it, and first tells what a look at that finds: ``owners``, where there is something. Programs
-    use PyTorch's default folder where none is named.
+def pointed_out(
+    operation: Operation, name: str, *, runs: bool = False, servers: bool = False
+) -> Operation:
+    """An operation that changes what lies in the folder or on the server of a parameter, or
+    ``runs`` programs with it, and first tells what a look at that finds: ``owners``, where there is
+    something. Programs use PyTorch's default folder where none is named. servers: of no folder.
     """
 
     def told(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
         place = params.get(name) or (places.default_folder() if runs else None)
-        if isinstance(place, str) and _is_path(place) and not params.get("dry"):
-            found = owners.of_program(place) if runs else owners.glance(place)
+        if isinstance(place, str) and not params.get("dry"):
+            found: list[owners.Finding] | None = None
+            if is_server(place):
+                found = _of_server(session, place, report)
+            elif _is_path(place) and not servers:
+                found = owners.of_program(place) if runs else owners.glance(place)
             if found:
                 report.finding(owners=found)
         return operation(session, params, report)
 
     return told
+
+
+def at_a_glance(place: str) -> list[owners.Finding]:
+    """What the address of a server alone tells."""
+    from torchkeeper.stores.redis import exposed
+    from torchkeeper.stores.redis.address import parse
+
+    try:
+        return exposed.glance(parse(place).address)
+    except Problem:
+        return []
+
+
+def _of_server(session: Session, place: str, report: Report) -> list[owners.Finding] | None:
+    try:
+        store = session.store(place, report)
+    except Problem:
+        return None  # the operation says so itself
+    try:
+        return owned(store)
+    finally:
+        store.close()

@@ -11,24 +11,29 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.entry import Problem, measured, tallied, tally
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.engine import suggesting, wire
 from torchkeeper.engine.session import (
     Session,
     batches_of,
     chosen_of,
+    items_of,
     path_of,
     place_of,
     tell_left,
 )
+from torchkeeper.stores import query
+from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders import trash
 from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.guard import brought_to_end, cut_off
 from torchkeeper.stores.folders.in_use import InUse, users
 from torchkeeper.stores.folders.withdrawing import parted
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.store import Store
+from torchkeeper.stores.strangers import strange_in
 
 if TYPE_CHECKING:
     from torchkeeper.stores.redis.packed import Packed
@@ -52,7 +57,13 @@ def plan_purge(session: Session, params: dict[str, Any], report: Report) -> dict
 
     In a folder what processes use is left out, unless ``in_use`` says to take that too. Of what
     goes for being dead (engine.suggesting) each row says ``because``, and the result for each
-    reason how many entries and bytes.
+    reason how much. All counts are as of ``tally``; ``in_use.stays`` are those that processes use.
+
+    What no known writer wrote (kind "unknown") goes only where ``unknown`` of the selection says
+    so, and its filter names that kind or its rows are chosen. ``unknown`` of the result: how many
+    entries of that kind go, and how many stay that the selection would mean, {goes, stays}.
+    Raises Problem("place-no-cache") of a folder that is mostly such, unless known kinds or rows
+    are named, and as ``suggesting.chosen``.
     """
     store = session.store(place_of(params, "place"), report)
     select = params.get("select", {})
@@ -73,19 +84,22 @@ def _plan_server(
 
     items = Packed()
     why: dict[str, Any] = {}
+    told = {"goes": 0, "stays": 0}
     if suggesting.wanted_of(select):
         dead = suggesting.chosen(session, store, select, report)
         _send(map(dead.row, range(len(dead.entries))), report)
         going = [one.origin or one.item for one in dead.entries]
         items.add(going)
-        told = suggesting.totals(list(zip(going, dead.why, strict=True)), False)
-        why = {"because": told, "rests": dead.rests}
+        because = suggesting.totals(list(zip(going, dead.why, strict=True)), False)
+        why = {"because": because, "rests": dead.rests}
     else:
-        for chosen in batches_of(session, store, select, report):
+        for batch in batches_of(session, store, select, report):
+            chosen = _without_strange(select, batch, told)
             _send((one.entry.to_json() for one in chosen), report)
             items.add(one.origin or one.item for one in chosen)
-    about = {"entries": len(items), "files": items.keys, "bytes": items.size, **why}
-    nobody: dict[str, Any] = {**InUse().told([]), "left": 0}
+    counts = {**tallied(len(items)), "files": items.keys}
+    about = {**counts, **measured(items.size, on_disk=False), "unknown": told, **why}
+    nobody: dict[str, Any] = {**InUse().told([]), "left": 0, "stays": tally(())}
     return {"plan": _keep(session, ServerPlan(store.place, items)), **about, "in_use": nobody}
 
 
@@ -93,14 +107,19 @@ def _plan_folder(
     session: Session, store: Folder, select: dict[str, Any], insisted: bool, report: Report
 ) -> dict[str, Any]:
     dead: suggesting.Going | None = None
-    everything = not select.get("filter") and "items" not in select and not select.get("held")
+    unknown = {"goes": 0, "stays": 0}
     if suggesting.wanted_of(select):
         dead = suggesting.chosen(session, store, select, report)
-        chosen, everything = dead.entries, False
+        chosen = dead.entries
     else:
-        chosen = chosen_of(session, store, select, report)
-    if everything and chosen and all(one.entry.kind == "unknown" for one in chosen):
-        raise Problem("place-no-cache", place=store.place)
+        every = items_of(store, report)
+        strange = strange_in(every)
+        if not _names_known(select):
+            suggesting.check_is_cache(store.place, strange)
+        chosen = chosen_of(session, store, select, report, items=every)
+        chosen = _without_strange(select, chosen, unknown)
+        if unknown["goes"]:
+            suggesting.check_is_cache(store.place, strange)
     items = [one.item for one in chosen]
     used = users(store.root, report, items)
     in_use = used.told(items)
@@ -111,6 +130,7 @@ def _plan_folder(
             tell_left(report, item, problem)
     in_use["left"] = len(chosen) - len(items)
     going = {id(item) for item in items}
+    in_use["stays"] = tally(one.item.kind for one in chosen if id(one.item) not in going)
     numbers = [number for number, one in enumerate(chosen) if id(one.item) in going]
     items = parted(store.root, items)
     plan = trash.Plan(store.root, items, insisted)
@@ -124,12 +144,33 @@ def _plan_folder(
         _send((chosen[number].entry.to_json() for number in numbers), report)
     return {
         "plan": _keep(session, plan),
-        "entries": len(plan.items),
+        **tally(item.kind for item in plan.items),
         "files": plan.files,
-        "bytes": plan.allocated,
+        **measured(plan.allocated, on_disk=True),
+        "unknown": unknown,
         **more,
         "in_use": in_use,
     }
+
+
+def _names_known(select: dict[str, Any]) -> bool:
+    """Whether a selection says itself what goes: rows that were chosen, or kinds by name."""
+    rows = ("items" in select or select.get("held")) and not select.get("everything")
+    return bool(rows or query.parse(select.get("filter") or "").kinds - {"unknown"})
+
+
+def _without_strange(
+    select: dict[str, Any], chosen: list[Described], told: dict[str, int]
+) -> list[Described]:
+    """What goes of what was chosen: nothing that no known writer wrote, unless by its name."""
+    rows = ("items" in select or select.get("held")) and not select.get("everything")
+    named = rows or "unknown" in query.parse(select.get("filter") or "").kinds
+    strange = sum(one.entry.kind == "unknown" for one in chosen)
+    if named and select.get("unknown"):
+        told["goes"] += strange
+        return chosen
+    told["stays"] += strange
+    return [one for one in chosen if one.entry.kind != "unknown"] if strange else chosen
 
 
 def _send(rows: Iterable[dict[str, Any]], report: Report) -> None:
@@ -167,7 +208,7 @@ def purge(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         for item, problem in taken:
             left(item, problem)
         plan = trash.Plan(plan.root, items)
-    return asdict(trash.purge(plan, bool(params.get("now")), report, left))
+    return trash.purge(plan, bool(params.get("now")), report, left).to_json()
 
 
 class _Unhurried(Report):
@@ -194,7 +235,8 @@ def _purge_server(session: Session, plan: ServerPlan, report: Report) -> dict[st
     # Cancelled between a transaction and its answer, nobody could say what is gone.
     with Redis(plan.place, _Unhurried(report), session.secrets.get(plan.place)) as store:
         done = remove(store, plan.items, report, lambda i, p: tell_left(report, i, p))
-    about = {"entries": done.entries, "files": done.keys, "bytes": done.bytes}
+    counts = {**tallied(done.entries), "files": done.keys}
+    about = {**counts, **measured(done.bytes, on_disk=False)}
     return {**about, "failed": done.failed, "receipt": None}
 
 
@@ -208,11 +250,25 @@ def undo(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     def told(items: list[Item]) -> None:
         _send(({"kind": item.kind, "path": item.path} for item in items), report)
 
-    return asdict(trash.undo(place, report, lambda i, p: tell_left(report, i, p), named, told))
+    return trash.undo(place, report, lambda i, p: tell_left(report, i, p), named, told).to_json()
 
 
 def empty_trash(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """Remove what lies in the trash of a folder for good: the counts of a restoring.Purged."""
-    done = asdict(trash.empty(path_of(params, "place"), report))
+    done = trash.empty(path_of(params, "place"), report).to_json()
     del done["receipt"]
     return done
+
+
+def recover(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Bring what was cut off in a folder to its end: ``{"recovered": [recovering.Recovered]}``.
+
+    insisted: as of ``recovering.recover``. dry: nothing is done; what would be is told.
+    """
+    place = path_of(params, "place")
+    Folder(place)  # it is there, and can be read
+    if params.get("dry"):
+        told = cut_off(place)
+    else:
+        told = brought_to_end(place, report, str(params.get("insisted") or ""))
+    return {"recovered": [asdict(one) for one in told]}

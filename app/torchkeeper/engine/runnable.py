@@ -10,6 +10,7 @@ from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.artifacts.facts import NAMED, PICKLES
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session, items_of, place_of
+from torchkeeper.stores.budget import Budget
 from torchkeeper.stores.items import File, Item, Source
 from torchkeeper.stores.reader import MAX_PAYLOAD, Reading
 
@@ -69,9 +70,12 @@ def _of(session: Session, source: Source, items: list[Item], report: Report) -> 
         kind.entries += 1
         kind.sources += sum(file.name.endswith(_SOURCES) for file in item.files)
         kind.objects += sum(file.name.endswith(_OBJECTS) for file in item.files)
+    budget = Budget()
     for batch in _batches(items, source):
+        for item, _ in batch:
+            budget.meet(item, source)
         readings = [reading for _, reading in batch if reading]
-        answers = iter(session.reader.facts(readings, report))
+        answers = iter(session.reader.facts(readings, report, budget=budget))
         for item, reading in batch:
             found = next(answers) if reading else {"problem": "file-unreadable"}
             kind = kinds[item.kind]

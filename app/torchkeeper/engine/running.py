@@ -17,6 +17,7 @@ from torchkeeper.artifacts.layout import is_graph_key
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import explaining, wire
 from torchkeeper.engine.session import Session, path_of, place_of
+from torchkeeper.stores.budget import Budget
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.index import Index
@@ -194,9 +195,13 @@ def _where(graph: Graph, before: Held | None, made: set[str], remote: bool) -> s
 
 
 def _aot(aot: traces.Aot, trace: Trace, before: Held | None) -> dict[str, Any]:
-    """An AOTAutograd lookup, and the graphs that explain it."""
+    """An AOTAutograd lookup, and the graphs that explain it.
+
+    dropped: the entry was found, and so were its graphs, and PyTorch did not take it as another
+    rank had not found it (sync_cache_decision_cross_ranks in autograd_cache.py, since 2.15).
+    """
     graphs = [
-        graph.id
+        graph
         for graph in trace.graphs
         if (graph.process, graph.compile_id) == (aot.process, aot.compile_id)
     ]
@@ -210,7 +215,8 @@ def _aot(aot: traces.Aot, trace: Trace, before: Held | None) -> dict[str, Any]:
         "saved": aot.seconds,
         "reason": aot.reason,
         "there": local,
-        "graphs": graphs,
+        "dropped": aot.found and all(graph.outcome == "hit" for graph in graphs),
+        "graphs": [graph.id for graph in graphs],
     }
 
 
@@ -312,7 +318,9 @@ class Near:
         index = Index(folder.root, os.environ.get(wire.INDEX))
         try:
             items = _items(folder, before)
-            for batch in describe(items, folder, self._session.reader, self._report, index=index):
+            for batch in describe(
+                items, folder, self._session.reader, self._report, index=index, budget=Budget()
+            ):
                 found += [(before.place, x) for x in batch if not x.entry.problem]
                 self._report.progress(len(found), len(items), "entries")
         finally:

@@ -6,18 +6,19 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.artifacts.entry import READ, Entry, Problem
+from torchkeeper.artifacts.entry import READ, UNREAD, Entry, Problem, measured, tally
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import detail, wire
 from torchkeeper.stores import query
+from torchkeeper.stores.budget import Budget
 from torchkeeper.stores.describe import Carried, Described, describe, unread
 from torchkeeper.stores.folders import journal
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.index import Index
-from torchkeeper.stores.items import Item
+from torchkeeper.stores.items import Item, allocated
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.needs import TELLING, Living, Told
 from torchkeeper.stores.query import Query
@@ -68,11 +69,11 @@ class Session:
     unsigned: Appearing | None = None
 
     def store(self, place: str, report: Report) -> Store:
-        """The place, open for reading, where what was cut off is at its end. Raises Problem as
-        stores.store.opened.
+        """The place, open for reading; of a folder it is told what was cut off there. Raises
+        Problem as stores.store.opened.
         """
         if not is_server(place):
-            bring_to_end(place, report)
+            tell_cut_off(place, report)
         return opened(place, report, self.secrets.get(place))
 
     def hold_unsigned(self, bundle: Appearing | None) -> None:
@@ -87,13 +88,14 @@ class Session:
         self.reader.close()
 
 
-def bring_to_end(folder: str, report: Report) -> None:
-    """Complete or take back what was cut off in a folder (folders.recovering)."""
+def tell_cut_off(folder: str, report: Report) -> None:
+    """Say what was cut off in a folder (folders.recovering), and change nothing."""
     if journal.lies_in(folder):
         # Loaded where it is needed: an engine that lists a folder shall start at once.
-        from torchkeeper.stores.folders.guard import mended
+        from torchkeeper.stores.folders.guard import cut_off
 
-        mended(folder, report)
+        for one in cut_off(folder):
+            report.finding(cut_off=asdict(one))
 
 
 def path_of(params: dict[str, Any], name: str) -> str:
@@ -131,13 +133,15 @@ def entries_of(
     report: Report,
     items: list[Item] | None = None,
     carried: Carried | None = None,
+    all_of_it: bool = False,
 ) -> Iterator[list[Described]]:
     """The entries of a store in batches, with progress; ``items``: all of them, if known already.
 
-    Otherwise the first come while a folder is still walked. ``carried``: as of ``describe``.
+    Otherwise the first come while a folder is still walked. ``carried``: as of ``describe``;
+    ``all_of_it``: as of ``read``.
     """
     if is_server(store.place):
-        yield from _server_entries(session, store, report, items)
+        yield from _server_entries(session, store, report, items, all_of_it)
         return
     done, told = 0, 0.0
     folder = store if isinstance(store, Folder) else None
@@ -150,7 +154,14 @@ def entries_of(
         coming = items = items_of(store, report) if items is None else items
     try:
         batches = describe(
-            coming, store, session.reader, report, index=index, living=living, carried=carried
+            coming,
+            store,
+            session.reader,
+            report,
+            index=index,
+            living=living,
+            carried=carried,
+            budget=None if all_of_it else Budget(),
         )
         for batch in batches:
             if folder and folder.seen.foreign:
@@ -181,12 +192,12 @@ def _own(batch: list[Described], folder: Folder) -> None:
 
 
 def _server_entries(
-    session: Session, store: Store, report: Report, items: list[Item] | None
+    session: Session, store: Store, report: Report, items: list[Item] | None, all_of_it: bool
 ) -> Iterator[list[Described]]:
     items = store.items(report) if items is None else items
     living = Living(lambda: store.whole)
     done = 0
-    for batch in read(store, items, session.reader, report):
+    for batch in read(store, items, session.reader, report, all_of_it=all_of_it):
         for one in batch:
             one.entry = one.entry._replace(orphan=living.orphan(one.item, one.facts))
         yield batch
@@ -271,7 +282,7 @@ def told_of(session: Session, store: Store, report: Report, items: list[Item]) -
         batches = (
             read(store, telling, session.reader, report)
             if index is None
-            else describe(telling, store, session.reader, report, index=index)
+            else describe(telling, store, session.reader, report, index=index, budget=Budget())
         )
         return [(one.item, one.facts) for batch in batches for one in batch]
     finally:
@@ -292,7 +303,8 @@ def orphans_of(store: Folder, items: list[Item]) -> dict[str, Any]:
     finally:
         index.close()
     whole = store.whole and all(
-        known or item.kind not in READ for item, known in zip(items, kept, strict=True)
+        (known and known.problem not in UNREAD) or item.kind not in READ
+        for item, known in zip(items, kept, strict=True)
     )
     living = Living(lambda: whole)
     found = [
@@ -300,10 +312,12 @@ def orphans_of(store: Folder, items: list[Item]) -> dict[str, Any]:
         for item, known in zip(items, kept, strict=True)
         if living.orphan(item, known.facts if known else {})
     ]
+    files = [file for item in found for file in item.files]
     return {
-        "entries": len(found),
-        "files": sum(len(item.files) for item in found),
-        "bytes": sum(item.size for item in found),
+        **tally(item.kind for item in found),
+        "files": len(files),
+        **measured(sum(item.size for item in found), on_disk=False),
+        "disk_bytes": allocated(files),
         "whole": whole,
     }
 
@@ -369,8 +383,11 @@ def chosen_of(
     select: dict[str, Any],
     report: Report,
     carried: Carried | None = None,
+    items: list[Item] | None = None,
 ) -> list[Described]:
-    """The entries of a store that a selection means. ``carried``: as of ``describe``."""
+    """The entries of a store that a selection means. ``carried``: as of ``describe``; ``items``:
+    all that it holds, if known already.
+    """
     picks = picker(session, select)
     asked = query.parse(select.get("filter") or "")
     timed = asks_times(store, asked)
@@ -381,7 +398,7 @@ def chosen_of(
         batches = with_times(store, read(store, items, session.reader, report), timed)
     else:
         # In order, so that the same entries make the same bundle.
-        items = items_of(store, report)
+        items = items_of(store, report) if items is None else items
         batches = with_times(store, entries_of(session, store, report, items, carried), timed)
         batches = with_verdicts(session, store, batches, select, asked, report)
     return [one for batch in batches for one in batch if picks(one.entry)]

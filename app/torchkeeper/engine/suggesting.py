@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.entry import Problem, measured, tally
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import (
     Env,
@@ -27,6 +27,7 @@ from torchkeeper.stores.folders.uses import uses
 from torchkeeper.stores.items import Item, allocated
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.store import Store
+from torchkeeper.stores.strangers import Strange
 
 #: What a selection may ask for.
 _NAMES = ("stale", "broken", "orphans", "older", "keep")
@@ -66,11 +67,13 @@ def wanted_of(params: Mapping[str, Any]) -> Wanted:
 
 
 def suggest(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    """What of a place is dead, for each reason by itself: {entries, files, bytes} and ``why``, a
+    """What of a place is dead, for each reason by itself, as of ``Dead.told``, and ``why``, a
     problem where nobody can know; no such for what was not asked.
+    ``together``: what goes for any of them.
 
     ``envs``: in all of which stale is stale. ``older``: seconds; ``keep``: bytes; ``filter``: which
     may go. ``look``: the number of an earlier answer, to count anew without looking again.
+    Raises Problem("place-no-cache") of a folder that is mostly a user's own files.
     """
     wanted = wanted_of(params)
     look = _looked(session, params)
@@ -84,16 +87,25 @@ def suggest(session: Session, params: dict[str, Any], report: Report) -> dict[st
                 _judge(session, store, look, params, report)
         finally:
             store.close()
+    check_is_cache(look.place, look.dead.strange)
     dead, may = look.dead, picker(session, {"filter": asked.text})
     reasons: dict[str, Any] = {}
     for reason, one in by_reason(wanted, bool(look.judged)).items():
         report.check()
         if look.rests is None and reason in ("unused", "budget"):
-            reasons[reason] = {"entries": 0, "files": 0, "bytes": 0, "why": unknown_use(look.place)}
+            reasons[reason] = {**dead.told(()), "why": unknown_use(look.place)}
         else:
             reasons[reason] = {**dead.told(dead.chosen(one, may)), "why": None}
+    some = by_reason(wanted, bool(look.judged))
+    known = {name: one for name, one in some.items() if reasons[name]["why"] is None}
+    every = Wanted(
+        "stale" in known, "broken" in known, "orphan" in known,
+        wanted.older if "unused" in known else None, wanted.keep if "budget" in known else None,
+    )  # fmt: skip
+    together = dead.told(dead.chosen(every, may))
     total = dead.told(range(len(dead.found)))
-    return {**total, "look": look.number, "rests": look.rests, "reasons": reasons}
+    about = {"look": look.number, "rests": look.rests, "together": together}
+    return {**total, **about, "reasons": reasons}
 
 
 def by_reason(wanted: Wanted, stale: bool) -> dict[str, Wanted]:
@@ -148,20 +160,32 @@ def chosen(session: Session, store: Store, select: Mapping[str, Any], report: Re
         raise Problem("look-unknown")  # what it was judged by is not what was asked for
     if look.rests is None and (wanted.older is not None or wanted.keep is not None):
         raise Problem("use-unknown", server=look.place)
+    check_is_cache(look.place, look.dead.strange)
     going = look.dead.chosen(wanted, picker(session, dict(select)))
     found = [look.dead.found[n] for n in going]
     return Going(found, list(going.values()), [look.dead.last_used(n) for n in going], look.rests)
 
 
+def check_is_cache(place: str, strange: Strange | None) -> None:
+    """Raises Problem("place-no-cache") of a folder that is mostly a user's own files."""
+    if strange is not None and strange.of and strange.most:
+        raise Problem(
+            "place-no-cache", place=place, size_bytes=strange.size, total_bytes=strange.total
+        )
+
+
 def totals(going: list[tuple[Item, list[str]]], on_disk: bool) -> dict[str, dict[str, int]]:
-    """{reason: {entries, bytes}} of items and why they go; one with several counts for each."""
+    """{reason: ``tally`` and ``measured``} of items and why they go; one with several counts for
+    each.
+    """
     found: dict[str, dict[str, int]] = {}
     for reason in REASONS:
         items = [item for item, why in going if reason in why]
         files = (file for item in items for file in item.files)
         size = allocated(files) if on_disk else sum(item.size for item in items)
         if items:
-            found[reason] = {"entries": len(items), "bytes": size}
+            counts = tally(item.kind for item in items)
+            found[reason] = {**counts, **measured(size, on_disk=on_disk)}
     return found
 
 

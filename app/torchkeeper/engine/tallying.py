@@ -6,13 +6,14 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from torchkeeper.artifacts.entry import holds, measured, tallied, tally
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.suggesting import by_reason, unknown_use
 from torchkeeper.engine.summing import Sum
 from torchkeeper.stores.dead import Dead, May, Wanted
 from torchkeeper.stores.folders import receipts
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.items import allocated
+from torchkeeper.stores.items import File, allocated
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.store import Store
 
@@ -31,35 +32,33 @@ class Found(NamedTuple):
 def reasons(
     dead: Dead, asked: Wanted, rests: str | None, place: str, may: May, report: Report
 ) -> Iterator[dict[str, Any]]:
-    """For each reason what would come free by itself, and "total" for all of them together."""
+    """For each reason what would come free by itself, and "total" for all of them together; both
+    as of ``Dead.told``.
+    """
     wanted = Wanted(asked.stale, asked.broken, asked.orphans) if rests is None else asked
     for reason, one in {**by_reason(asked, asked.stale), "total": wanted}.items():
         report.check()
-        why = None
-        told = {"entries": 0, "bytes": 0}
-        if rests is None and reason in ("unused", "budget"):
-            why = unknown_use(place)
-        else:
-            said = dead.told(dead.chosen(one, may))
-            told = {name: said[name] for name in told}
-        yield {"reclaim": reason, **told, "why": why}
+        why = unknown_use(place) if rests is None and reason in ("unused", "budget") else None
+        going = {} if why else dead.chosen(one, may)
+        yield {"reclaim": reason, **dead.told(going), "why": why}
 
 
 def trash_of(store: Folder, report: Report) -> dict[str, int]:
-    """{entries, bytes} of what lies in the trash; bytes on the disk, as what goes."""
-    files, entries = [], 0
+    """How much lies in the trash; bytes on the disk, as what goes."""
+    files: list[File] = []
+    kinds: list[str] = []
     for folder in receipts.folders_of(store.root):
         report.check()
         some = receipts.trashed(folder)
-        entries += len(receipts.items_of(folder, some))
+        kinds += [item.kind for item in receipts.items_of(folder, some)]
         files += some
-    return {"entries": entries, "bytes": allocated(files)}
+    return {**tally(kinds), "files": len(files), **measured(allocated(files), on_disk=True)}
 
 
 def nothing(place: str) -> dict[str, Any]:
     """What the result says of a place of which nothing is known."""
     return {
-        "place": place, "entries": 0, "bytes": 0, "trash_bytes": 0, "free_bytes": None,
+        "place": place, **holds({}), "trash_bytes": 0, "free_bytes": None,
         "total_bytes": None, "disk": None, "rests": None, "problem": None,
     }  # fmt: skip
 
@@ -72,18 +71,21 @@ def found_in(
     about: Mapping[str, Any] | None = None,
 ) -> Found:
     """What was found, put in rows. reclaim: what could go; about: what else the result says."""
-    names = ("entries", "bytes", "compile_s", "timed")
     rows: list[dict[str, Any]] = [
         {
             "place": place, "kind": kind, "torch": torch, "age": age, "verdict": verdict,
-            **dict(zip(names, told, strict=True)),
+            **tallied(int(count), kind), **measured(int(size), on_disk=False),
+            "compile_s": seconds, "timed": timed,
         }
-        for (kind, torch, age, verdict), told in sums.groups.items()
+        for (kind, torch, age, verdict), (count, size, seconds, timed) in sums.groups.items()
     ]  # fmt: skip
+    sizes: dict[str, tuple[int, int]] = {}
+    for (kind, *_), (count, size, *_) in sums.groups.items():
+        before = sizes.get(kind, (0, 0))
+        sizes[kind] = before[0] + int(count), before[1] + int(size)
     told = {
         **nothing(place),
-        "entries": sum(row["entries"] for row in rows),
-        "bytes": sum(row["bytes"] for row in rows),
+        **holds(sizes),
         **_room(store),
         **(about or {}),
     }

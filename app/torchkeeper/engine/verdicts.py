@@ -13,12 +13,13 @@ from typing import Any
 from torchkeeper.artifacts.entry import VERDICTS, WITHOUT_VERDICT
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Env, Session
+from torchkeeper.stores.budget import Budget
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import in_order
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.needs import YOUNG
 from torchkeeper.stores.store import Store, read
-from torchkeeper.verdict import autograd, judging, kinds
+from torchkeeper.verdict import judging, kinds, remotely
 from torchkeeper.verdict.judging import Difference, Verdict
 from torchkeeper.verdict.native import Code
 
@@ -63,11 +64,10 @@ def in_each(
     factors = _factors(session, store, found, report)
     # A scan of a server may miss what is written meanwhile, and a folder what cannot be read.
     sure = time.time() - YOUNG if store.whole and not is_server(store.place) else None
-    if is_server(store.place):
-        envs = [autograd.looking_remotely(env) for env in envs]
+    server = store.place if is_server(store.place) else None
     for env in envs:
         report.check()
-        yield _Judge(factors, env, sure).all(found)
+        yield _Judge(factors, env, sure, server).all(found)
 
 
 def _rank(said: Verdict) -> int:
@@ -87,10 +87,11 @@ def _factors(session: Session, store: Store, found: list[Described], report: Rep
         if group and one.entry.kind in GRAPHS and not one.entry.problem:
             waiting.setdefault(group, []).append(one)
     factors: _Factors = {}
+    budget = Budget()
     while waiting:
         firsts = [ones.pop(0) for ones in waiting.values()]
         items = in_order(one.origin or one.item for one in firsts)
-        for batch in read(store, items, session.reader, report, full=True):
+        for batch in read(store, items, session.reader, report, full=True, budget=budget):
             for one in batch:
                 if (group := one.facts.get("group")) in waiting:
                     factors[str(group)] = _listed(one.facts.get("factors"))
@@ -138,10 +139,11 @@ def _beside(found: list[Described], own: list[Verdict]) -> list[Verdict]:
 class _Judge:
     """Judges the entries of one place in one environment."""
 
-    def __init__(self, factors: _Factors, env: Env, sure: float | None) -> None:
+    def __init__(self, factors: _Factors, env: Env, sure: float | None, server: str | None) -> None:
         """sure: what entries from before that time need has been seen if it is there; None where
-        that is never sure.
+        that is never sure. server: the place if it is one.
         """
+        self._server = server
         self._env = env
         self._sure = sure
         self._factors = factors
@@ -187,9 +189,10 @@ class _Judge:
         facts = one.facts
         known_by = one.entry.device, facts.get("triton"), facts.get("warp")
         if one.entry.kind != "triton" or any(isinstance(x, (list, dict)) for x in known_by):
-            return kinds.other(one.entry, facts, self._env)
+            return self._looked_for(one, kinds.other(one.entry, facts, self._env))
         if known_by not in self._kernels:
-            self._kernels[known_by] = kinds.other(one.entry, facts, self._env)
+            said = kinds.other(one.entry, facts, self._env)
+            self._kernels[known_by] = self._looked_for(one, said)
         return self._kernels[known_by]
 
     def _graph(self, one: Described) -> Verdict:
@@ -202,8 +205,15 @@ class _Judge:
         if known_by not in self._said:
             factors = self._factors.get(group)
             said = judging.graph(entry.torch, entry.device, factors, self._env, code)
-            self._said[known_by] = judging.looked_for(entry.kind, said, self._env)
+            self._said[known_by] = self._looked_for(one, said)
         return self._said[known_by]
+
+    def _looked_for(self, one: Described, said: Verdict) -> Verdict:
+        """What is said of an entry by itself, given whether programs look for it where it is."""
+        kind = one.entry.kind
+        if self._server is not None:
+            return remotely.looked_for(kind, one.entry.key, self._server, said, self._env)
+        return judging.looked_for(kind, said, self._env) if kind in GRAPHS else said
 
     def _code(self, one: Described) -> tuple[Code, str | None]:
         """What a graph has for the CPU; and the key of what PyTorch would load of it, and fail."""

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QMenu
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.situation import Situation
+from torchkeeper.gui.widgets.plain import tip
 
 
 def _shown(page: str) -> Callable[[Situation], bool]:
@@ -230,9 +231,15 @@ ACTIONS = (
     Spec("refresh", _n("Re&fresh"), "refresh", "F5",
          _n("Read the place again"),
          _always, "refresh", "view", 0, ("entries", "places"), _n("Refresh")),
+    Spec("read-all", _n("Read a&ll entries"), "refresh", "",
+         _n("Read also what takes longer than the place is given for its size on the disk"),
+         lambda s: s.put_off, "read_all", "view", 0, ("entries",)),
     Spec("map", _n("Show or hide &map"), "map", "Ctrl+M",
          _n("Show or hide the map of what takes how much room, over the table"),
          _always, "toggle_map", "view", 0),
+    Spec("apart", _n("Show loc&ks, headers and unknown files"), "lock", "",
+         _n("Show also what is no entry, and is counted apart"),
+         _always, "toggle_apart", "view", 0, on=lambda s: s.apart),
     Spec("inspector", _n("Show or hide &inspector"), "inspector", "Ctrl+Shift+I",
          _n("Show or hide what there is to know of the selected entry"),
          _always, "toggle_inspector", "view", 0),
@@ -283,6 +290,9 @@ ACTIONS = (
     Spec("only-unknown", _n("U&nknown"), "verdict-unknown", "",
          _n("Show what does not record whether a program finds it"),
          lambda s: s.place, "show_unknown", "only", 0),
+    Spec("only-unsafe", _n("Unsa&fe"), "verdict-unsafe", "",
+         _n("Show what PyTorch takes here although it is for another machine"),
+         lambda s: s.place, "show_unsafe", "only", 0),
     Spec("only-stale", _n("&Stale"), "verdict-stale", "",
          _n("Show what no program finds here"),
          lambda s: s.place, "show_stale", "only", 0),
@@ -477,7 +487,7 @@ class Actions(QObject):
         if not held and action.text() != tr(spec.text):
             text = f"{action.iconText()}: {text}"
         keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-        action.setToolTip(f"{text} ({keys})" if keys and not held else text)
+        action.setToolTip(tip(f"{text} ({keys})" if keys and not held else text))
         action.setStatusTip(text)
 
     def _paint(self) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QDir, QObject
 
-from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.entry import COUNTED_APART, Entry
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.comparing.flow import CompareFlows
 from torchkeeper.gui.jobs.model import Job
@@ -201,7 +201,7 @@ class Flows(QObject):
         chosen = window.table.selected() or window.entries.shown()
         if place is None or not chosen:
             return None
-        selection = self._selection(chosen)
+        chosen, selection = self._copied(chosen)
         dialog = ExportDialog(
             window,
             window.engines,
@@ -228,7 +228,7 @@ class Flows(QObject):
         chosen = window.table.selected() or window.entries.shown()
         if place is None or not chosen:
             return None
-        selection = self._selection(chosen)
+        chosen, selection = self._copied(chosen)
         size = sum(entry.size for entry in chosen)
         is_bundle = window.listing.what == "file"
         others = [other for other in window.places.places if not other.bundle]
@@ -260,9 +260,13 @@ class Flows(QObject):
             name = self._bundle_name(place)
             self._window.dragging.begin(place, chosen, name, self._builders())
 
-    def _selection(self, entries: list[Entry]) -> Selection:
-        whole = len(entries) == self._window.entries.total
-        return Selection() if whole else Selection.of(entries)
+    def _copied(self, chosen: list[Entry]) -> tuple[list[Entry], Selection]:
+        """What of some rows another place can use, and the selection of it. Of rows that are no
+        entries, all: then the dialog says why nothing of them goes.
+        """
+        entries = [entry for entry in chosen if entry.kind not in COUNTED_APART] or chosen
+        whole = len(entries) == self._window.entries.total and entries is not chosen
+        return entries, Selection() if whole else Selection.of(entries)
 
     def import_files(self) -> None:
         """Ask for files, look into them, and import what the user agrees to."""
@@ -305,10 +309,10 @@ class Flows(QObject):
         self._purge(self._window.table.selected())
 
     def purge_shown(self) -> None:
-        """Show what would go of all that is shown."""
-        self._purge(self._window.entries.shown())
+        """Show what would go of all that is shown, which is nothing that no known writer wrote."""
+        self._purge(self._window.entries.shown(), everything=True)
 
-    def _purge(self, chosen: list[Entry]) -> None:
+    def _purge(self, chosen: list[Entry], everything: bool = False) -> None:
         place = self._window.place
         if place is None or not chosen:
             return
@@ -316,7 +320,11 @@ class Flows(QObject):
 
         selection = Selection.of(chosen)
         dialog = PurgeDialog(
-            self._window, self._window.engines, place, selection.select, selection.hold
+            self._window,
+            self._window.engines,
+            place,
+            {**selection.select, "everything": everything},
+            selection.hold,
         )
         dialog.decided.connect(
             lambda ticket, plan, at_once: self._window.operations.purge(
@@ -353,19 +361,58 @@ class Flows(QObject):
         """Ask, then delete for good what was purged from the place that is shown."""
         place, trash = self._window.place, self._window.listing.trash
         if place is not None:
-            self.empty_trash_of(place, trash.get("entries", 0), trash.get("bytes", 0))
+            self.empty_trash_of(place, trash)
 
-    def empty_trash_of(self, place: str, entries: int, size: int) -> None:
-        """The same of any place, in whose trash there are so many entries and bytes."""
+    def empty_trash_of(self, place: str, trash: dict[str, int]) -> None:
+        """The same of any place, in whose trash there is so much."""
         from torchkeeper.gui.dialogs.base import confirm
 
         confirm(
             self._window,
             self.tr("Empty trash"),
-            self.tr("Delete {} for good?").format(say.count(entries, "entry", "entries")),
+            self.tr("Delete {} for good?").format(say.held(trash)),
             self.tr("{} in the trash of {} are deleted. This cannot be undone.").format(
-                say.size(size), printable(place)
+                say.on_disk(trash.get("bytes", 0)), printable(place)
             ),
             self.tr("Empty trash"),
             lambda: self._window.operations.empty_trash(place),
         )
+
+    def tell_cut_off(self, told: Mapping[str, object]) -> None:
+        """Say what was cut off in a place, and offer to bring it to its end; told: a
+        ``recovering.Recovered`` by the names of its fields.
+        """
+        from torchkeeper.link.words import cutoff
+
+        place, tell = str(told.get("place")), self._window.note_bar.tell
+        said, operations = cutoff.ended(told), self._window.operations
+        if told.get("outcome") == "waiting":
+            tell(said, self.tr("Complete it"), lambda: operations.recover(place))
+        elif told.get("outcome") == "not-believed":
+            tell(said, self.tr("Deal with it…"), lambda: self._insist(told))
+        else:
+            tell(said)
+
+    def _insist(self, told: Mapping[str, object]) -> None:
+        """Ask what is to become of what nothing shows to have been begun here."""
+        from torchkeeper.gui.dialogs.base import ConfirmDialog
+        from torchkeeper.gui.widgets import forms
+        from torchkeeper.link.words import cutoff
+
+        place, operations = str(told.get("place")), self._window.operations
+        dialog = ConfirmDialog(
+            self._window,
+            self.tr("Something was cut off"),
+            cutoff.begun(told),
+            self.tr(
+                "{} To carry it out changes files in this folder as it says. To forget it removes "
+                "that one file, and leaves what may be a half as it is. Neither can be undone."
+            ).format(cutoff.ended(told)),
+            self.tr("Carry it out"),
+        )
+        dialog.accepted.connect(lambda: operations.recover(place, "believe"))
+        forget = forms.button(self.tr("Forget it"), danger=True)
+        forget.clicked.connect(dialog.reject)
+        forget.clicked.connect(lambda: operations.recover(place, "forget"))
+        dialog.add_way(forget)
+        dialog.open()

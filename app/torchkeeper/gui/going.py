@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QTabBar, QWidget
 
+from torchkeeper.artifacts.entry import COUNTED_APART
 from torchkeeper.gui import taborder
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.pages.table import ENTRIES
@@ -95,6 +96,13 @@ class Going:
             window.show_page(ENTRIES)
         window.shelf.want(elsewhere or not window.shelf.wanted)
 
+    def toggle_apart(self) -> None:
+        """Show locks, headers and unknown files among the entries, or leave them out again."""
+        entries = self._window.entries
+        self._window.show_page(ENTRIES)
+        entries.show_apart(not entries.apart_wanted)
+        self._window.update_soon()
+
     def toggle_inspector(self) -> None:
         """Show or hide what there is to know of the selected entry."""
         self._window.wing.toggle()
@@ -130,6 +138,8 @@ class Going:
         rows = window.entries.rows_of(identities)
         if len(rows) < len(identities):
             window.head.clear_filter()
+            if not COUNTED_APART.keys().isdisjoint(kind for kind, _ in identities):
+                window.entries.show_apart(True)
             window.entries.expand_to(identities)
             rows = window.entries.rows_of(identities)
         if rows:

@@ -6,7 +6,7 @@ import functools
 import importlib
 import os.path
 
-from PySide6.QtCore import QByteArray, QPoint, QRect, QRectF, QSize, Qt
+from PySide6.QtCore import QByteArray, QDir, QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QIcon, QIconEngine, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
@@ -20,16 +20,18 @@ def use_colours(*, normal: str, disabled: str, on_accent: str) -> None:
 
 #: A plain folder, as style sheets need it anyhow; importlib.resources takes long to load.
 _FOLDER = os.path.join(importlib.import_module("torchkeeper.resources").__path__[0], "icons")
+_SCHEME = "torchkeeper-icons"
+QDir.addSearchPath(_SCHEME, _FOLDER)
 
 
-def path(name: str) -> str:
-    """Where an icon lies on the disk, with ``/`` on every system, for style sheets."""
-    return os.path.join(_FOLDER, f"{name}.svg").replace("\\", "/")
+def address(name: str) -> str:
+    """Where a style sheet finds an icon. A path could have blanks or brackets in it."""
+    return f"{_SCHEME}:{name}.svg"
 
 
 @functools.cache
 def _source(name: str) -> str:
-    with open(path(name), encoding="utf-8") as file:
+    with open(os.path.join(_FOLDER, f"{name}.svg"), encoding="utf-8") as file:
         return file.read()
 
 
@@ -105,4 +107,4 @@ def icon(name: str, colour: str | None = None) -> QIcon:
 @functools.cache
 def app_icon() -> QIcon:
     """The application's own icon; Qt draws it in the sizes that are asked for."""
-    return QIcon(path("torchkeeper"))
+    return QIcon(address("torchkeeper"))

@@ -44,13 +44,15 @@ REMEDIES: dict[str, tuple[str, ...]] = {
         "value-not-base64",
         "purge",
     ),
+    **_each("entry-unread file-hollow reader-starved", "read-all"),
     **_each("kind-not-in-redis dragged-secrets", "export"),
     **_each("no-bundle", "import"),
     **_each("signature-required signers-unreadable", "signers"),
     **_each("password-needed password-wrong", "enter-password", "edit-server"),
     **_each(
         "server-unknown-host server-refused server-unreachable server-timeout server-no-tls "
-        "server-wants-tls server-not-redis socket-missing certificate-wrong-host "
+        "server-wants-tls server-not-redis server-unbounded server-endless "
+        "socket-missing certificate-wrong-host "
         "certificate-untrusted certificate-file client-certificate-needed "
         "client-certificate-refused tls-failed database-out-of-range password-unneeded",
         "edit-server",
@@ -70,7 +72,7 @@ REMEDIES: dict[str, tuple[str, ...]] = {
         "add-interpreter",
     ),
     **_each("probe-stuck torch-broken triton-broken environment-unasked environment-forgotten "
-            "interpreters-unreadable", "environments", "doctor"),
+            "environment-not-started interpreters-unreadable", "environments", "doctor"),
     **_each("compile-disabled caches-disabled profile-without-caches profile-unknown", "settings"),
     **_each("compiler-missing openssl-missing header-refused toolchain-failed", "doctor"),
     **_each("warm-failed warm-killed warm-timeout prepare-failed prepare-killed", "show-log",

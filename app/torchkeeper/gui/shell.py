@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 from torchkeeper.gui import actions, theme
 from torchkeeper.gui.actions import Actions
 from torchkeeper.gui.background.engines import Engines
+from torchkeeper.gui.chrome.apartline import ApartLine
 from torchkeeper.gui.chrome.bars import ErrorBar, NoteBar, UndoBar
 from torchkeeper.gui.chrome.menubar import MenuBar
 from torchkeeper.gui.chrome.owning import OwnersBar
@@ -114,6 +115,8 @@ class Shell(QMainWindow):
         entries.addWidget(self.owners_bar)
         self.shelf = Shelf(self.settings, self.stack, self._make_map)
         entries.addWidget(self.shelf, 1)
+        self.apart_line = ApartLine()
+        entries.addWidget(self.apart_line)
         self.pages = Pages(forms.frame("pane", entries))
         self.top = main = forms.column(gap=0)
         for widget in (self.error_bar, self.note_bar, self.undo_bar):

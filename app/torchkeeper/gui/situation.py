@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchkeeper.artifacts.entry import tally
 from torchkeeper.gui.chrome.summary import comparable
 from torchkeeper.gui.pages.table import ENTRIES
 
@@ -34,12 +35,16 @@ class Situation(NamedTuple):
     environment_used: bool = False
     read_only: bool = False
     shown: bool = False
+    #: Whether what is no entry is shown among the others.
+    apart: bool = False
     #: Whether what is shown is what the filter says; with a wrong one it is what the last said.
     filter_valid: bool = True
     selected: int = 0
     #: How many entries are selected, where those can be compared: two of one kind, or one.
     comparable: int = 0
     trash: bool = False
+    #: Whether entries of the place were put off, since reading them would take long.
+    put_off: bool = False
     job: bool = False
     job_active: bool = False
     grouping: str = "none"
@@ -94,10 +99,12 @@ def now(
         environment_added=environment is not None and environment.added,
         environment_used=environment is not None and environment is window.here.environments.chosen,
         shown=window.entries.count > 0,
+        apart=window.entries.apart_wanted,
         filter_valid=window.head.valid,
         selected=len(selected),
         comparable=comparable(selected),
-        trash=bool(listing.trash.get("entries") or listing.trash.get("receipts")),
+        trash=bool(listing.trash.get("receipts") or any(map(listing.trash.get, tally(())))),
+        put_off=bool(listing.result.get("unread")),
         job=job is not None,
         job_active=job is not None and job.active,
         grouping=window.entries.wanted_grouping,

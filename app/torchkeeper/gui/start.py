@@ -6,6 +6,7 @@ import os
 import sys
 
 from torchkeeper.link import handover
+from torchkeeper.link.desktop import display
 from torchkeeper.link.engines.ahead import Ahead
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.paths import what_at_once
@@ -21,8 +22,9 @@ def run(files: list[str], alone: bool = False) -> int:
     """Open the window on these files and folders, without any on what was shown last.
 
     Where a window is open they are opened in that, unless this one is to be ``alone``. Returns the
-    exit code when it is closed.
+    exit code when it is closed. Raises UserError as ``display.check``.
     """
+    display.check()
     seat = handover.claim()
     if seat is not None and not seat.first and not alone:
         if handover.hand_over(seat, handover.of(files)):
@@ -30,8 +32,14 @@ def run(files: list[str], alone: bool = False) -> int:
             return 0
         seat = handover.claim()  # it may have gone meanwhile
     first = folder_of(files)
-    ahead = started(first)
-    from torchkeeper.gui import app
+    ahead = None
+    try:
+        ahead = started(first)
+        from torchkeeper.gui import app
+    except ImportError as error:
+        if ahead:
+            ahead.engine.close_and_wait()
+        raise display.missing(error) from error
 
     return app.run(files, ahead, first, seat)
 

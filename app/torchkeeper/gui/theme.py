@@ -10,7 +10,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import ClassVar, NamedTuple
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication
 
@@ -57,6 +57,7 @@ class Shades(NamedTuple):
         return {
             "usable": self.good,
             "conditional": self.accent,
+            "unsafe": self.error,
             "stale": self.warning,
             "broken": self.error,
         }.get(verdict, self.muted)
@@ -205,9 +206,9 @@ def palette(shades: Shades) -> QPalette:
 
 def _style_sheet(s: Shades) -> str:
     tone = "dark" if s.dark else "light"
-    chevron = icons.path(f"chevron-{tone}")
+    chevron = icons.address(f"chevron-{tone}")
     # The other theme's: it stands on the ground of a menu, not on the accent.
-    mark = icons.path("check-light" if s.dark else "check-dark")
+    mark = icons.address("check-light" if s.dark else "check-dark")
     faded = QColor(s.muted)
     faded.setAlphaF(0.6)
     dim = f"rgba({faded.red()},{faded.green()},{faded.blue()},{faded.alphaF():.2f})"
@@ -223,7 +224,7 @@ QMenu::item:disabled {{ color: {dim}; }}
 QMenu::icon {{ padding-left: 8px; }}
 QMenu::indicator {{ width: 14px; height: 14px; margin-left: 6px; }}
 QMenu::indicator:checked {{ image: url({mark}); }}
-QMenu::right-arrow {{ image: url({icons.path("chevron-right-" + tone)}); width: 12px;
+QMenu::right-arrow {{ image: url({icons.address("chevron-right-" + tone)}); width: 12px;
     height: 12px; margin-right: 6px; }}
 QMenu::separator {{ height: 1px; background: {s.line}; margin: 4px 8px; }}
 QToolBar {{ background: {s.window}; border: none; border-bottom: 1px solid {s.line};
@@ -261,15 +262,16 @@ QCheckBox::indicator {{ width: 16px; height: 16px; border: 1px solid {s.muted};
     border-radius: 4px; background: {s.base}; }}
 QCheckBox::indicator:focus {{ border-color: {s.accent}; }}
 QCheckBox::indicator:checked {{ background: {s.accent}; border-color: {s.accent};
-    image: url({icons.path("check-" + tone)}); }}
+    image: url({icons.address("check-" + tone)}); }}
 QComboBox::drop-down {{ border: none; width: 24px; }}
 QComboBox::down-arrow {{ image: url({chevron}); width: 12px; height: 12px; }}
 QSpinBox::up-button, QSpinBox::down-button {{ border: none; width: 20px; background: none; }}
-QSpinBox::up-arrow {{ image: url({icons.path("chevron-up-" + tone)}); width: 10px; height: 10px; }}
+QSpinBox::up-arrow {{ image: url({icons.address("chevron-up-" + tone)}); width: 10px;
+    height: 10px; }}
 QSpinBox::down-arrow {{ image: url({chevron}); width: 10px; height: 10px; }}
 QComboBox::down-arrow:disabled, QSpinBox::down-arrow:disabled {{
-    image: url({icons.path("chevron-off-" + tone)}); }}
-QSpinBox::up-arrow:disabled {{ image: url({icons.path("chevron-up-off-" + tone)}); }}
+    image: url({icons.address("chevron-off-" + tone)}); }}
+QSpinBox::up-arrow:disabled {{ image: url({icons.address("chevron-up-off-" + tone)}); }}
 QComboBox QAbstractItemView {{ background: {s.base}; border: 1px solid {s.line}; padding: 4px;
     outline: none; }}
 QComboBox QAbstractItemView::item {{ min-height: 26px; padding: 0 6px; }}
@@ -387,7 +389,6 @@ class Look(QObject):
         self._dressed = dressed
         self.theme = theme
         self.shades = LIGHT
-        self.followers: dict[object, Callable[[], None]] = {}
         _readable(app)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
         self.choose(theme)
@@ -425,8 +426,6 @@ class Look(QObject):
         self._app.setPalette(palette(self.shades))
         if self._dressed:
             self._put_on()
-        for repaint in list(self.followers.values()):
-            repaint()
         self.changed.emit()
 
     def _put_on(self) -> None:
@@ -450,14 +449,28 @@ def shades() -> Shades:
     return look().shades
 
 
-def follow(widget: QObject, repaint: Callable[[], None], *, now: bool = True) -> None:
-    """Call ``repaint`` now and whenever the theme changes, for as long as the widget lives."""
+class _Follower(QObject):
+    """Paints something anew with each theme. It is a child of what it paints: Qt deletes both
+    together, and no signal reaches it from then on.
+    """
+
+    def __init__(self, painted: QObject, repaint: Callable[[], object]) -> None:
+        super().__init__(painted)
+        self._repaint = repaint
+
+    @Slot()
+    def paint(self) -> None:
+        """The theme is another one. An error in here is told as any bug is, and stops no other
+        follower: each is called by Qt.
+        """
+        self._repaint()
+
+
+def follow(painted: QObject, repaint: Callable[[], object], *, now: bool = True) -> None:
+    """Call ``repaint`` now and whenever the theme changes, for as long as what it paints lives."""
     if now:
         repaint()
-    followers = look().followers
-    token = object()
-    followers[token] = repaint
-    widget.destroyed.connect(lambda *_: followers.pop(token, None))
+    look().changed.connect(_Follower(painted, repaint).paint)
 
 
 def _readable(app: QApplication) -> None:

@@ -12,7 +12,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, QSettings, QTimer, Signal
 from torchkeeper.gui import situation
 from torchkeeper.gui.actions import Actions
 from torchkeeper.gui.background.engines import Engines
-from torchkeeper.gui.chrome.summary import empty_state, status_text, trash_text
+from torchkeeper.gui.chrome.summary import apart_text, empty_state, status_text, trash_text
 from torchkeeper.gui.closing import Closing
 from torchkeeper.gui.going import Going
 from torchkeeper.gui.guide.guide import Guide
@@ -148,8 +148,10 @@ class Window(Shell):
         self.head.box.leave.connect(self.going.go_to_table)
         self.table.activated.connect(lambda *_: self.going.inspect())
         self.empty.asked.connect(self._asked)
+        self.apart_line.bind(self.actions_["apart"])
         self.undo_bar.undo.connect(self._undo)
         self.engines.recovered.connect(lambda told: self.note_bar.tell(cutoff.ended(told)))
+        self.engines.cut_off.connect(self._tell_cut_off)
         self.owners_bar.filtered.connect(self.head.box.setText)
         self.owners_bar.said.connect(lambda text: self.statusBar().showMessage(text, 4000))
         self.inspector_made.connect(self._connect_inspector)
@@ -395,6 +397,7 @@ class Window(Shell):
         judged = self._here is not None and self._here.verdicts.counts is not None
         if self._here is not None:
             self._here.tell()
+        self.apart_line.tell(apart_text(self.entries), shown=self.entries.shows_apart)
         self.totals.setText(status_text(listing, self.entries, selected, size, judged=judged))
         if self._inspecting is not None:
             self._inspecting.tell(selected, self._here, self._verifications)
@@ -490,6 +493,10 @@ class Window(Shell):
         """Open what was dropped, chosen or named, each as what it is."""
         self._opening.open(paths)
 
+    def show_folder(self, path: str) -> None:
+        """Have a folder on the list, if it is there, and show it."""
+        self._opening.open([path], places=True)
+
     def add_folder(self) -> None:
         """Ask for a folder and put it on the list."""
         from torchkeeper.gui.dialogs.base import choose_folder
@@ -543,6 +550,10 @@ class Window(Shell):
         self.discovery.ask_protected()
         self.listing.refresh()
 
+    def read_all(self) -> None:
+        """Read also the entries of the place that were put off."""
+        self.listing.refresh(all_of_it=True)
+
     def cancel_job(self) -> None:
         """Stop the chosen job."""
         if self.following.job is not None:
@@ -591,6 +602,9 @@ class Window(Shell):
 
     def _undo(self, place: str) -> None:
         self.operations.undo(place)
+
+    def _tell_cut_off(self, told: dict[str, object]) -> None:
+        self.flows.tell_cut_off(told)
 
     # The end.
 

@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from torchkeeper.artifacts.entry import tally
 from torchkeeper.link import secrets
 from torchkeeper.link.words import say
 from torchkeeper.link.words.doctorwords import FIXES
@@ -103,10 +104,11 @@ def told(message: Mapping[str, Any]) -> Told | None:
 
 def same(one: Told, other: Told) -> bool:
     """Whether two are about the same, whatever their figures."""
-    return _subject(one.finding) == _subject(other.finding)
+    return subject(one.finding) == subject(other.finding)
 
 
-def _subject(finding: Finding) -> tuple[object, ...]:
+def subject(finding: Finding) -> tuple[object, ...]:
+    """What a finding is about, whatever its figures."""
     owned = finding.params.get("owned")
     # Of one place there is one for each folder on the way to it.
     named = (owned.get("what"), owned.get("path")) if isinstance(owned, dict) else ()
@@ -182,12 +184,12 @@ def mending(
 
 def will(finding: Finding, plan: Mapping[str, Any]) -> str:
     """What a fix is about to do, in a sentence. plan: the answer to ``mend`` with ``dry``."""
-    entries, files, size = (plan.get(name) for name in ("entries", "files", "bytes"))
+    files = plan.get("files")
     shown = {
         "place": printable(finding.place),
-        "entries": say.count(entries if isinstance(entries, int) else 0, "entry", "entries"),
+        "entries": say.held(plan),
         "files": say.count(files if isinstance(files, int) else 0, "file", "files"),
-        "size": say.size(size if isinstance(size, int) else 0),
+        "size": say.measured(plan),
         "above": printable(str(plan.get("above") or "")),
         "paths": _listed(plan.get("paths"), files),
         "modes": say.either(_texts(plan.get("modes"))[:5]),
@@ -207,7 +209,7 @@ def _listed(paths: object, count: object) -> str:
 
 def nothing(plan: Mapping[str, Any]) -> bool:
     """Whether a plan has nothing to do: what is in use stays, or the finding is gone."""
-    return not plan.get("entries") and not plan.get("files")
+    return not plan.get("files") and not any(map(plan.get, tally(())))
 
 
 def leaves(finding: Finding) -> bool:

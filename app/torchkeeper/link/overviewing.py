@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from torchkeeper.artifacts.entry import KINDS, VERDICTS
+from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, VERDICTS, measured, tallied, tally
 from torchkeeper.link.words.problems import UserError, user_error
 from torchkeeper.link.words.versions import version
 
@@ -26,12 +26,17 @@ _TOTAL = "total"
 
 @dataclass
 class Totals:
-    """So many entries. compile_s: seconds that the ``timed`` of them say they took to compile;
-    judged: those that have a verdict; usable: of these the usable and the conditional ones.
+    """So many entries, and the content of them. compile_s: seconds that the ``timed`` of them say
+    they took to compile; judged: those that have a verdict; usable: of these the usable and the
+    conditional ones. What is counted apart (``artifacts.entry.tally``) has ``apart_bytes``.
     """
 
     entries: int = 0
     bytes: int = 0
+    locks: int = 0
+    headers: int = 0
+    unknown: int = 0
+    apart_bytes: int = 0
     compile_s: float = 0.0
     timed: int = 0
     judged: int = 0
@@ -41,14 +46,13 @@ class Totals:
 
     def add(self, other: Totals) -> None:
         """As many more."""
-        self.entries += other.entries
-        self.bytes += other.bytes
-        self.compile_s += other.compile_s
-        self.timed += other.timed
-        self.judged += other.judged
-        self.judged_bytes += other.judged_bytes
-        self.usable += other.usable
-        self.usable_bytes += other.usable_bytes
+        for name in self.__dataclass_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """As ``artifacts.entry.tally``."""
+        return {name: getattr(self, name) for name in tally(())}
 
     @property
     def share(self) -> float | None:
@@ -69,30 +73,60 @@ class Part(NamedTuple):
 
 
 class Reclaim(NamedTuple):
-    """What could go for a reason; bytes as they come free. why: for what nobody can know, in the
-    words for it.
+    """What could go for a reason: counts, as ``artifacts.entry.tally`` has them, and the bytes that
+    come free: of a folder room on its disk, of a server content. why: for what nobody can know, in
+    the words for it.
     """
 
-    entries: int
+    counts: dict[str, int]
     bytes: int
     why: UserError | None = None
+    on_disk: bool = True
+
+    @property
+    def entries(self) -> int:
+        """How many of it are entries."""
+        return self.counts["entries"]
+
+    @property
+    def some(self) -> bool:
+        """Whether there is anything."""
+        return any(self.counts.values()) or self.bytes > 0
+
+    @property
+    def told(self) -> dict[str, int]:
+        """The same as an engine tells it."""
+        return {**self.counts, **measured(self.bytes, on_disk=self.on_disk)}
+
+
+def _together(some: Sequence[Reclaim], why: UserError | None = None) -> Reclaim:
+    """Several as one. Of a server nothing is on a disk: where it is among others, it counts so."""
+    counts = {name: sum(one.counts[name] for one in some) for name in tally(())}
+    on_disk = not some or any(one.on_disk for one in some)
+    return Reclaim(counts, sum(one.bytes for one in some), why, on_disk)
 
 
 @dataclass
 class PlaceTold:
     """What the engine said of a place. None of bytes where that is not known. disk: the same of
-    places that share one, and its room.
+    places that share one, and its room. counts: as of ``artifacts.entry.tally``.
     """
 
     place: str
-    entries: int = 0
+    counts: dict[str, int] = field(default_factory=lambda: tally(()))
     bytes: int = 0
+    apart_bytes: int = 0
     trash_bytes: int = 0
     free_bytes: int | None = None
     total_bytes: int | None = None
     disk: str = ""
     rests: str | None = None
     problem: UserError | None = None
+
+    @property
+    def entries(self) -> int:
+        """How many entries it holds."""
+        return self.counts["entries"]
 
     @property
     def left_out(self) -> bool:
@@ -139,10 +173,15 @@ class Overview:
             age if age in AGES else "",
             verdict if verdict in VERDICTS or not verdict else "unknown",
         )
-        entries, size = _count(row, "entries") or 0, _count(row, "bytes") or 0
+        counts, size = _counts(row), _count(row, "bytes") or 0
+        apart = key[1] in COUNTED_APART
+        if apart:  # also of a kind that a newer engine knows, and we do not
+            counts = tallied(sum(counts.values()), key[1])
+        entries = counts["entries"]
         judged, usable = bool(key[4]), key[4] in _USABLE
         more = Totals(
-            entries, size, _seconds(row.get("compile_s")), _count(row, "timed") or 0,
+            entries, 0 if apart else size, counts["locks"], counts["headers"], counts["unknown"],
+            size if apart else 0, _seconds(row.get("compile_s")), _count(row, "timed") or 0,
             entries * judged, size * judged, entries * usable, size * usable,
         )  # fmt: skip
         known = self.groups_of.get(key)
@@ -155,7 +194,8 @@ class Overview:
         reason = _text(row, "reclaim")
         if reason in REASONS or reason == _TOTAL:
             why = _problem(row.get("why"))
-            found = Reclaim(_count(row, "entries") or 0, _count(row, "bytes") or 0, why)
+            on_disk = "content_bytes" not in row
+            found = Reclaim(_counts(row), _count(row, "bytes") or 0, why, on_disk)
             self._reclaim[_text(row, "place"), reason] = found
 
     def told(self, place: object) -> PlaceTold | None:
@@ -165,8 +205,9 @@ class Overview:
         rests = place.get("rests")
         one = PlaceTold(
             _text(place, "place"),
-            _count(place, "entries") or 0,
+            _counts(place),
             _count(place, "bytes") or 0,
+            _count(place, "apart_bytes") or 0,
             _count(place, "trash_bytes") or 0,
             _count(place, "free_bytes"),
             _count(place, "total_bytes"),
@@ -200,12 +241,12 @@ class Overview:
         """The parts by a dimension, of the entries that have some values: {dimension: value}.
 
         Places, kinds, ages and verdicts in their order, torch versions newest first, unknown ones
-        last.
+        last. What is counted apart is in none but that of its place.
         """
         at, picks = DIMENSIONS.index(by), _picks(within or {})
         found: dict[str, Totals] = {}
         for key, one in self.groups_of.items():
-            if picks(key):
+            if picks(key) and (one.entries or by == "place"):
                 if key[at] not in found:
                     found[key[at]] = Totals()
                 found[key[at]].add(one)
@@ -226,17 +267,18 @@ class Overview:
             some = self._reclaims(reason, place)
             if some:
                 known = [one for one in some if one.why is None]
-                found[reason] = Reclaim(
-                    sum(one.entries for one in known),
-                    sum(one.bytes for one in known),
-                    None if known else some[0].why,
-                )
+                found[reason] = _together(known, None if known else some[0].why)
         return found
 
     def reclaimable(self, place: str | None = None) -> Reclaim:
         """All that could go, the trash among it; what has several reasons counts once."""
-        some = [*self._reclaims(_TOTAL, place), *self._reclaims("trash", place)]
-        return Reclaim(sum(one.entries for one in some), sum(one.bytes for one in some))
+        return _together([*self._reclaims(_TOTAL, place), *self._reclaims("trash", place)])
+
+    def overlap(self, place: str | None = None) -> bool:
+        """Whether something could go for several reasons, so that these come to more than all."""
+        return sum(one.bytes for one in self.reclaim(place).values()) > (
+            self.reclaimable(place).bytes
+        )
 
     def _reclaims(self, reason: str, place: str | None) -> list[Reclaim]:
         return [
@@ -272,6 +314,10 @@ def _text(row: Mapping[str, Any], name: str) -> str:
 def _count(row: Mapping[str, Any], name: str) -> int | None:
     value = row.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _counts(row: Mapping[str, Any]) -> dict[str, int]:
+    return {name: _count(row, name) or 0 for name in tally(())}
 
 
 def _seconds(value: object) -> float:

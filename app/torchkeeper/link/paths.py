@@ -1,4 +1,6 @@
-"""What is at a path, for whoever cannot wait for a disk that does not answer."""
+"""What is at a path, for whoever cannot wait for a disk that does not answer; and where programs
+are looked for.
+"""
 
 from __future__ import annotations
 
@@ -21,3 +23,26 @@ def what_at_once(path: str) -> str:
     look.start()
     look.join(PATIENCE)
     return said[0] if said else "silent"
+
+
+#: The user's PATH, as it was before ``only_whole`` changed it.
+_given: list[str] = []
+
+
+def only_whole() -> None:
+    """Look for programs in folders with whole paths only, from now on.
+
+    A relative entry of the PATH, or an empty one, is the current folder or below it: what lies
+    there may be somebody else's, and looking starts nothing of it.
+    """
+    given = os.environ.get("PATH")
+    if given is not None and not _given:
+        whole = [entry for entry in given.split(os.pathsep) if os.path.isabs(entry)]
+        # An empty PATH would be the current folder, too.
+        os.environ["PATH"] = os.pathsep.join(whole) or os.defpath
+        _given.append(given)
+
+
+def users_variables() -> dict[str, str]:
+    """The environment as the user has it, for a program that the user names."""
+    return {**os.environ, **({"PATH": _given[0]} if _given else {})}

@@ -12,7 +12,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.masking import has_login
 from torchkeeper.link.words.problems import user_error
+from torchkeeper.link.words.tongue import tr
 from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:
@@ -42,6 +44,10 @@ def named(text: str) -> str:
     The password is kept for this run. Raises UserError for an address that is none.
     """
     if not is_server(text):
+        if has_login(text) and not os.path.lexists(text):
+            # As the path of a folder the password would be shown and kept.
+            why = tr("It must start with redis://, rediss:// or unix://")
+            raise user_error("address-wrong", {"why": why})
         return os.path.abspath(text)
     from torchkeeper.stores.redis.address import parse
 
@@ -53,6 +59,16 @@ def named(text: str) -> str:
     if password:
         give(place, password)
     return place
+
+
+def typed(text: str) -> bool:
+    """Whether the text of a place is a server's address with a password in it."""
+    from torchkeeper.stores.redis.address import parse
+
+    try:
+        return is_server(text) and bool(parse(text).password)
+    except Problem:
+        return False
 
 
 def give(place: str, password: str) -> None:

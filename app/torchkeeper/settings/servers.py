@@ -25,18 +25,32 @@ def remote(values: Mapping[str, str], version: str | None = None) -> list[str]:
     return [name for name in REMOTES if on(values, name, version)]
 
 
+def triton_asks(values: Mapping[str, str]) -> bool:
+    """Whether Triton uses a server."""
+    manager, backend = (values.get(name, "") for name in _TRITON)
+    return "RemoteCacheManager" in manager and "Redis" in backend
+
+
+def of_torch(values: Mapping[str, str]) -> str | None:
+    """The server that torch uses if any, without a password; None where what is set is none."""
+    asked = any(values.get(f"TORCHINDUCTOR_REDIS_{x}") for x in ("URL", "HOST", "PORT"))
+    return _named(values, "TORCHINDUCTOR") if asked else DEFAULT
+
+
+def of_triton(values: Mapping[str, str]) -> str | None:
+    """The server that Triton uses if any, without a password."""
+    return _named(values, "TRITON") or DEFAULT
+
+
+def _named(values: Mapping[str, str], reason: str) -> str | None:
+    named = (str(x.address) for x in from_environment(values) if x.reason.startswith(reason))
+    return next(named, None)
+
+
 def servers(values: Mapping[str, str], version: str | None = None) -> list[str]:
     """The names of the servers that are used, torch's first, without passwords; an address that is
     none is left out.
     """
-    named = list(from_environment(values))
-    found = []
-    if remote(values, version):
-        mine = [str(one.address) for one in named if not one.reason.startswith("TRITON")]
-        asked = any(values.get(f"TORCHINDUCTOR_REDIS_{x}") for x in ("URL", "HOST", "PORT"))
-        found = mine if mine or asked else [DEFAULT]
-    manager, backend = (values.get(name, "") for name in _TRITON)
-    if "RemoteCacheManager" in manager and "Redis" in backend:
-        triton = [str(one.address) for one in named if one.reason.startswith("TRITON")]
-        found += triton or [DEFAULT]
-    return list(dict.fromkeys(found))
+    found = [of_torch(values)] if remote(values, version) else []
+    found += [of_triton(values)] if triton_asks(values) else []
+    return list(dict.fromkeys(one for one in found if one))

@@ -17,15 +17,15 @@ def here() -> dict[str, object]:
     sees (pid_namespaces(7)), its number there, and when it began, in ticks.
     """
     pid = os.getpid()
-    return {"boot": _boot(), "space": _space(), "pid": pid, "since": _since(pid)}
+    return {"boot": boot(), "space": _space(), "pid": pid, "since": _since(pid)}
 
 
 def may_work(who: Mapping[str, object], status: os.stat_result) -> bool:
     """Whether a process that ``here`` once told may still be there. status: of a file that it
     writes to all the time, on a file system whose lock is not its own.
     """
-    boot, pid = who.get("boot"), who.get("pid")
-    if boot != _boot() or not boot or who.get("space") != _space() or not isinstance(pid, int):
+    began, pid = who.get("boot"), who.get("pid")
+    if began != boot() or not began or who.get("space") != _space() or not isinstance(pid, int):
         return not at_rest(status)
     return _since(pid) == who.get("since") is not None
 
@@ -35,7 +35,8 @@ def at_rest(status: os.stat_result) -> bool:
 
     What may be shared with other machines, as NFS, does not always show their locks.
     """
-    return is_local(status.st_dev) or time.time() - status.st_mtime > _LONG
+    # A time that is yet to come is no sign of work: an archive may bring any.
+    return is_local(status.st_dev) or abs(time.time() - status.st_mtime) > _LONG
 
 
 def is_local(device: int) -> bool:
@@ -53,7 +54,8 @@ def is_local(device: int) -> bool:
     return bool(kinds) and kinds <= _LOCAL
 
 
-def _boot() -> str:
+def boot() -> str:
+    """What tells this start of the machine from all others; "" where nobody can tell."""
     return _text("/proc/sys/kernel/random/boot_id").strip()
 
 

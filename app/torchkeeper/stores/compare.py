@@ -91,7 +91,8 @@ def compare(
     found = []
     done = 0
     try:
-        target, pouring = Target(root), Pouring(progress)
+        every = [item for items in ordered for item, _ in items]
+        target, pouring = Target(root, every), Pouring(progress)
         for bundle, items in zip(bundles, ordered, strict=True):
             found.append(Compared())
             for item, problem in items:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.remote import KINDS
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.beforehand import check_other, what_is
 from torchkeeper.stores.bundles.building import Makers
@@ -263,24 +264,31 @@ def for_bundle(
 
 
 def newest(chosen: Sequence[Described], left: Left) -> list[Described]:
-    """The newest payload of each key, in the order given, and what is broken; the others go to
-    ``left``. Where no times tell, as in a bundle, the last counts: profiles lie there as they came.
+    """The newest payload of each key, in the order given, and what no server takes at all: broken
+    entries, and kinds that have no keys there, of which it is said by whoever puts them. The others
+    go to ``left``. Where no times tell, as in a bundle, the last counts: profiles lie there as they
+    came.
     """
     best: dict[tuple[str, str], Described] = {}
     for one in chosen:
-        if one.entry.sha256 is None or one.entry.broken:
+        if not _has_one(one):
             continue
         key = one.entry.kind, one.entry.key
         if key not in best or (one.entry.mtime or 0) >= (best[key].entry.mtime or 0):
             best[key] = one
     found = []
     for one in chosen:
-        broken = one.entry.sha256 is None or one.entry.broken
-        if broken or best.get((one.entry.kind, one.entry.key), one) is one:
+        if not _has_one(one) or best[one.entry.kind, one.entry.key] is one:
             found.append(one)
         else:
             left(one.item, Problem("newer-goes"))
     return found
+
+
+def _has_one(one: Described) -> bool:
+    """Whether a server has one payload for the key of an entry."""
+    entry = one.entry
+    return entry.kind in KINDS and entry.sha256 is not None and not entry.broken
 
 
 def _publish(

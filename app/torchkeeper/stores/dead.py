@@ -1,6 +1,7 @@
 """Which entries of a place are dead: stale, broken, orphaned, unused for long, or over a budget.
 
-From facts alone, without looking. What one file lists goes together, and only when all of it is
+From facts alone, without looking. What is not recognised is a user's own and never dead, and in a
+folder that is mostly such nothing is. What one file lists goes together, and only when all of it is
 dead. What an entry is needed by counts as a use of it, and it never goes before that; code that
 only what goes has named goes along.
 """
@@ -14,17 +15,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.entry import Entry, measured, tally
 from torchkeeper.artifacts.layout import eager_folder, is_code_stem
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.items import Item
+from torchkeeper.stores.items import Item, allocated
 from torchkeeper.stores.needs import OLD, YOUNG, Name, known_as, needed
+from torchkeeper.stores.strangers import strange_in
 
 #: Why an entry goes, in the order in which it is told; "needless" is code of what goes.
 REASONS = ("stale", "broken", "orphan", "unused", "budget", "needless")
-#: Kinds that go neither for their age nor for their bytes: what is not recognised may be anybody's,
-#: and locks are of those who write.
-_STAYS = frozenset({"unknown", "lock"})
 #: An autotuning result names the code it is about, and is as good without.
 _HOLDS = frozenset({"fxgraph", "aotautograd", "precompile", "code", "aoti_eager"})
 _GRAPHS = frozenset({"fxgraph", "aotautograd"})
@@ -73,6 +72,8 @@ class Dead:
         self._whole = whole
         self._allocated = allocated
         self._now = time.time() if now is None else now
+        #: What strangers wrote; None of a server, which is listed by the names of known writers.
+        self.strange = strange_in(one.origin or one.item for one in found) if allocated else None
         self._needs: dict[int, set[int]] = {}
         self._needed_by: dict[int, set[int]] = {}
         self._join()
@@ -84,7 +85,11 @@ class Dead:
         ``keep`` counts what all the others leave.
         """
         why: dict[int, list[str]] = {}
-        mine = {n for n, one in enumerate(self.found) if may(one.entry)}
+        if self.strange is not None and self.strange.most:
+            return why
+        mine = {
+            n for n, one in enumerate(self.found) if one.entry.kind != "unknown" and may(one.entry)
+        }
         tests: list[tuple[str, Callable[[int], bool]]] = []
         if wanted.stale:
             tests.append(("stale", lambda n: self.found[n].entry.verdict == "stale"))
@@ -109,15 +114,16 @@ class Dead:
         return {n: why[n] for n in sorted(going)}
 
     def told(self, going: Iterable[int]) -> dict[str, int]:
-        """{entries, files, bytes} of some of the entries."""
+        """How much some of them are: ``tally``, ``measured`` and files."""
         items = [self._item(n) for n in going]
+        counts = tally(item.kind for item in items)
         if not self._allocated:
             files = sum(len(item.files) if item.kind == "triton" else 1 for item in items)
             size = sum(item.size for item in items)
-            return {"entries": len(items), "files": files, "bytes": size}
+            return {**counts, "files": files, **measured(size, on_disk=False)}
         paths = {file.path for item in items for file in item.files}
-        sizes = {file.inode or file.path: file.allocated for item in items for file in item.files}
-        return {"entries": len(items), "files": len(paths), "bytes": sum(sizes.values())}
+        room = allocated(file for item in items for file in item.files)
+        return {**counts, "files": len(paths), **measured(room, on_disk=True)}
 
     def last_used(self, number: int) -> float | None:
         """When an entry, or what needs it, was last used; None where nobody knows."""
@@ -170,11 +176,11 @@ class Dead:
         return item.kind == "lock" and not any(file.size for file in item.files)
 
     def _is_unused(self, number: int, seconds: float) -> bool:
-        kind = self.found[number].entry.kind
-        if kind == "unknown" or self._is_kept(number):
+        if self._is_kept(number):
             return False
         idle = self._now - self._used[number]
-        return idle > (max(seconds, OLD) if kind == "lock" else seconds)
+        lock = self.found[number].entry.kind == "lock"
+        return idle > (max(seconds, OLD) if lock else seconds)
 
     def _go_along(self, going: set[int], mine: set[int], why: dict[int, list[str]]) -> None:
         """Add the code that only what goes has named."""
@@ -241,7 +247,8 @@ class Dead:
         return found
 
     def _yields(self, number: int) -> bool:
-        return self.found[number].entry.kind not in _STAYS
+        # Locks are of those who write.
+        return self.found[number].entry.kind != "lock"
 
     def _rank(self, number: int, needless: bool) -> tuple[float, int, str, int]:
         """What goes first is least; ``needless``: nothing needs it any more."""

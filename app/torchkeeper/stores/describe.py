@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchkeeper.artifacts import alone, code, elf
-from torchkeeper.artifacts.entry import PORTABLE, READ, SCRATCH, Entry
-from torchkeeper.artifacts.layout import is_code_stem, payload_name
+from torchkeeper.artifacts.entry import COUNTED_APART, PORTABLE, PUT_OFF, READ, Entry, too_short
+from torchkeeper.artifacts.layout import is_code_stem, is_named_by_content, payload_name
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.budget import Budget, held
 from torchkeeper.stores.folders.index import Index, Known, signature
 from torchkeeper.stores.items import (
     CHUNK,
@@ -34,7 +35,13 @@ BATCH = 64
 #: Bytes of contents that wait for a reader at once, besides the one entry that may be larger.
 BATCH_BYTES = 16 << 20
 #: Problems that may lie in the moment: a busy machine, permissions, somebody else's memory.
-_PASSING = frozenset({"reader-stuck", "reader-crashed", "file-unreadable"})
+_PASSING = frozenset({"reader-starved", "reader-crashed", "file-unreadable", "file-hollow"})
+#: Problems of what is read once more when somebody wants all of a place read.
+_ASKED = PUT_OFF | {"reader-stuck"}
+#: Bytes from which on a file is hashed only when the rest of its place is listed, and the kinds
+#: whose entries tell nothing about others.
+HEAVY = 64 << 20
+_LATE = frozenset({"code", "triton", "ondisk"})
 #: A profile or a list of configurations is some kilobytes.
 MAX_SMALL = 4 << 20
 #: The kinds whose bytes a copy alone needs to read.
@@ -88,8 +95,12 @@ def describe(
     index: Index | None = None,
     living: Living | None = None,
     carried: Carried | None = None,
+    budget: Budget | None = None,
 ) -> Iterator[list[Described]]:
     """The entries of a store, in batches. What the index knows is not read again.
+
+    What there is no time for in the ``budget`` is unread (``Entry.put_off``), and the index keeps
+    that; without a budget it is read all the same.
 
     With ``carried``, the entries are to be copied: what that reads anyway is not read here.
 
@@ -102,12 +113,13 @@ def describe(
     known = _Known()
     index = index if index and not full else None
     waiting: list[_Loaded] = []
-    for loaded in itertools.chain(_batches(items, source, index, carried, report), ([],)):
+    coming_in = _batches(items, source, index, carried, budget, report)
+    for loaded in itertools.chain(coming_in, ([],)):
         # While the reader is at one batch, the next is loaded; but for one that is large, which is
         # not to be in memory with another.
         heavy = sum(one.size for one in _readings(loaded)) > 2 * BATCH_BYTES
         for batch, coming in ((waiting, loaded), (loaded, [])) if heavy else ((waiting, loaded),):
-            facts = iter(reader.facts(_readings(batch), report, full))
+            facts = iter(reader.facts(_readings(batch), report, full, budget))
             reader.begin(_readings(coming), full)
             found = []
             for one in batch:
@@ -155,20 +167,43 @@ def _batches(
     source: Source,
     index: Index | None,
     carried: Carried | None,
+    budget: Budget | None,
     report: Report,
 ) -> Iterator[list[_Loaded]]:
-    """The items loaded, some at a time: few enough to come soon, and to fit the memory."""
+    """The items loaded, some at a time: few enough to come soon, and to fit the memory. What takes
+    long to be hashed comes last.
+    """
     loaded: list[_Loaded] = []
     waiting = 0
-    for item in items:
+    late: list[Item] = []
+    for item, last in itertools.chain(
+        ((item, False) for item in items), ((item, True) for item in late)
+    ):
         report.check()
-        kept = index.get(item) if index and item.kind in READ else None
+        short = _too_short(item)
+        kept = index.get(item) if index and not short and item.kind in READ else None
+        if kept and budget is None and {kept.problem, kept.facts.get("problem")} & _ASKED:
+            kept = None
         if kept:
             one: _Loaded | None = _kept(item, kept)
-        elif carried and item.kind in _CARRIED:
-            one = _glance(item, source, carried)
-        else:
+        elif short:
+            # There may be very many, and neither their bytes nor an index says more of them.
+            one = _Loaded(item, None, None, short, kept=True)
+        elif item.kind not in READ:
             one = _load(item, source, report)
+        elif not last and item.kind in _LATE and not carried and _is_heavy(item):
+            late.append(item)
+            continue
+        else:
+            one = None
+            if budget:
+                budget.meet(item, source)
+                if budget.over:
+                    one = _Loaded(item, None, None, "entry-unread")
+            if one is None and carried and item.kind in _CARRIED:
+                one = _glance(item, source, carried)
+            elif one is None:
+                one = _load(item, source, report, budget)
         if one is None:
             continue
         loaded.append(one)
@@ -178,6 +213,17 @@ def _batches(
             loaded, waiting = [], 0
     if loaded:
         yield loaded
+
+
+def _too_short(item: Item) -> str | None:
+    """What is wrong with an item that holds less than any of its kind."""
+    files = item.files
+    return too_short(item.kind, files[0].size) if len(files) == 1 and files[0].regular else None
+
+
+def _is_heavy(item: Item) -> bool:
+    """Whether hashing a file of a folder takes so long that the others are listed before."""
+    return any(file.size >= HEAVY and file.inode is not None for file in item.files)
 
 
 def _lasting(one: _Loaded) -> bool:
@@ -205,7 +251,9 @@ class _Loaded:
     partly: bool = False
 
 
-def _load(item: Item, source: Source, report: Report) -> _Loaded | None:
+def _load(
+    item: Item, source: Source, report: Report, budget: Budget | None = None
+) -> _Loaded | None:
     """Hash an item's files and keep what a reader should see; None if all files are gone."""
     if not all(file.regular for file in item.files):
         # Links that torch makes are known by where they are; nothing is read through them.
@@ -224,6 +272,9 @@ def _load(item: Item, source: Source, report: Report) -> _Loaded | None:
         contents[name] = item.about
         files = [file for file in files if file.path != item.path.partition(MARK)[0]]
     for file in files:
+        if budget and not budget.hashes(file.size):
+            hollow = held(file, source) < file.size
+            return _Loaded(item, None, None, "file-hollow" if hollow else "entry-unread")
         name = file.name
         wanted = _wanted(item.kind, name)
         try:
@@ -263,7 +314,7 @@ def _glance(item: Item, source: Source, carried: Carried) -> _Loaded | None:
     for file in item.files:
         object_ = file.name.endswith(".so")
         wanted = _wanted(item.kind, file.name) if carried.facts or item.kind != "code" else 0
-        wanted = 0 if object_ else wanted
+        wanted = 0 if object_ and item.kind == "code" else wanted
         if not wanted and not object_:
             continue
         try:
@@ -295,6 +346,8 @@ def _wanted(kind: str, name: str) -> int:
             return code.MAX_OBJECT
         return MAX_SOURCE if name.endswith(code.SOURCES) else 0
     if kind == "triton":
+        if name.endswith(".so"):
+            return code.MAX_OBJECT
         return MAX_SOURCE if name.endswith(".json") else 0
     if kind == "aoti_eager" and is_code_stem(name.partition(".")[0]):
         return code.MAX_OBJECT if name.endswith(".so") else 0
@@ -349,7 +402,7 @@ def _describe(
         files=len(item.files),
         mtime=max(times) / 1e9 if times else None,
         torch=facts.get("torch") or joined.get("torch") or item.torch,
-        device=facts.get("device") or joined.get("device"),
+        device=_device(facts, joined),
         compile_s=facts.get("compile_s"),
         path=item.path,
         sha256=one.sha256,
@@ -359,18 +412,23 @@ def _describe(
     return Described(entry, item, facts, unhashed=one.partly and one.sha256 is None)
 
 
+def _device(facts: dict[str, Any], joined: dict[str, Any]) -> str | None:
+    own, other = facts.get("device"), joined.get("device")
+    # A module says "cuda" of a GPU of AMD's as well, if it has no kernel that tells; its graph
+    # knows more.
+    return other if own == "cuda" and other == "hip" else own or other
+
+
 def _misnamed(item: Item, sha256: str | None) -> str | None:
     """A payload whose content is not what its name says was altered after it was written."""
-    if item.kind in ("fxgraph", "aotautograd") and sha256:
-        name = item.files[0].name
-        # torch before 2.6 called every AOTAutograd payload ``entry``.
-        if name != "entry" and name != payload_name(sha256):
-            return "payload-name-mismatch"
+    name = item.files[0].name
+    if sha256 and is_named_by_content(item.kind, name) and name != payload_name(sha256):
+        return "payload-name-mismatch"
     return None
 
 
 def _learn(item: Item, facts: dict[str, Any], known: _Known) -> None:
-    if item.kind not in ("fxgraph", "aotautograd", "code"):
+    if not facts or item.kind not in ("fxgraph", "aotautograd", "code"):
         return
     about = {field: facts.get(field) for field in ("name", "torch", "device")}
     if item.kind == "fxgraph":
@@ -399,6 +457,6 @@ def _joined(item: Item, facts: dict[str, Any], known: _Known) -> dict[str, Any]:
 
 
 def _plain_name(item: Item) -> str | None:
-    if item.kind in SCRATCH:
+    if item.kind in COUNTED_APART:
         return item.files[0].name if len(item.files) == 1 else item.key
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from io import RawIOBase
 from operator import attrgetter
@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple, Protocol
 from torchkeeper.artifacts import triton
 from torchkeeper.artifacts.beside import is_known_link
 from torchkeeper.artifacts.entry import KINDS
-from torchkeeper.artifacts.layout import Located, is_scratch, kernel_folder, locate
+from torchkeeper.artifacts.layout import Located, kernel_folder, locate
 from torchkeeper.artifacts.report import Report
 
 CHUNK = 1 << 20
@@ -100,30 +100,56 @@ class Offered(Source, Protocol):
         """The entries."""
 
 
+#: Whether a file is what its path says, where that alone does not tell.
+Proven = Callable[[File], bool]
+
+
 def kernel_items(folder: str, files: list[File]) -> list[Item] | None:
     """The items in a kernel's folder, given all its files; None where it is no kernel's.
 
-    Most files of the biggest caches are kernels', whose folder tells all.
+    Most files of the biggest caches are kernels', whose folder tells all. What else lies there is
+    nobody's that is known.
     """
     key = kernel_folder(folder)
     if key is None:
         return None
     start = len(folder) + 1
     # By position, for the million of them.
-    others = [file for file in files if not file[6] or is_scratch(file[0][start:])]
-    strange = {file[0] for file in others}
-    mine = [file for file in files if file[0] not in strange] if strange else files
+    own = triton.own(key, [file[0][start:] for file in files if file[6]])
+    mine = [file for file in files if file[0][start:] in own and file[6]]
+    if len(mine) == len(files):
+        others = []
+    else:
+        taken = {file[0] for file in mine}
+        others = [file for file in files if file[0] not in taken]
     mine.sort()
-    items = [Item("triton", key, folder, mine)] if mine else []
-    return items + located(others)
+    if not key:
+        items = [Item("lock", file.name, file[0], [file]) for file in mine]
+    else:
+        items = [Item("triton", key, folder, mine)] if mine else []
+    return items + [_other(file) for file in others]
 
 
-def located(files: Iterable[File]) -> list[Item]:
-    """Files as items, each where its own path says."""
+def _other(file: File) -> Item:
+    """What lies in a kernel's folder and is none of its files: one that is being written, or a
+    stranger's.
+    """
+    at = locate(file[0])
+    if at.kind == "lock" and file[6]:
+        return Item(at.kind, at.key, at.entry_path, [file])
+    return Item("unknown", file.name, file[0], [file])
+
+
+def located(files: Iterable[File], above: str = "", proven: Proven = lambda _: True) -> list[Item]:
+    """Files as items, each where its own path says, and what is seen of it. above: as of
+    ``layout.locate``.
+    """
     found: dict[tuple[str, str], Item] = {}
     for file in files:
         known = file[6] or is_known_link(file[0])
-        at = locate(file[0]) if known else Located("unknown", file.name, file[0])
+        at = locate(file[0], above) if known else None
+        if at is None or (at.kind != "unknown" and not proven(file)):
+            at = Located("unknown", file.name, file[0])
         identity = (at.kind, at.entry_path)
         if identity not in found:
             found[identity] = Item(at.kind, at.key, at.entry_path)
@@ -155,8 +181,8 @@ def in_order(items: Iterable[Item]) -> list[Item]:
     return [item for some in by_kind.values() for item in some]
 
 
-def group(files: Iterable[File]) -> list[Item]:
-    """The files as items, in order."""
+def group(files: Iterable[File], above: str = "", proven: Proven = lambda _: True) -> list[Item]:
+    """The files as items, in order; ``above`` and ``proven`` as of ``located``."""
     folders: dict[str, list[File]] = {}
     for file in files:
         folders.setdefault(file[0].rpartition("/")[0], []).append(file)
@@ -167,7 +193,7 @@ def group(files: Iterable[File]) -> list[Item]:
             rest += some
         else:
             items += kernel
-    return in_order([*items, *located(rest)])
+    return in_order([*items, *located(rest, above, proven)])
 
 
 def portable_bytes(kind: str, name: str, data: bytes) -> bytes:

@@ -142,9 +142,12 @@ def portable(chosen: Iterable[Described], left: Left) -> list[Described]:
 
 
 def check_portable(one: Described) -> None:
-    """Raises Problem("kind-not-portable" | "entry-broken")."""
+    """Raises Problem("kind-not-portable" | "entry-unread" | "entry-broken")."""
     if one.entry.kind not in PORTABLE:
         raise Problem("kind-not-portable", kind=one.entry.kind)
+    if one.entry.put_off:
+        # Nobody could tell what it would run, or which secrets it holds.
+        raise Problem(one.entry.problem or "entry-unread")
     if one.entry.broken or (one.entry.sha256 is None and not one.unhashed):
         raise Problem("entry-broken", problem=one.entry.problem or "file-unreadable")
 
@@ -158,7 +161,7 @@ def homes(one: Described) -> list[str]:
     check_portable(one)
     kind, sha256 = one.entry.kind, one.entry.sha256 or ""
     if kind in ("fxgraph", "aotautograd", "pgo"):
-        return [layout.payload_path(kind, mega_key(one), sha256)]
+        return [layout.payload_path(kind, mega_key(one), sha256, one.item.files[0].name)]
     if kind == "aoti_eager":
         return singly.homes(one.item)
     paths = [layout.canonical(file.path) for file in one.item.files]

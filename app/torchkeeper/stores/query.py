@@ -3,11 +3,12 @@
 Plain words must be in the name or the key. ``kind:fxgraph,code``, ``torch:2.9`` and
 ``device:cpu`` compare a field (torch and device by prefix), ``size>10M`` and ``age>30d`` a number,
 ``is:broken`` and ``is:orphan`` a state, ``is:foreign`` and ``owner:bob`` that it is of another user
-than this one and root, ``is:usable``, ``is:conditional``, ``is:stale`` and
+than this one and root, ``is:usable``, ``is:conditional``, ``is:unsafe``, ``is:stale`` and
 ``is:unknown`` the verdict in an environment. Of a server, ``used>90d`` compares how long ago an
 entry was last used and ``expires<7d`` when it goes; ``expires:never`` is what stays. A leading
 ``-`` negates, and of verdicts means that there is another; quotes keep blanks together and make
-anything a text to look for; all terms must hold.
+anything a text to look for; all terms must hold. What is no entry (``COUNTED_APART``) is listed
+only where its kind is named, as ``kind:lock``, or all is asked for.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from itertools import repeat
 from math import inf, nan
 from typing import Any, NamedTuple
 
-from torchkeeper.artifacts.entry import KINDS, VERDICTS, Entry, Problem
+from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, UNREAD, VERDICTS, Entry, Problem
 from torchkeeper.stores.folders.accounts import Accounts
 
 #: Which of many entries a term lets through, in their order.
@@ -71,6 +72,13 @@ class Query(NamedTuple):
     #: The fields that its terms are about; "" stands for words, which look in names and keys,
     #: VERDICT for what only a verdict tells.
     fields: frozenset[str] = frozenset()
+    #: The kinds that it names, other than to leave them out.
+    kinds: frozenset[str] = frozenset()
+
+    @property
+    def apart(self) -> bool:
+        """Whether it names a kind that is counted apart: else lists leave these out."""
+        return not self.kinds.isdisjoint(COUNTED_APART)
 
     def matches(self, entry: Entry) -> bool:
         """Whether every term holds for the entry."""
@@ -86,6 +94,7 @@ def parse(text: str, now: float | None = None) -> Query:
     now = time.time() if now is None else now
     tests: list[Test] = []
     fields: set[str] = set()
+    kinds: set[str] = set()
     position = 0
     while position < len(text):
         if text[position].isspace():
@@ -100,13 +109,15 @@ def parse(text: str, now: float | None = None) -> Query:
         state = field[3].strip('"').lower() if field is not None and name == "is" else ""
         told = state in _TOLD
         fields.add(VERDICT if told else OWNER if state == "foreign" else name)
+        if field is not None and name == "kind" and not match[1]:
+            kinds.update(field[3].strip('"').lower().split(","))
         if match[1]:
             test = _negated(test)
             if told:
                 tests.append(_JUDGED)
         tests.append(test)
         position = match.end()
-    return Query(text, tuple(tests), frozenset(fields))
+    return Query(text, tuple(tests), frozenset(fields), frozenset(kinds))
 
 
 def bytes_in(text: str) -> int:
@@ -182,8 +193,10 @@ def _text_term(token: str, field: str, value: str) -> Test:
                     e.verdict == "broken" or (e.problem is not None and e.broken) for e in entries
                 ]
             )
+        if value == "unread":
+            return Test(lambda entries: [e.problem in UNREAD for e in entries])
         if value not in VERDICTS:
-            states = ", ".join(f"is:{name}" for name in (*VERDICTS, "orphan", "foreign"))
+            states = ", ".join(f"is:{name}" for name in (*VERDICTS, "unread", "orphan", "foreign"))
             raise Problem("bad-filter", token=token, why=f"the states are {states}")
         return Test(lambda entries: [e.verdict == value for e in entries])
     if field == OWNER:
@@ -194,7 +207,10 @@ def _text_term(token: str, field: str, value: str) -> Test:
         return _prefix_term(op.attrgetter(OWNER), lambda x: x.lower() in (value, f"uid {value}"))
     if field == "torch":
         return _prefix_term(op.attrgetter("torch"), lambda x: _version_matches(x.lower(), value))
-    return _prefix_term(op.attrgetter("device"), lambda x: x.lower().startswith(value))
+    return _prefix_term(
+        op.attrgetter("device"),
+        lambda x: any(one.startswith(value) for one in x.lower().split(",")),
+    )
 
 
 def _prefix_term(get: Callable[[Entry], str | None], matches: Callable[[str], bool]) -> Test:

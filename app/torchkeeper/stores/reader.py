@@ -1,7 +1,8 @@
 """Facts from bytes, by way of a reader process that may die of them.
 
 A reader that is stuck on an entry for STALL seconds is killed, that entry is called broken, and
-the rest goes on with a new reader; a crash is the same event.
+the rest goes on with a new reader; a crash is the same event. Of a place that has a budget, an
+entry may get less than that; then it is not broken for taking longer, but unread.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from typing import Any
 import torchkeeper
 from torchkeeper.artifacts.manifest import origin
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.budget import Budget
 
 #: Seconds a reader may take for one entry.
 STALL = 2.0
 #: How often STALL it may take if it is hardly given the processor.
-PATIENCE = 5
+PATIENCE = 15
 #: Bytes and entries sent to a reader at once.
 BATCH_BYTES = 1 << 20
 BATCH_ITEMS = 64
@@ -39,6 +41,8 @@ _LISTS = ("instructions", "widths")
 _MAX_LIST = 2000
 #: Names of classes and functions of one entry.
 _MAX_NAMES = 500
+#: Seconds for an answer after which it is asked what the reader has taken of the processor.
+_LONG = 0.02
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,8 @@ class Reader:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._rest = b""
+        #: What the process has taken of the processor when that was last asked, in seconds.
+        self._worked = 0.0
         #: The batch that the reader was sent ahead.
         self._begun: list[Reading] = []
 
@@ -95,9 +101,15 @@ class Reader:
             self.close()
 
     def facts(
-        self, readings: list[Reading], report: Report, full: bool = False
+        self,
+        readings: list[Reading],
+        report: Report,
+        full: bool = False,
+        budget: Budget | None = None,
     ) -> list[dict[str, Any]]:
-        """The facts of each reading, in order; checked, so that callers may trust the types."""
+        """The facts of each reading, in order; checked, so that callers may trust the types. Those
+        that there is no time for any more are "entry-unread".
+        """
         if not readings:
             return []
         if self._begun and self._begun[0] is not readings[0]:
@@ -107,7 +119,11 @@ class Reader:
             todo = batch
             while todo:
                 report.check()
-                answers = self._ask(todo, report, full)
+                if budget and budget.over:
+                    self._drop()
+                    found += [_checked({"problem": "entry-unread"}) for _ in todo]
+                    break
+                answers = self._ask(todo, report, full, budget)
                 found += [_checked(answer) for answer in answers]
                 todo = todo[len(answers) :]
         return found
@@ -128,8 +144,12 @@ class Reader:
             env={"PYTHONHASHSEED": "random"},
         )
 
-    def _ask(self, batch: list[Reading], report: Report, full: bool) -> list[dict[str, Any]]:
-        """The answers to a batch; where the reader dies, up to and including the fatal entry."""
+    def _ask(
+        self, batch: list[Reading], report: Report, full: bool, budget: Budget | None
+    ) -> list[dict[str, Any]]:
+        """The answers to a batch; where the reader dies, up to and including the fatal entry, and
+        where there is no time for the rest of it, up to that.
+        """
         begun, self._begun = self._begun, []
         if not begun and not self._sent(batch, full):
             return [{"problem": "reader-crashed"}]
@@ -137,9 +157,14 @@ class Reader:
         assert process
         answers: list[dict[str, Any]] = []
         while len(answers) < len(batch):
-            line = self._line(process, report)
+            asked = time.monotonic()
+            line, problem = self._line(process, report, budget)
+            if budget and (line is None or time.monotonic() - asked > _LONG):
+                self._spend(process, budget)
             if line is None:
-                answers.append({"problem": "reader-crashed" if process.poll() else "reader-stuck"})
+                if budget:
+                    budget.died()
+                answers.append({"problem": problem})
                 self.close()
                 break
             try:
@@ -147,12 +172,25 @@ class Reader:
             except (ValueError, RecursionError):
                 answer = None
             answers.append(answer if isinstance(answer, dict) else {"problem": "reader-crashed"})
+            if budget and budget.over and len(answers) < len(batch):
+                self.close()
+                break
+        if budget and self._process:
+            self._spend(process, budget)
         return answers
+
+    def _spend(self, process: subprocess.Popen[bytes], budget: Budget) -> None:
+        """Charge what the reader has taken since that was last done."""
+        if process.poll() is None:
+            worked = _processor_seconds(process.pid)
+            budget.spend(max(worked - self._worked, 0.0))
+            self._worked = worked
 
     def _sent(self, batch: list[Reading], full: bool) -> bool:
         """Send a batch, to a new reader where there is none; whether it took all of it."""
         if self._process is None:
             self._process, self._rest = self._start(), b""
+            self._worked = _processor_seconds(self._process.pid)
         process = self._process
         assert process.stdin
         header = [
@@ -171,30 +209,35 @@ class Reader:
             return False
         return True
 
-    def _line(self, process: subprocess.Popen[bytes], report: Report) -> bytes | None:
-        """The next line, or None when the reader is dead or has been silent for STALL seconds.
+    def _line(
+        self, process: subprocess.Popen[bytes], report: Report, budget: Budget | None
+    ) -> tuple[bytes | None, str]:
+        """The next line, or None and why there is none: the reader is dead, or has been silent for
+        STALL seconds, or for what a budget allows.
 
         On a machine that is too busy to let it run, it is given PATIENCE times as long: only work
         on an entry is a sign of what is in it.
         """
         assert process.stdout
-        if b"\n" not in self._rest:
-            self._wait(process, report)
+        why = "" if b"\n" in self._rest else self._wait(process, report, budget)
         line, newline, self._rest = self._rest.partition(b"\n")
-        return line if newline else None
+        return line if newline else None, why
 
-    def _wait(self, process: subprocess.Popen[bytes], report: Report) -> None:
-        """Until there is a whole line, or ``_line`` gives up."""
+    def _wait(self, process: subprocess.Popen[bytes], report: Report, budget: Budget | None) -> str:
+        """Until there is a whole line, or ``_line`` gives up: why it does."""
         assert process.stdout
-        deadline = time.monotonic() + STALL
+        allowed = budget.allows(STALL) if budget else STALL
+        deadline = time.monotonic() + allowed
         last = deadline + (PATIENCE - 1) * STALL
         worked = _processor_seconds(process.pid)
         while b"\n" not in self._rest:
             now = time.monotonic()
             if now >= deadline:
-                if now >= last or _processor_seconds(process.pid) - worked > STALL / 2:
-                    return
-                deadline = now + STALL / 10
+                if _processor_seconds(process.pid) - worked > allowed / 2:
+                    return "entry-unread" if allowed < STALL else "reader-stuck"
+                if now >= last:
+                    return "reader-starved"
+                deadline = now + allowed / 10
             left = deadline - now
             ready, _, _ = select.select([process.stdout], [], [], min(left, 0.05))
             if not ready:
@@ -207,8 +250,9 @@ class Reader:
             data = os.read(process.stdout.fileno(), 1 << 20)
             if not data:
                 process.wait()
-                return
+                return "reader-crashed"
             self._rest += data
+        return ""
 
 
 def _processor_seconds(pid: int) -> float:

@@ -151,7 +151,7 @@ class Screen:
         return _Screened(_distinct(kept), made.source)
 
     def _may_go(self, one: Described) -> bool:
-        return one.entry.kind in PORTABLE and not one.entry.broken
+        return one.entry.kind in PORTABLE and not (one.entry.broken or one.entry.put_off)
 
     def _screened(self, items: Sequence[Item], source: Source) -> tuple[_Made, set[int]]:
         items = [item for item in items if item.kind in self._kinds]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.budget import Budget
 from torchkeeper.stores.items import Item, Source
 from torchkeeper.stores.names import is_server
 
@@ -44,18 +45,29 @@ class Store(Source, Protocol):
 
 
 def read(
-    store: Store, items: Iterable[Item], reader: Reader, report: Report, full: bool = False
+    store: Store,
+    items: Iterable[Item],
+    reader: Reader,
+    report: Report,
+    full: bool = False,
+    all_of_it: bool = False,
+    budget: Budget | None = None,
 ) -> Iterator[list[Described]]:
-    """The entries of some items of a store in batches, as stores.describe.describe gives them."""
+    """The entries of some items of a store in batches, as stores.describe.describe gives them.
+
+    all_of_it: also what takes longer than the items are given for what they hold (stores.budget).
+    budget: what is left of that from reading others of the place before.
+    """
+    budget = None if all_of_it else budget or Budget()
     if is_server(store.place):
         from torchkeeper.stores.redis.describing import described
         from torchkeeper.stores.redis.store import Redis
 
         assert isinstance(store, Redis)
-        return described(store, items, reader, report, full)
+        return described(store, items, reader, report, full, budget)
     from torchkeeper.stores.describe import describe
 
-    return describe(items, store, reader, report, full)
+    return describe(items, store, reader, report, full, budget=budget)
 
 
 def opened(place: str, report: Report, password: str | None = None) -> Store:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from torchkeeper.verdict import graphdiff, tensors
+from torchkeeper.verdict import graphdiff, systems, tensors
 from torchkeeper.verdict.graphdiff import GraphDifference
 from torchkeeper.verdict.tensors import Changed, Field
 
@@ -24,6 +24,7 @@ Factor = Sequence[str]
 
 _SYSTEM = "system_info["
 _DEVICE, _VERSION, _HASH = (f"{_SYSTEM}{name}]" for name in ("device", "version", "hash"))
+_OTHERS = f"{_SYSTEM}device_interfaces]"
 _INPUT = re.compile(r"example_inputs\[(\d{1,6})\]")
 _QUOTED = re.compile(r"'(\w{1,20})': '([^']{0,200})'")
 _NUMBERS = re.compile(r"\d+")
@@ -214,6 +215,9 @@ def _settings(half: _Half, a: Side, b: Side) -> list[Difference]:
             found.append(_torch(half, a, b))
         elif name == _VERSION:
             found += _versions(own, other)
+        elif name == _OTHERS:
+            one, two = (systems.told("device_interfaces", value) for value in (own, other))
+            found.append(Difference("gpu", name, one, two))
         elif name == _DEVICE:
             found.append(Difference("gpu", name, _gpu(own), _gpu(other)))
         else:
@@ -234,12 +238,20 @@ def _versions(a: str | None, b: str | None) -> list[Difference]:
     """Triton's sources, and CUDA or ROCm."""
     own, other = dict(_QUOTED.findall(a or "")), dict(_QUOTED.findall(b or ""))
     found = [
-        Difference("triton" if name == "triton" else "gpu", f"{_VERSION}[{name}]",
-                   own.get(name), other.get(name))
+        _triton(own.get(name), other.get(name)) if name == "triton"
+        else Difference("gpu", f"{_VERSION}[{name}]", own.get(name), other.get(name))
         for name in dict.fromkeys((*own, *other))
         if own.get(name) != other.get(name)
     ]  # fmt: skip
     return found or [Difference("gpu", _VERSION, a, b)]
+
+
+def _triton(a: str | None, b: str | None) -> Difference:
+    """Its versions, and only where these are the same its sources."""
+    own, other = (systems.triton_version(value or "") for value in (a, b))
+    if own and other and own != other:
+        return Difference("triton", "triton_version", own, other)
+    return Difference("triton", f"{_VERSION}[triton]", a, b)
 
 
 def _gpu(value: str | None) -> str | None:
@@ -316,7 +328,7 @@ def _following(found: list[Difference], pairs: Sequence[_Half]) -> list[Differen
             # A graph for inference has no backward one.
             follows = _INFERENCE in names
         if one.factor == _HASH:
-            follows = bool({_DEVICE, _VERSION} & names) or any(
+            follows = bool({_DEVICE, _VERSION, _OTHERS, "triton_version"} & names) or any(
                 name.startswith(f"{_VERSION}[") for name in names
             )
         elif one.group == "configuration":
@@ -340,13 +352,17 @@ def _beside(one: Difference, half: _Half | None, torch: bool) -> bool:
         return True
     inputs = any(x.group == "inputs" for x in half.found)
     graph = half.graph
-    changed = graph is not None and bool(graph.model_a or graph.model_b)
     if one.group == "inputs":
-        # Where ops differ, the graph is the cause, and takes what it needs.
-        return graph is not None and not graph.same_ops and not _explains(half)
+        if graph is None or graph.same_ops or _explains(half):
+            return False
+        # Another graph takes what it needs: more inputs or fewer, or what forward hands it. As many
+        # of a graph that is much the same were given to it: nothing in it decides their dtype.
+        return _is_backward(half) or half.changed is None or graph.alike < RELATED
     if one.factor != "gm":
         return graph is not None or inputs or _INFERENCE in names
-    if graph is None or changed:
+    if graph is None:
+        return False
+    if (graph.model_a or graph.model_b) and not (inputs and _explains(half)):
         # Lines of the model that differ are what was changed.
         return False
     if torch or _INFERENCE in names:
@@ -356,15 +372,22 @@ def _beside(one: Difference, half: _Half | None, torch: bool) -> bool:
 
 def _explains(half: _Half) -> bool:
     """Whether the inputs differ in what also makes another graph of the same program: in one
-    thing, or in anything where the program is known to be the same. What is handed to a backward
-    graph is made by the forward one, and known by nothing of that.
+    thing, or in anything where the program is known to be the same, or to have no more than casts
+    and moves besides. A line of the model that makes nothing else leaves no trace where it has
+    nothing to do. What is handed to a backward graph is made by the forward one, and known by
+    nothing of that.
     """
     graph = half.graph
-    if graph is None or graph.alike < RELATED or graph.same_model is False:
+    if graph is None or graph.alike < RELATED or half.changed is None:
         return False
-    backward = half.a.get(_BACKWARD, ("", ""))[1] == "True"
-    own_inputs = graph.same_model is True and not backward and half.changed is not None
-    return half.one_cause or own_inputs
+    same = graph.same_model is True or (graph.moves and not graph.same_ops)
+    if graph.same_model is False and not same:
+        return False
+    return half.one_cause or (same and not _is_backward(half))
+
+
+def _is_backward(half: _Half) -> bool:
+    return half.a.get(_BACKWARD, ("", ""))[1] == "True"
 
 
 def _ordered(found: list[Difference], first: _Half) -> list[Difference]:

@@ -21,7 +21,6 @@ from torchkeeper.artifacts import fxgraph
 
 #: Characters of a value; what is longer is only looked at by people.
 _VALUE = 200
-_OVERRIDDEN = ("backend", "dynamo_config", "inductor_config")
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -95,26 +94,6 @@ def system() -> dict[str, Any] | None:
         return dict(CacheBase.get_system())
     except Exception:  # noqa: BLE001
         return None
-
-
-def caches() -> dict[str, bool | None]:
-    """Whether programs look into the cache of graphs at all, by kind; None where not known."""
-    found: dict[str, bool | None] = {"fxgraph": None, "aotautograd": None}
-    with contextlib.suppress(Exception):
-        from torch._dynamo import config as dynamo  # noqa: TID251
-        from torch._functorch import config as functorch  # noqa: TID251
-        from torch._inductor import config as inductor  # noqa: TID251
-
-        disabled = bool(getattr(inductor, "force_disable_caches", False))
-        if any(getattr(dynamo, f"debug_{name}_override", "") for name in _OVERRIDDEN):
-            return found  # some graphs of a program are compiled in another way
-        # Where torch.compile itself is off, nothing is looked for.
-        disabled |= bool(getattr(dynamo, "disable", False))
-        disabled |= os.environ.get("TORCHDYNAMO_DISABLE") == "1"
-        found["fxgraph"] = not disabled and bool(inductor.fx_graph_cache)
-        on = found["fxgraph"] and getattr(functorch, "enable_autograd_cache", False)
-        found["aotautograd"] = bool(on)
-    return found
 
 
 def vector_bits() -> int | None:

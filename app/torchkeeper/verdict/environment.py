@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 from torchkeeper.stores import places
-from torchkeeper.verdict import autograd, commands, constants, machine
+from torchkeeper.verdict import autograd, commands, constants, lookups, machine
 
 
 def probe() -> dict[str, Any]:
@@ -28,7 +28,8 @@ def probe() -> dict[str, Any]:
     links into kernels. system: what PyTorch calls
     the system, with its hash. key_factors: {name: [hash, value]} of every key factor that does not
     depend on the graph, null where they cannot be told. caches: {fxgraph, aotautograd}, whether
-    programs look for them at all. autograd: as ``verdict.autograd.settings``. vector: the vector
+    programs look for them at all in a folder. remote: as
+    ``verdict.lookups.remote``. autograd: as ``verdict.autograd.settings``. vector: the vector
     instructions of the CPU; vector_bits: of the vectors for which torch writes C++ code, 0 for
     none; cpu_capability: what torch's own kernels use. cpu_flags: all that the CPU can do, as Linux
     calls it; libc: the C library, null for another than the GNU one. native: how and for what
@@ -57,6 +58,7 @@ def probe() -> dict[str, Any]:
         "system": None,
         "key_factors": None,
         "caches": None,
+        "remote": None,
         "autograd": None,
         "vector": machine.vector_instructions(flags),
         "vector_bits": None,
@@ -86,7 +88,8 @@ def probe() -> dict[str, Any]:
             facts["triton_libs"] = constants.triton_libs()
             facts["system"] = constants.system()
             facts["key_factors"] = constants.constants()
-            facts["caches"] = constants.caches()
+            facts["caches"] = lookups.caches()
+            facts["remote"] = lookups.remote()
             facts["autograd"] = autograd.settings()
             facts["vector_bits"] = constants.vector_bits()
             facts["native"] = commands.native(facts)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
+from torchkeeper.artifacts.graphs import PLUMBING
+
 #: Lines of a graph that are looked at, those that are matched with each other in order, and those
 #: that are so without regard to lines that are there very often.
 _MAX_LINES = 20_000
@@ -27,6 +29,12 @@ _FREED = re.compile(r";  \w+ = .*$")
 _NAME = re.compile(r"(?<![.\w])[A-Za-z_]\w*(?![\w.(])")
 _PARAMETERS = re.compile(r"def \w+\((.*)\)(?: -> .*)?:")
 _OVERLOAD = re.compile(r"\.(?:default|Tensor|Scalar|self|int|out|[A-Za-z]+_[A-Za-z_]+)$")
+#: What a reader leaves of a text that is too long for its answer (stores/reader_process.py), and
+#: characters in which lines of the model are looked for.
+_CUT = re.compile(r"\n… [\d,]{1,20} characters more\Z")
+_MAX_FULL = 2_000_000
+#: Calls that another type of an input adds, or makes needless.
+_CASTS = frozenset({"convert_element_type", "_to_copy"})
 _MODEL_LINE = re.compile(r"# File: .{1,400}?:\d+ in [\w.<>]{1,200}, code: ?(.{1,300})")
 
 
@@ -36,9 +44,11 @@ class GraphDifference:
 
     only_a, only_b: the ops of differing lines, in order, each once. same_ops: whether the calls
     are the same, in the same order, and only numbers or dtypes in them differ. alike: how much
-    of the ops is the same, from 0 to 1. model_a, model_b: the lines of the model that only one of
-    both came from; same_model: whether there are none, or None where that is not recorded. diff:
-    the lines that differ, each after "- " for what b has and "+ " for what a has.
+    of the ops is the same, but for casts, from 0 to 1. moves: whether the ops that only one of both
+    has do no more than move or convert values. model_a, model_b: the lines of the model that only
+    one of both came from; same_model: whether there are none, or None where that is not recorded.
+    diff: the lines that differ, each after "- " for what b has and "+ " for what a has. cut:
+    whether one of both is not known to its end, so that only what comes before is compared.
     """
 
     only_a: tuple[str, ...]
@@ -49,6 +59,8 @@ class GraphDifference:
     model_b: tuple[str, ...] = ()
     same_model: bool | None = None
     diff: tuple[str, ...] = ()
+    moves: bool = False
+    cut: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The difference as a JSON object."""
@@ -58,6 +70,7 @@ class GraphDifference:
             "same_ops": self.same_ops,
             "alike": self.alike,
             "same_model": self.same_model,
+            "cut": self.cut,
         }
         return {**{name: list(texts) for name, texts in lists.items()}, **plain}
 
@@ -66,42 +79,60 @@ def difference(a: str, b: str, full_a: str = "", full_b: str = "") -> GraphDiffe
     """What differs between two graphs: ``a`` and ``b`` as their keys tell them, ``full_a`` and
     ``full_b`` as their entries do, with the lines of the model that each op came from.
     """
-    lines_a, lines_b = _lines(a), _lines(b)
+    (lines_a, whole_a), (lines_b, whole_b) = _lines(a), _lines(b)
     keys_a, keys_b = _keys(lines_a), _keys(lines_b)
     ops_a, ops_b = [_op(x) for x in lines_a], [_op(x) for x in lines_b]
     # Where nothing but names differs, it is what they are used for.
     blocks = _blocks(keys_a, keys_b) or _blocks(lines_a, lines_b)
+    if blocks and not (whole_a and whole_b):
+        _, a_end, _, b_end = blocks[-1]
+        if (not whole_a and a_end == len(lines_a)) or (not whole_b and b_end == len(lines_b)):
+            # What one of them may have behind its cut is not lacking.
+            del blocks[-1]
     differ_a = [op for a1, a2, _, _ in blocks for op in ops_a[a1:a2] if op]
     differ_b = [op for _, _, b1, b2 in blocks for op in ops_b[b1:b2] if op]
     calls_a, calls_b = [op for op in ops_a if op], [op for op in ops_b if op]
     more, less = Counter(differ_a) - Counter(differ_b), Counter(differ_b) - Counter(differ_a)
     model_a, model_b = _model(full_a), _model(full_b)
     both = bool(model_a and model_b)
-    counts = Counter(calls_a), Counter(calls_b)
-    total = max(len(calls_a), len(calls_b))
     return GraphDifference(
         only_a=_few((op for op in differ_a if op in more), _OPS),
         only_b=_few((op for op in differ_b if op in less), _OPS),
-        same_ops=calls_a == calls_b,
-        alike=round((counts[0] & counts[1]).total() / total, 3) if total else 1.0,
+        same_ops=differ_a == differ_b if not (whole_a and whole_b) else calls_a == calls_b,
+        alike=_alike(calls_a, calls_b, whole_a and whole_b),
         model_a=_few(model_a - model_b if both else (), _MODEL),
         model_b=_few(model_b - model_a if both else (), _MODEL),
         same_model=model_a == model_b if both else None,
         diff=tuple(_diff(lines_a, lines_b, blocks)),
+        moves=more.keys() | less.keys() <= PLUMBING,
+        cut=not (whole_a and whole_b),
     )
+
+
+def _alike(a: Sequence[str], b: Sequence[str], whole: bool) -> float:
+    own, other = (Counter(op for op in calls if op not in _CASTS) for calls in (a, b))
+    # Of one that is cut, the longer one says nothing.
+    total = (max if whole else min)(own.total(), other.total())
+    return round((own & other).total() / total, 3) if total else 1.0
 
 
 def _few(texts: Any, limit: int) -> tuple[str, ...]:
     return tuple(list(dict.fromkeys(texts))[:limit])
 
 
-def _lines(text: str) -> list[str]:
+def _lines(text: str) -> tuple[list[str], bool]:
+    """The lines of a graph, and whether those are all."""
     found = []
-    for line in text.split("\n", _MAX_LINES)[:_MAX_LINES]:
+    match = _CUT.search(text)
+    lines = text[: match.start() if match else len(text)].split("\n", _MAX_LINES)
+    whole = match is None and len(lines) <= _MAX_LINES
+    if match:
+        lines.pop()  # of which there is more
+    for line in lines[:_MAX_LINES]:
         said = _FREED.sub("", line[: 4 * _LONG]).strip()
         if said and not said.startswith(("#", "GraphModule()", "class ")):
             found.append(said)
-    return found
+    return found, whole
 
 
 def _keys(lines: list[str]) -> list[str]:
@@ -123,8 +154,10 @@ def _op(line: str) -> str | None:
 
 
 def _model(full: str) -> Counter[str]:
-    """The lines of the model in a graph's comments, each once."""
-    return Counter(dict.fromkeys((x.strip() for x in _MODEL_LINE.findall(full[:2_000_000])), 1))
+    """The lines of the model in a graph's comments, each once; none where not all are there."""
+    if len(full) > _MAX_FULL or _CUT.search(full):
+        return Counter()
+    return Counter(dict.fromkeys((x.strip() for x in _MODEL_LINE.findall(full)), 1))
 
 
 def _blocks(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int, int, int]]:

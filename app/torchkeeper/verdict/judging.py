@@ -1,7 +1,8 @@
 """Whether an environment can use an entry, and why not: from facts alone, without looking.
 
 A verdict of "usable" promises that a program of this environment hits; where anything that would
-decide that is not recorded, the verdict is "unknown".
+decide that is not recorded, the verdict is "unknown". "Stale" promises that no program hits. What
+PyTorch would take although it is for another machine is "unsafe": nothing keeps a program from it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from torchkeeper.artifacts import fxgraph
 from torchkeeper.artifacts.entry import VERDICTS, Entry
-from torchkeeper.verdict import native
+from torchkeeper.verdict import native, systems
 from torchkeeper.verdict.native import Code
 
 #: Differences that are kept of one entry.
@@ -29,6 +30,8 @@ _SIMDLEN = "inductor_config[cpp.simdlen]"
 _NO_CODE = Code()
 #: Device types that every machine has.
 _EVERYWHERE = frozenset({"cpu", "meta"})
+#: Verdicts of what PyTorch takes, if it looks.
+_TAKEN = frozenset({"usable", "conditional", "unsafe"})
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,8 @@ class Difference:
 class Verdict:
     """verdict: one of VERDICTS, or None for a kind in WITHOUT_VERDICT.
 
-    reasons: why it is stale, unknown or broken; conditions: what a program must meet for it to be
-    used, besides what made it so.
+    reasons: why it is unsafe, stale, unknown or broken; conditions: what a program must meet for it
+    to be used, besides what made it so.
     """
 
     verdict: str | None
@@ -75,6 +78,7 @@ class _Found:
     """What was found of one entry on the way to its verdict."""
 
     stale: list[Difference] = field(default_factory=list)
+    unsafe: list[Difference] = field(default_factory=list)
     unknown: list[Difference] = field(default_factory=list)
     conditions: list[Difference] = field(default_factory=list)
 
@@ -83,6 +87,8 @@ class _Found:
         if self.stale:
             # Nothing a program meets makes it good.
             return Verdict("stale", tuple(self.stale))
+        if self.unsafe:
+            return Verdict("unsafe", (*self.unsafe, *self.unknown), conditions)
         if self.unknown:
             return Verdict("unknown", tuple(self.unknown), conditions)
         return Verdict("conditional" if conditions else "usable", (), conditions)
@@ -110,7 +116,7 @@ def graph(
     that is not recorded. factors: (hash, name, value) of its key factors; None or empty where
     none are recorded. env: as ``verdict.environment.probe`` tells. code: what it has for the CPU.
     AOTAutograd's own settings are recorded nowhere, and taken for torch's own
-    (``looked_for`` asks whether those hold here).
+    (``same_autograd`` asks whether those hold here).
     """
     found = _Found()
     here = env.get("key_factors")
@@ -153,9 +159,10 @@ def _same_torch(
     if not recorded or here is None:
         found.unknown.append(Difference(_TORCH))
     elif any(digest != here for digest, _ in recorded):
-        digest = min(digest for digest, _ in recorded if digest != here)
-        of_entry = f"{torch or 'another torch'} (sources {digest[:12]})"
-        found.stale.append(Difference("torch", of_entry, f"{version} (sources {here[:12]})"))
+        # Of the same version it is another build; since 2.14 few entries tell the version.
+        found.stale.append(
+            Difference("torch", torch, version if isinstance(version, str) else None)
+        )
 
 
 def _same_system(
@@ -172,26 +179,25 @@ def _same_system(
         return
     if {one for one, _ in recorded} == {digest}:
         return  # it is the hash of all the rest
-    differing = []
-    for name in sorted({*own, *known}):
-        if name.startswith(_SYSTEM):
-            of_entry, here = own.get(name, set()), known.get(name)
-            if {one for one, _ in of_entry} != {_hash(here)}:
-                others = sorted(text for one, text in of_entry if one != _hash(here))
-                value = _cut(others[0]) if others else None
-                differing.append(Difference(name, value, _value(here)))
-    # Alone, the hash says that one of both has no GPU.
-    telling = [one for one in differing if one.factor != _SYSTEM_HASH] or differing
+    values = {
+        name[len(_SYSTEM) : -1]: max(value for _, value in told)
+        for name, told in own.items()
+        if name.startswith(_SYSTEM)
+    }
+    here = systems.of_probe(env.get("system")) or {}
+    parts = systems.differing(systems.of_factors(values), here, env)
+    # Where nothing but the hash differs, nobody can say what does.
+    telling = [Difference(*one) for one in parts] or [Difference(_SYSTEM_HASH)]
     # PyTorch takes the GPU that is the current one when it asks first.
     gpus = {str(one.get("name")) for one in devices(env) if one.get("type") != "cpu"}
     (found.unknown if len(gpus) > 1 else found.stale).extend(telling)
 
 
 def _device(device: str | None, env: Mapping[str, Any], found: _Found) -> None:
-    here = {"cuda" if one.get("type") == "hip" else one.get("type") for one in devices(env)}
+    here = device_types(env)
     for wanted in (device or "").split(","):
-        if wanted and wanted not in _EVERYWHERE and wanted not in here:
-            said = ", ".join(sorted(map(str, here - {None})))
+        if wanted and wanted not in _EVERYWHERE and not is_device_here(wanted, env):
+            said = ", ".join(sorted(here))
             # Every machine has one; where none is told, not all is known.
             differing = Difference("device", wanted, said or None)
             (found.stale if here else found.unknown).append(differing)
@@ -208,11 +214,10 @@ def _native(
     said = [native.width(code, simdlen, env), *native.objects(code, env)]
     for state, (entry, here) in filter(None, said):
         differing = Difference(_NATIVE, entry, here)
-        (found.stale if state == "stale" else found.unknown).append(differing)
+        # No key holds it: it is found, and taken.
+        (found.unsafe if state == "unsafe" else found.unknown).append(differing)
     if libs := native.libraries(code, env):
-        state, (entry, here) = libs
-        differing = Difference("Triton's libraries", entry, here)
-        (found.stale if state == "stale" else found.unknown).append(differing)
+        (found.stale if libs == "stale" else found.unknown).append(Difference("Triton's libraries"))
     if code.compiled and "cxx" in env and not env["cxx"]:
         found.conditions.append(Difference("C++ compiler", "needed", None))
 
@@ -259,30 +264,59 @@ def taken_blindly(said: Verdict) -> bool:
 
 
 def looked_for(kind: str, said: Verdict, env: Mapping[str, Any]) -> Verdict:
-    """The verdict of an entry that is good, given whether programs look for its kind at all."""
-    if said.verdict not in ("usable", "conditional"):
+    """The verdict of a graph in a folder, given whether programs look for its kind there at all."""
+    if said.verdict not in _TAKEN:
         return said
     caches = env.get("caches")
     on = caches.get(kind) if isinstance(caches, dict) else None
     if on is True:
-        return _same_autograd(said, env) if kind == "aotautograd" else said
+        return same_autograd(said, env) if kind == "aotautograd" else said
     name = f"{kind} cache"
     if on is False:
-        conditions = (Difference(name, "on", "off"), *said.conditions)
-        return Verdict("conditional", (), conditions)
-    return Verdict("unknown", (Difference(name),), said.conditions)
+        return under(said, (Difference(name, "on", "off"),))
+    return under(said, (), (Difference(name),))
 
 
-def _same_autograd(said: Verdict, env: Mapping[str, Any]) -> Verdict:
-    """The verdict of an AOTAutograd entry, of which no setting of AOTAutograd's is recorded."""
+def under(
+    said: Verdict, conditions: Sequence[Difference], unknown: Sequence[Difference] = ()
+) -> Verdict:
+    """A verdict under more conditions, and with more that is not known; what no program finds stays
+    what it is.
+    """
+    if said.verdict in (None, "stale", "broken") or not (conditions or unknown):
+        return said
+    verdict = said.verdict
+    if verdict in ("usable", "conditional"):
+        verdict = "unknown" if unknown else "conditional"
+    return Verdict(verdict, (*said.reasons, *unknown), (*conditions, *said.conditions))
+
+
+def same_autograd(said: Verdict, env: Mapping[str, Any]) -> Verdict:
+    """The verdict of an AOTAutograd entry that is good by itself: none records AOTAutograd's own
+    settings.
+    """
     here = env.get("autograd")
     if not isinstance(here, dict):
-        return Verdict("unknown", (Difference("functorch_config"),), said.conditions)
+        return under(said, (), (Difference("functorch_config"),))
     reasons = [
         Difference(f"functorch_config[{name}]", "not recorded", str(value))
         for name, value in sorted(here.items())
     ]
-    return Verdict("unknown", tuple(reasons), said.conditions) if reasons else said
+    return under(said, (), reasons)
+
+
+def device_types(env: Mapping[str, Any]) -> set[str]:
+    """The sorts of devices of an environment, as Triton names them."""
+    return {str(one["type"]) for one in devices(env) if one.get("type")}
+
+
+def is_device_here(wanted: str, env: Mapping[str, Any]) -> bool:
+    """Whether an environment may have the device that an entry says it is for.
+
+    torch says "cuda" of AMD's GPUs, too, so that of an entry which tells no more either will do.
+    """
+    here = device_types(env)
+    return wanted in here or (wanted == "cuda" and "hip" in here)
 
 
 def devices(env: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -309,7 +343,8 @@ def together(own: Verdict, needed: Sequence[tuple[str, Verdict | None]]) -> Verd
         conditions += [one for one in said.conditions if one not in conditions]
         if _rank(said) > _rank(worst):
             worst = said
-    if worst.verdict in ("conditional", "unknown") and len(conditions) > len(worst.conditions):
+    more = len(conditions) > len(worst.conditions)
+    if more and worst.verdict in ("conditional", "unknown", "unsafe"):
         return Verdict(worst.verdict, worst.reasons, tuple(conditions))
     return worst
 

@@ -6,8 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.verdict import native
-from torchkeeper.verdict.judging import Difference, Verdict, devices, unknown
+from torchkeeper.verdict import native, systems
+from torchkeeper.verdict.judging import (
+    Difference,
+    Verdict,
+    device_types,
+    devices,
+    is_device_here,
+    unknown,
+)
 
 #: What a Triton kernel's key is made of besides what its JSON tells.
 _KERNEL = tuple(map(Difference, ("kernel source", "environment variables", "ptxas")))
@@ -60,6 +67,8 @@ def _triton(entry: Entry, facts: Mapping[str, Any], env: Mapping[str, Any]) -> V
             return unknown("device")
     if reasons:
         return Verdict("stale", tuple(reasons))
+    if facts.get("helper"):
+        return unknown("triton")
     missing = [
         name
         for name, value in (("device", arch), ("triton", version), ("warp size", facts.get("warp")))
@@ -72,19 +81,13 @@ def _autotune(facts: Mapping[str, Any], env: Mapping[str, Any]) -> Verdict:
     """GEMM choices tell their system; of single results, the source and the system are hashed."""
     if facts.get("choices") is None:
         return unknown("system", "kernel source")
-    system = env.get("system")
-    if not isinstance(system, dict):
+    here = systems.of_probe(env.get("system"))
+    if here is None:
         return unknown("system")
-    device, versions = system.get("device"), system.get("version")
-    name = device.get("name") if isinstance(device, dict) else None
-    here = {"gpu": name, **(versions if isinstance(versions, dict) else {})}
-    own = facts.get("versions")
-    recorded = {"gpu": facts.get("gpu"), **(own if isinstance(own, dict) else {})}
-    differing = [
-        Difference(field, _text(recorded.get(field)), _text(here.get(field)))
-        for field in dict.fromkeys((*recorded, *here))
-        if recorded.get(field) != here.get(field)
-    ]
+    versions = facts.get("versions")
+    recorded = dict(versions) if isinstance(versions, dict) else {}
+    recorded |= {"gpu": facts["gpu"]} if facts.get("gpu") else {}
+    differing = [Difference(*one) for one in systems.differing(recorded, here, {})]
     if differing:
         return Verdict("stale", tuple(differing))
     return Verdict("conditional", (), (Difference("inductor_config[max_autotune]", "True"),))
@@ -116,19 +119,20 @@ def _eager(entry: Entry, facts: Mapping[str, Any], env: Mapping[str, Any]) -> Ve
     """It records its device and inputs, and mostly the instructions of its library; of the torch
     that built that, only a bundle says something. PyTorch looks at none of it.
     """
-    here = {"cuda" if one.get("type") == "hip" else one.get("type") for one in devices(env)}
     device = (entry.device or "").partition(":")[0]
-    if device and device not in here:
-        said = ", ".join(sorted(map(str, here)))
+    if device and not is_device_here(device, env):
+        said = ", ".join(sorted(device_types(env)))
         return Verdict("stale", (Difference("device", device, said),))
     if entry.torch and env.get("torch") and entry.torch != env["torch"]:
-        return Verdict("stale", (Difference("torch", entry.torch, _text(env["torch"])),))
+        return Verdict("unsafe", (Difference("torch", entry.torch, _text(env["torch"])),),
+                       _REGISTERED)  # fmt: skip
     used = facts.get("instructions")
     objects = frozenset({frozenset({used if isinstance(used, str) else None})})
     unsure = [] if entry.torch else [Difference("torch_version")]
     for state, (own, there) in native.objects(native.Code(objects=objects), env):
-        if state == "stale":
-            return Verdict("stale", (Difference("vector instructions", own, there),))
+        if state == "unsafe":
+            differing = Difference("vector instructions", own, there)
+            return Verdict("unsafe", (differing,), _REGISTERED)
         unsure.append(Difference("vector instructions", own, there))
     if unsure:
         return Verdict("unknown", tuple(unsure))

@@ -1,7 +1,7 @@
 """Whether the C++ code of an entry, and what was built of it, suits a CPU.
 
-No key of PyTorch's holds what decides that: such an entry is found, and computes nonsense or ends
-the program.
+No key of PyTorch's holds what decides that: an entry for another CPU is found, and computes
+nonsense or ends the program. It is unsafe, not stale.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ class Code:
 Found = tuple[str | None, str | None]
 
 
-def libraries(code: Code, env: Mapping[str, Any]) -> tuple[str, Found] | None:
-    """As ``width``, for other libraries than Triton would link here.
+def libraries(code: Code, env: Mapping[str, Any]) -> str | None:
+    """What other libraries than Triton would link here make of an entry, "stale" or "unknown";
+    None for the same.
 
     Source: FxGraphCache._lookup_graph in torch/_inductor/codecache.py, which is then a miss.
     """
@@ -53,13 +54,11 @@ def libraries(code: Code, env: Mapping[str, Any]) -> tuple[str, Found] | None:
         return None
     # Without a Triton, or where a probe could not tell, nothing is certain; a GPU that is missing
     # decides by itself.
-    if not isinstance(here, str):
-        return "unknown", (code.libs, None)
-    return "stale", (code.libs, here)
+    return "stale" if isinstance(here, str) else "unknown"
 
 
 def width(code: Code, simdlen: str | None, env: Mapping[str, Any]) -> tuple[str, Found] | None:
-    """("stale" | "unknown", what differs) for code of another width of vectors, else None.
+    """("unsafe" | "unknown", what differs) for code of another width of vectors, else None.
 
     simdlen: the width that the program asked for, if so; which is then also asked for here.
     """
@@ -77,7 +76,7 @@ def width(code: Code, simdlen: str | None, env: Mapping[str, Any]) -> tuple[str,
         certain = bool(own) and min(own) > 256
     else:
         certain = bool(own) and (asked not in own or asked > here)
-    return "stale" if certain else "unknown", (_bits(code.widths), _bits(str(here)))
+    return "unsafe" if certain else "unknown", (_bits(code.widths), _bits(str(here)))
 
 
 def _bits(widths: str) -> str | None:
@@ -85,7 +84,7 @@ def _bits(widths: str) -> str | None:
 
 
 def objects(code: Code, env: Mapping[str, Any]) -> list[tuple[str, Found]]:
-    """("stale" | "unknown", what differs) for each kernel of which something was built that this
+    """("unsafe" | "unknown", what differs) for each kernel of which something was built that this
     CPU may not be able to run.
     """
     listed = env.get("vector")
@@ -94,7 +93,7 @@ def objects(code: Code, env: Mapping[str, Any]) -> list[tuple[str, Found]]:
     for kernel in code.objects:
         said = [_object(used, here) for used in kernel]
         bad = [one for one in said if one]
-        if bad and len(bad) == len(said) and all(state == "stale" for state, _ in bad):
+        if bad and len(bad) == len(said) and all(state == "unsafe" for state, _ in bad):
             found[bad[0]] = None
         elif bad:
             found["unknown", bad[0][1]] = None
@@ -110,5 +109,5 @@ def _object(used: str | None, here: frozenset[str]) -> tuple[str, Found] | None:
         return None
     missing = sorted(lacking & _NAMED)
     if here and missing:
-        return "stale", (" ".join(missing), best)
+        return "unsafe", (" ".join(missing), best)
     return "unknown", (" ".join(sorted(lacking)), best)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 #: Characters of an input's description that are looked at.
-_MAX = 4000
+_MAX = 100_000
 _SYMBOL = re.compile(r"\('?([a-zA-Z]\w{0,20})'?,?\)")
 _SIZE = re.compile(r"torch\.Size\(\[([^\]]*)\]\)")
 _DEVICE = re.compile(r"device\(type='(\w+)'(?:, index=(\d+))?\)")

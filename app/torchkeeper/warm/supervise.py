@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torchkeeper.artifacts.entry import SCRATCH, Problem
+from torchkeeper.artifacts.entry import COUNTED_APART, Problem, tally
 from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.artifacts.report import Report
 from torchkeeper.settings.applied import applied
@@ -74,8 +74,8 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
     nothing half-written is.
     """
     job = checked(params)
-    if all(_for_cpu(cell) for cell in job.cells):
-        check_place(job.place)
+    for problem in filter(None, (unbuildable(cell, job.place) for cell in job.cells)):
+        raise problem  # before anything starts: what is not built for the CPU can be had alone
     made = make_writable(job.place)
     headers = _headers(job)
     roots = [root for root in (job.place, headers) if root == job.place or os.path.isdir(root)]
@@ -101,8 +101,9 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
             with contextlib.suppress(OSError):
                 os.rmdir(job.place)  # nothing came of it
     added = Counter(kind for kind, _ in _entries(job.place, report) - before)
-    scratch = {kind: added.pop(kind) for kind in sorted(SCRATCH & added.keys())}
-    return {**result, "added": added.total(), "kinds": dict(added), "scratch": scratch}
+    counts = tally(added.elements())
+    kinds = {kind: number for kind, number in added.items() if kind not in COUNTED_APART}
+    return {**result, "added": counts.pop("entries"), "kinds": kinds, **counts}
 
 
 def run(
@@ -204,6 +205,16 @@ def _settings(told: object) -> dict[str, str] | None:
     ):
         raise Problem("bad-request", field="settings")
     return dict(told)
+
+
+def unbuildable(cell: Cell, place: str) -> Problem | None:
+    """Why PyTorch cannot build what a cell compiles into a place, where its path tells."""
+    if _for_cpu(cell):
+        try:
+            check_place(place)
+        except Problem as problem:
+            return problem
+    return None
 
 
 def _for_cpu(cell: Cell) -> bool:

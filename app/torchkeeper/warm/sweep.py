@@ -24,7 +24,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from torchkeeper.artifacts import elf
-from torchkeeper.artifacts.layout import HEADERS, is_code_stem, is_triton_key
+from torchkeeper.artifacts.layout import HEADERS, is_code_stem, is_triton_key, kernel_folder, locate
 from torchkeeper.stores.folders.locks import alive, take
 
 #: What a path looked like: time of last change, size, inode.
@@ -93,16 +93,18 @@ def _walk(root: str) -> Iterator[_Found]:
 
 
 def _is_a_caches(parts: list[str], found: _Found) -> bool:
-    # A shard of code has a name of two characters, what is compiled ahead of time lies in a folder
-    # named by a key, and precompiled headers in a root of their own.
-    shard = len(parts[0]) == 2
-    if found.name.endswith((_BUILD, *_BUILT)):
-        ahead = is_code_stem(parts[0]) and len(parts) in (2, 3)
-        home = shard or parts[0] == HEADERS
-        place = (len(parts) == 2 and home) or len(parts) == 1 or ahead
-        return place and is_code_stem(found.name.partition(".")[0].removesuffix(_BUILD))
-    home = shard or parts[0] in ("fxgraph", "aotautograd", "dynamo", "triton", "aoti_eager")
-    return home or is_triton_key(parts[0]) or bool(_TRITON_TEMPORARY.fullmatch(parts[0]))
+    """Whether a known writer has such a file or folder there (artifacts.layout)."""
+    path = "/".join(parts)
+    if len(parts) == 1 and is_code_stem(found.name.partition(".")[0]):
+        path = f"{HEADERS}/{path}"  # precompiled headers have a root of their own
+    if not found.folder:
+        kind = locate(path).kind
+        return kind in ("code", "header") if found.name.endswith(_BUILT) else kind == "lock"
+    if found.name.endswith(_BUILD):
+        return locate(f"{path}/x.o").kind == "lock"
+    if _TRITON_TEMPORARY.fullmatch(found.name):
+        return locate(f"{path}/k.ttir").kind == "lock"
+    return bool(kernel_folder(path))
 
 
 def _candidates(root: str) -> Iterator[_Found]:

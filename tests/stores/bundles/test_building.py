@@ -60,8 +60,9 @@ def test_a_name_proves_the_command(fixture_cache: Path, tmp_path: Path) -> None:
     count = len(pairs(fixture_cache))
     assert count > 5
     one = pairs(fixture_cache)[0]
-    one.rename(one.with_name("c" + "z" * 51 + ".main.cpp"))
-    one.with_suffix(".so").rename(one.with_name("c" + "z" * 51 + ".main.so"))
+    other = one.name[:3] + "z" * 49
+    one.rename(one.with_name(f"{other}.main.cpp"))
+    one.with_suffix(".so").rename(one.with_name(f"{other}.main.so"))
     done = written(fixture_cache, tmp_path / "b.torchcache", environment(NATIVE))
     assert (done.objects, done.described) == (count, count - 1)
     said = manifest_of(tmp_path / "b.torchcache")

@@ -238,7 +238,7 @@ LIES: dict[str, tuple[Callable[[Any], None], str]] = {
     "files and absolute": (_set_path("files//tmp/evil.cpp"), "name-refused"),
     "not under files": (_set_path("mega-cache.bin"), "name-refused"),
     "trash": (_set_path("files/.torchkeeper-trash/x"), "name-refused"),
-    "missing": (_set_path("files/zz/" + "a" * 52 + ".cpp"), "promised-but-missing"),
+    "missing": (_set_path("files/aa/" + "c" + "a" * 51 + ".cpp"), "promised-but-missing"),
     "size": (lambda s: first_code(s)["files"][0].update(size=5), "size-wrong"),
     "sha256": (lambda s: first_code(s)["files"][1].update(sha256="0" * 64), "checksum-wrong"),
     "kind": (lambda s: first_code(s).update(kind="triton"), "name-refused"),

@@ -47,7 +47,7 @@ def test_what_it_says_of_where_they_were_made(kept_291: Path) -> None:
 def test_what_stays_out_is_told_with_its_reason(fixture_cache: Path) -> None:
     next(p for p in (fixture_cache / "fxgraph").rglob("*") if p.is_file()).write_bytes(b"x")
     (fixture_cache / "locks").mkdir(exist_ok=True)
-    (fixture_cache / "locks" / "abcd.lock").touch()
+    (fixture_cache / "locks" / f"c{'a' * 51}.lock").touch()
     folder, ones = described(fixture_cache)
     left = Left()
     planned = export_plan.plan(ones, folder, Report(), left)

@@ -9,14 +9,15 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.budget import Budget
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders import index as indexing
 from torchkeeper.stores.folders.folder import Folder
@@ -31,9 +32,15 @@ class CountingReader(Reader):
         super().__init__()
         self.asked = 0
 
-    def facts(self, readings: list[Reading], report: Report, full: bool = False):  # type: ignore[no-untyped-def]
+    def facts(
+        self,
+        readings: list[Reading],
+        report: Report,
+        full: bool = False,
+        budget: Budget | None = None,
+    ) -> list[dict[str, Any]]:
         self.asked += len(readings)
-        return super().facts(readings, report, full)
+        return super().facts(readings, report, full, budget)
 
 
 def listing(place: Path, file: Path) -> tuple[list[Entry], int]:
@@ -268,15 +275,13 @@ def test_whatever_lies_in_its_place_does_no_harm(
     for suffix in ("-wal", "-shm"):
         Path(f"{file}{suffix}").unlink(missing_ok=True)
     harm(file)
-    began = time.monotonic()
     assert listing(fixture_cache, file)[0] == first
-    assert time.monotonic() - began < 5
     found, asked = listing(fixture_cache, file)
     assert found == first
     assert asked == (0 if mended else 44)
 
 
-def test_a_lock_held_for_long_costs_a_second_and_no_more(fixture_cache: Path, file: Path) -> None:
+def test_a_lock_that_is_held_for_ever_is_not_waited_for(fixture_cache: Path, file: Path) -> None:
     first, _ = listing(fixture_cache, file)
     script = (
         "import sqlite3, sys; db = sqlite3.connect(sys.argv[1], isolation_level=None);"
@@ -288,15 +293,12 @@ def test_a_lock_held_for_long_costs_a_second_and_no_more(fixture_cache: Path, fi
     )
     assert holder.stdout
     assert holder.stdout.readline() == b"held\n"
-    began = time.monotonic()
     found, asked = listing(fixture_cache, file)
-    took = time.monotonic() - began
+    assert holder.poll() is None, "it holds the lock until its input ends"
     holder.communicate()
     assert found == first
     assert asked == 44
-    began = time.monotonic()
     assert listing(fixture_cache, file) == (first, 0)
-    assert took < 2 * indexing._PATIENCE + 5 * (time.monotonic() - began) + 1
 
 
 def test_a_full_disk(fixture_cache: Path, file: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from torchkeeper.stores.copying import copy
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders import journal, merging, receipts, steps, trash
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.folders.guard import changing, mended
+from torchkeeper.stores.folders.guard import brought_to_end, changing, cut_off
 from torchkeeper.stores.folders.journal import Journal, in_folder
 from torchkeeper.stores.folders.recovering import recover
 from torchkeeper.stores.reader import Reader
@@ -48,7 +48,7 @@ class Heard(Report):
 def begin(root: Path, what: str, *noted: journal.Step, **about: object) -> Journal:
     """A journal of an operation that has gone so far, and no further."""
     root.mkdir(parents=True, exist_ok=True)
-    made = Journal(str(root), what, **{"since": "0", **about})
+    made = Journal(str(root), what, None, **{"since": "0", **about})
     made.open()
     made.note(*noted)
     made.leave()
@@ -160,7 +160,7 @@ def test_a_purge_is_put_back(fixture_cache: Path, now: bool) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     assert snapshot(fixture_cache) != before
     heard = Heard()
-    mended(str(fixture_cache), heard)
+    brought_to_end(str(fixture_cache), heard)
     assert snapshot(fixture_cache) == before
     assert (heard.recovered["outcome"], heard.recovered["entries"]) == ("put-back", 9)
     assert receipts.in_trash(str(fixture_cache)) == []
@@ -207,7 +207,7 @@ def test_a_list_is_put_right_or_all_stays(tmp_path: Path, monkeypatch: pytest.Mo
     assert "No space" in str(caught.value.params["why"])
     assert (place / "aoti_eager/aten/cpu/lib/a.so").exists()
     monkeypatch.undo()
-    mended(str(place), Report())
+    brought_to_end(str(place), Report())
     assert json.loads((place / where).read_text()) == [other]
     assert not (place / "aoti_eager/aten/cpu/lib/a.so").exists()
 
@@ -262,7 +262,7 @@ def test_a_journal_that_says_nothing_is_removed(tmp_path: Path) -> None:
     [path] = in_folder(str(tmp_path))
     Path(path).write_bytes(b'{"version": 1, "wh')
     heard = Heard()
-    mended(str(tmp_path), heard)
+    brought_to_end(str(tmp_path), heard)
     assert heard.found == []
     assert list(tmp_path.iterdir()) == []
 
@@ -270,12 +270,11 @@ def test_a_journal_that_says_nothing_is_removed(tmp_path: Path) -> None:
 def test_whoever_looks_does_not_wait(fixture_cache: Path) -> None:
     with changing(str(fixture_cache)):
         begin(fixture_cache, "import", ["new", "x"])
-        heard = Heard()
-        mended(str(fixture_cache), heard)
+        assert cut_off(str(fixture_cache)) == []
         assert in_folder(str(fixture_cache))
-    mended(str(fixture_cache), heard)
-    assert len(heard.found) == 1
-    assert not in_folder(str(fixture_cache))
+    [one] = cut_off(str(fixture_cache))
+    assert one.outcome == "waiting"
+    assert in_folder(str(fixture_cache))
 
 
 def test_what_runs_is_not_mended_where_locks_do_not_tell(
@@ -286,7 +285,7 @@ def test_what_runs_is_not_mended_where_locks_do_not_tell(
     running = Journal(str(tmp_path), "import")
     running.note(step)
     heard = Heard()
-    mended(str(tmp_path), heard)
+    assert cut_off(str(tmp_path)) == []
     with pytest.raises(Problem, match="place-busy"), changing(str(tmp_path)):
         pass
     assert (tmp_path / "a/b").exists()
@@ -297,16 +296,17 @@ def test_what_runs_is_not_mended_where_locks_do_not_tell(
     stamp = write(tmp_path / "a/b")
     begin(tmp_path, "import", ["file", "x", "a/b", stamp, None], boot="another")
     monkeypatch.setattr(atrest, "is_local", lambda _device: False)
-    mended(str(tmp_path), heard)
+    with pytest.raises(Problem, match="place-busy"):
+        brought_to_end(str(tmp_path), heard)
     assert (tmp_path / "a/b").exists()
     [path] = in_folder(str(tmp_path))
     os.utime(path, (1, time.time() - 3700))
-    mended(str(tmp_path), heard)
+    brought_to_end(str(tmp_path), heard)
     assert not (tmp_path / "a/b").exists()
     stamp = write(tmp_path / "a/b")
     begin(tmp_path, "import", ["file", "x", "a/b", stamp, None], boot="another")
     monkeypatch.undo()
-    mended(str(tmp_path), heard)
+    brought_to_end(str(tmp_path), heard)
     assert not (tmp_path / "a/b").exists()
 
 
@@ -342,11 +342,11 @@ def test_the_same_again_into_a_folder_that_the_first_had_made(
     assert heard.recovered["outcome"] == "taken-back"
     # Whoever only looks finds that nothing was there.
     begin(target / "deeper", "import", above=[str(target / "deeper")])
-    mended(str(target / "deeper"), heard)
+    brought_to_end(str(target / "deeper"), heard)
     assert not (target / "deeper").exists()
     # A folder that was moved meanwhile is no longer the one that was made.
     begin(tmp_path / "moved" / "here", "import", above=[str(target / "deeper")])
-    mended(str(tmp_path / "moved" / "here"), heard)
+    brought_to_end(str(tmp_path / "moved" / "here"), heard)
     assert (tmp_path / "moved" / "here").exists()
 
 
@@ -390,18 +390,18 @@ def test_a_half_is_not_taken_for_the_whole_without_a_word(
 ) -> None:
     begin(fixture_cache, "purge", receipt=receipts.new_name(), now=False)
     monkeypatch.setattr(journal, "remove", _refused)
-    heard = Heard()
-    mended(str(fixture_cache), heard)
-    assert "cannot be brought to its end: Read-only" in cutoff.ended(heard.recovered)
+    with pytest.raises(Problem, match="place-unfinished") as caught:
+        brought_to_end(str(fixture_cache), Report())
+    assert caught.value.params["why"] == "Read-only file system"
     monkeypatch.undo()
-    mended(str(fixture_cache), Heard())
+    brought_to_end(str(fixture_cache), Report())
     (fixture_cache / f"{JOURNAL}4711-1-abcdef.jsonl").write_text("")
     heard = Heard()
-    mended(str(fixture_cache), heard)
+    brought_to_end(str(fixture_cache), heard)
     assert "another user" in cutoff.ended(heard.recovered)
 
 
-def _refused(_path: str) -> None:
+def _refused(_path: str, _nonce: str) -> None:
     raise OSError(30, "Read-only file system")
 
 

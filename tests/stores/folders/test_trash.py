@@ -10,13 +10,15 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.snapshots import snapshot
-from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.entry import Problem, tally
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Cancelled, Report
+from torchkeeper.link.words.problems import removed_by_then
 from torchkeeper.stores.folders import receipts, trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.guard import changing
@@ -252,6 +254,17 @@ def test_two_processes_purge_one_folder(fixture_cache: Path) -> None:
     assert snapshot(fixture_cache) == before
 
 
+def test_what_somebody_put_into_the_trash_is_not_emptied(fixture_cache: Path) -> None:
+    purge(fixture_cache, "pgo")
+    own = fixture_cache / TRASH / "mine" / "thesis.txt"
+    own.parent.mkdir()
+    own.write_text("thesis")
+    assert len(receipts.in_trash(str(fixture_cache))) == 1
+    trash.empty(str(fixture_cache), Report())
+    assert receipts.in_trash(str(fixture_cache)) == []
+    assert own.read_text() == "thesis"
+
+
 def test_a_trash_that_leads_out_gives_nothing(fixture_cache: Path, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.mkdir()
@@ -324,7 +337,7 @@ def test_what_is_being_built_stays(fixture_cache: Path) -> None:
     command = [sys.executable, "-c", script, str(lock)]
     with subprocess.Popen(command, **pipes) as builder:  # type: ignore[call-overload]
         builder.stdout.readline()
-        (fixture_cache / "fxgraph" / f".{builder.pid}.1.tmp").touch()
+        (built.parent / f".{builder.pid}.140000000000.tmp").touch()
         left = Left()
         trash.purge(plan(fixture_cache), False, Report(), left)
         assert left.codes == ["in-use"] * 3
@@ -357,3 +370,30 @@ def test_deep_folders(tmp_path: Path) -> None:
     purge(place)
     undo(place)
     assert snapshot(place) == before
+
+
+def test_a_purge_that_is_cancelled_says_what_is_in_the_trash(fixture_cache: Path) -> None:
+    before = snapshot(fixture_cache)
+    found: list[dict[str, Any]] = []
+
+    class Stops(Report):
+        number = 0
+
+        def finding(self, **what: Any) -> None:
+            found.append(what)
+
+        def check(self) -> None:
+            self.number += 1
+            if self.number > 5:
+                raise Cancelled
+
+    kinds = [item.kind for item in plan(fixture_cache).items]
+    whole = tally(kinds)["entries"]
+    assert 5 < whole < len(kinds), "locks are no entries"
+    with pytest.raises(Cancelled):
+        trash.purge(plan(fixture_cache), False, Stops(), lambda _item, _problem: None)
+    [told] = [one["removed"] for one in found if "removed" in one]
+    assert (told["entries"], told["of"], told["trash"]) == (5, whole, True)
+    assert removed_by_then(told).startswith(f"Moved to the trash by then: 5 of {whole} entries")
+    undone = trash.undo(str(fixture_cache), Report(), lambda _item, _problem: None)
+    assert undone.bytes == told["bytes"] and snapshot(fixture_cache) == before

@@ -129,7 +129,7 @@ def test_what_is_no_redis(monkeypatch: pytest.MonkeyPatch) -> None:
         (b"-MOVED 3999 127.0.0.1:6381\r\n", "server-cluster"),
         (b"-WHAT is this\r\n", "server-error"),
         (b"*-5\r\n", "server-not-redis"),
-        (b"*" + b"9" * 18 + b"\r\n", "server-not-redis"),
+        (b"*" + b"9" * 18 + b"\r\n", "server-unbounded"),
         (b"*1\r\n" * 100_000, "server-not-redis"),
     ):
         for url in listening(answer):

@@ -178,7 +178,7 @@ class JobDetail(QWidget):
             if (label.text(), said.text()) != (name, value):
                 label.setText(name)
                 said.setText(value)
-                said.setAccessibleName(f"{name}: {value}" if name else "")
+                said.setAccessibleName(f"{name}: {said.text()}" if name else "")
 
     def _show_cells(self, one: shown.Shown) -> None:
         some = isinstance(one, Job) and bool(one.cells)

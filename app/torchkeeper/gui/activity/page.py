@@ -21,6 +21,7 @@ from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.gui.widgets.wrapping import Wrapping
 from torchkeeper.link.kept.history import Kept, Past
 from torchkeeper.link.kept.running import Running
@@ -117,7 +118,7 @@ class ActivityPage(Page):
         self, where: Wrapping, text: str, slot: Callable[..., object], hint: str = ""
     ) -> QPushButton:
         made = forms.button(text)
-        made.setToolTip(hint)
+        made.setToolTip(tip(hint))
         made.clicked.connect(slot)
         where.addWidget(made)
         return made

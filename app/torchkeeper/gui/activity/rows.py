@@ -17,6 +17,7 @@ from PySide6.QtCore import (
 
 from torchkeeper.gui.activity import shown
 from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.widgets import plain
 from torchkeeper.link.kept.history import Past
 
 Index = QModelIndex | QPersistentModelIndex
@@ -112,13 +113,13 @@ class JobRows(QAbstractListModel):
             spoken = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole)
             return row if role in spoken else None
         if role == Qt.ItemDataRole.DisplayRole:
-            return row.title
+            return plain.shown(row.title)
         if role == JobRows.ItemRole:
             return row
         if role == Qt.ItemDataRole.ToolTipRole:
-            return f"{row.title}\n{shown.words(row)}"
+            return plain.tip(f"{row.title}\n{shown.words(row)}")
         if role in (Qt.ItemDataRole.AccessibleTextRole, Qt.ItemDataRole.AccessibleDescriptionRole):
-            return f"{row.title}: {shown.words(row)}"
+            return plain.shown(f"{row.title}: {shown.words(row)}")
         return None
 
     def item(self, index: Index) -> shown.Shown | None:

@@ -13,7 +13,7 @@ from torchkeeper.gui import icons, theme
 from torchkeeper.gui.activity import shown
 from torchkeeper.gui.jobs.model import Job, JobsModel, State
 from torchkeeper.gui.jobs.pace import coarse
-from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets import forms, plain
 
 #: Milliseconds that a job that went well is said to be done, and between two pictures.
 DONE_MS = 6000
@@ -31,6 +31,8 @@ _WORDS, _EDGES, _GAP = 80, (4, 8), 4
 _STEPS = 1000
 #: Stands between what is said of a job.
 _DOT = " · "
+#: Characters of all of it.
+_MOST = 1000
 
 
 def fitted(metrics: QFontMetrics, name: str, parts: Sequence[str], room: int) -> str:
@@ -64,12 +66,12 @@ class _Words(QToolButton):
 
     def say(self, name: str, parts: Sequence[str], *, error: bool) -> None:
         """What to show: the name of a job, and what is so of it."""
-        text = _DOT.join((name, *parts))
-        if text != self.text() or error != self._error:
+        name, *parts = (plain.shown(text) for text in (name, *parts))
+        if (name, parts, error) != (self._name, self._parts, self._error):
             self._error = error
-            self._name, self._parts = name, list(parts)
-            self.setText(text)
-            self.setAccessibleName(text)
+            self._name, self._parts = name, parts
+            self.setText(plain.caption(_DOT.join((name, *parts)), _MOST))
+            self.setAccessibleName(_DOT.join((name, *parts)))
             self.updateGeometry()
 
     @property
@@ -80,7 +82,10 @@ class _Words(QToolButton):
     def sizeHint(self) -> QSize:
         metrics = self.fontMetrics()
         # A pixel more: what is drawn may be wider than the sum of its parts.
-        return QSize(metrics.horizontalAdvance(self.text()) + 14, metrics.height() + 6)
+        return QSize(
+            metrics.horizontalAdvance(_DOT.join((self._name, *self._parts))) + 14,
+            metrics.height() + 6,
+        )
 
     def minimumSizeHint(self) -> QSize:
         return QSize(_WORDS, self.sizeHint().height())

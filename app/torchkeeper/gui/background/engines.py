@@ -48,6 +48,8 @@ class Engines(QObject):
     trouble = Signal(object)
     #: What was cut off in a place and is at its end now (folders.recovering).
     recovered = Signal(object)
+    #: What was cut off there and waits for being brought to its end.
+    cut_off = Signal(object)
     stopped = Signal()
     #: Jobs could not be kept in the history, and why.
     unkept = Signal(object)
@@ -499,6 +501,8 @@ class Engines(QObject):
         for one in findings:
             if isinstance(told := one.get("recovered"), dict):
                 self.recovered.emit(told)
+            elif isinstance(told := one.get("cut_off"), dict):
+                self.cut_off.emit(told)
         listener = self._listeners.get(ticket)
         if listener and listener.findings:
             listener.findings(findings)

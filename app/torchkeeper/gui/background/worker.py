@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from PySide6.QtCore import QObject, QTimerEvent, Signal, Slot
 
 from torchkeeper.artifacts.entry import entry_from_json
+from torchkeeper.engine.cancelling import Ends, ends
 from torchkeeper.engine.wire import Message
 from torchkeeper.gui.background.arrivals import Arrivals
 from torchkeeper.gui.background.asides import Asides, Work, aside
@@ -45,12 +46,9 @@ NICE = 5
 #: Items of a selection that fit into one request (the wire's lines are bounded).
 HOLD = 2000
 
-#: Operations that take back what they have done when they are cancelled, and the seconds they
-#: have for it before anybody is rude.
-_TAKING_BACK = frozenset({"export", "import", "verify", "prepare", "attach_signature"})
+#: Seconds for which an operation that does more than look may say nothing when it is cancelled,
+#: before anybody is rude.
 _TO_TAKE_BACK = 15.0
-#: Those of them that otherwise leave files of our own; what a verification needs is removed here.
-_LEAVING = frozenset({"export", "import", "attach_signature"})
 #: Milliseconds that the end waits for folders to be removed.
 _TO_REMOVE_MS = 20_000
 
@@ -100,6 +98,16 @@ class _Asked:
     known_by: Identity | None = None
     cancelled: bool = False
     progress_at: float = 0.0
+
+    @property
+    def ends(self) -> Ends:
+        """What it does when it is cancelled."""
+        return ends(self.request.op, self.request.params)
+
+    @property
+    def patience(self) -> float:
+        """Seconds for which it may say nothing then."""
+        return GRACE if self.ends is Ends.LOOKS else _TO_TAKE_BACK
 
 
 @dataclass(eq=False)
@@ -449,6 +457,9 @@ class Worker(QObject):
             # and make the main thread late.
             self.heard.wait(_HEARD)
         elif message.type == "progress":
+            if asked.cancelled and asked.ends.changes and line.step == 0:
+                # It is at it, however long that takes.
+                line.deadline = time.monotonic() + asked.patience
             self._progress(asked, body)
         elif message.type == "result":
             if asked.known_by is not None:
@@ -504,9 +515,9 @@ class Worker(QObject):
         """An engine ended by itself, or says what nobody understands."""
         told = False
         for asked in list(line.asked.values()):
-            if asked.cancelled and asked.request.op in _LEAVING:
+            if asked.cancelled and asked.ends.changes:
                 told = True
-                self.failed.emit(asked.request.ticket, _not_taken_back(), _log(line))
+                self.failed.emit(asked.request.ticket, _cut_off(asked), _log(line))
             elif asked.cancelled:
                 self.cancelled.emit(asked.request.ticket, _log(line))
             else:
@@ -538,8 +549,7 @@ class Worker(QObject):
                     asked.cancelled = True
                     line.engine.cancel(ident)
                     if line.deadline is None:
-                        patience = _TO_TAKE_BACK if asked.request.op in _TAKING_BACK else GRACE
-                        line.deadline, line.step = time.monotonic() + patience, 0
+                        line.deadline, line.step = time.monotonic() + asked.patience, 0
                     self._tick_soon()
 
     @Slot(int)
@@ -629,7 +639,10 @@ class Worker(QObject):
         self._lines.remove(line)
         line.arrivals.end()
         for asked in line.asked.values():
-            self.cancelled.emit(asked.request.ticket, _log(line))
+            if asked.ends.changes:
+                self.failed.emit(asked.request.ticket, _cut_off(asked), _log(line))
+            else:
+                self.cancelled.emit(asked.request.ticket, _log(line))
 
     def _tick_soon(self) -> None:
         if not self._ticking:
@@ -687,13 +700,12 @@ def _log(line: _Line) -> list[str]:
     return []
 
 
-def _not_taken_back() -> UserError:
-    return UserError(
-        "The job was ended before it had taken back what it had done.",
-        "It did not answer; the disk may hang.",
-        "Look for files named .torchkeeper-….tmp there and remove them.",
-        code="not-taken-back",
-    )
+def _cut_off(asked: _Asked) -> UserError:
+    about = asked.request.params
+    place = about.get("into") or about.get("place") or about.get("output") or about.get("file")
+    if asked.ends is Ends.BACK:
+        return user_error("not-taken-back", {"place": place})
+    return user_error("not-ended", {"place": place})
 
 
 def _misspoken(why: str) -> UserError:

@@ -12,6 +12,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.plain import shown, tip
 from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
@@ -85,14 +86,17 @@ class ErrorBar(QFrame):
 
 
 class NoteBar(QFrame):
-    """Something worth knowing that asks for nothing; stays until it is closed or replaced, and does
-    not come back then.
+    """Something worth knowing, and perhaps a button for what can be done about it; stays until it
+    is closed, done or replaced, and does not come back once it was closed.
     """
+
+    button: QPushButton
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("noteBar")
         self._read: set[str] = set()
+        self._then: Callable[[], object] | None = None
         self.hide()
 
     @cached_property
@@ -102,22 +106,36 @@ class NoteBar(QFrame):
         text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         close = forms.icon_button("close", self.tr("Close this message"))
         close.clicked.connect(self._close)
+        self.button = forms.button("")
+        self.button.clicked.connect(self._do)
         line = forms.row(gap=12)
         line.setContentsMargins(16, 6, 8, 6)
         line.addWidget(forms.picture("info", 20, "muted"))
         line.addWidget(text, 1)
+        line.addWidget(self.button)
         line.addWidget(close)
         self.setLayout(line)
         return text
 
-    def tell(self, text: str) -> None:
-        """Show a note, unless it was closed before."""
+    def tell(self, text: str, verb: str = "", then: Callable[[], object] | None = None) -> None:
+        """Show a note, unless it was closed before; ``verb`` is the text of a button that does
+        ``then``.
+        """
+        text = shown(text)
         if text in self._read or (self.isVisible() and self.text.text() == text):
             return
         self.text.setText(text)
+        self._then = then
+        self.button.setText(verb)
+        self.button.setVisible(then is not None)
         self.setAccessibleName(text)
         self.show()
         _announce(self)
+
+    def _do(self) -> None:
+        self.hide()
+        if self._then is not None:
+            self._then()
 
     def _close(self) -> None:
         self._read.add(self.text.text())
@@ -176,7 +194,7 @@ class UndoBar(QFrame):
         self._expiring.setVisible(then is not None)
         self.button.setText(verb or self.tr("Undo"))
         self.button.setAccessibleName(undoes or self.button.text())
-        self.button.setToolTip(undoes)
+        self.button.setToolTip(tip(undoes))
         self.setAccessibleName(text)
         self.show()
         _announce(self)

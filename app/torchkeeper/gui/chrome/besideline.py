@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QToolButton
 
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.verdicts.verifications import Beside
+from torchkeeper.gui.widgets.plain import tip
 
 #: Pixels that its mark is wide.
 _MARK = 16
@@ -44,5 +45,5 @@ class BesideLine(QToolButton):
         self.setIcon(icons.icon(beside.icon, getattr(theme.shades(), beside.role)))
         text, elide = beside.line, Qt.TextElideMode.ElideRight
         self.setText(self.fontMetrics().elidedText(text, elide, self._room - _MARK - 12))
-        self.setToolTip(f"{text}\n{beside.more}".rstrip())
+        self.setToolTip(tip(f"{text}\n{beside.more}".rstrip()))
         self.setAccessibleName(text)

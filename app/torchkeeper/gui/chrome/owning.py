@@ -9,6 +9,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QWidget
 
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words import owned
 from torchkeeper.link.words.owned import Owned
 
@@ -93,7 +94,7 @@ class OwnersBar(QFrame):
         if warning.filter:
             button.clicked.connect(lambda: self.filtered.emit(warning.filter))
         else:
-            button.setToolTip(warning.command)
+            button.setToolTip(tip(warning.command))
             button.clicked.connect(lambda: self._copy(warning.command))
         self.buttons.append(button)
         line = forms.row(gap=12)

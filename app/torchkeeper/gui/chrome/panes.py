@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words.problems import printable
 from torchkeeper.stores.query import parse
 
@@ -122,8 +123,8 @@ class Head(QWidget):
         self._suggest()
         self._path = path
         self._title = title
-        self.title.setToolTip(title)
-        self.path.setToolTip(path)
+        self.title.setToolTip(tip(title))
+        self.path.setToolTip(tip(path))
         self._elide()
 
     @property

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.elided import Elided
+from torchkeeper.gui.widgets.plain import tip
 
 #: Pixels that the totals keep at least: in a bar as wide as the last, and in a narrow one.
 _TOTALS, _SHORT, _ROOMY = 280, 160, 1000
@@ -41,7 +42,7 @@ class Line(Elided):
 
     def _tell(self) -> None:
         needed = self.fontMetrics().horizontalAdvance(self.text())
-        self.setToolTip(self.text() if needed > self.contentsRect().width() else "")
+        self.setToolTip(tip(self.text() if needed > self.contentsRect().width() else ""))
 
     def minimumSizeHint(self) -> QSize:
         wanted = self.sizeHint()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.artifacts.entry import COMPARED, Entry
+from torchkeeper.artifacts.entry import COMPARED, Entry, tally
 from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.link.words import say
@@ -35,29 +35,48 @@ def status_text(
     if listing.place is None or listing.error is not None:
         return ""
     if selected:
-        of = f"{len(selected):,}", f"{model.count:,}", say.size(size)
+        counts = tally(entry.kind for entry in selected) if model.shows_apart else {}
+        if say.apart(counts):
+            return _tr("{} selected · {}").format(say.held(counts), say.content(size))
+        shown = model.totals()
+        whole = model.count if shown is None else shown.counts["entries"]
+        of = f"{len(selected):,}", f"{whole:,}", say.content(size)
         return _tr("{} of {} selected · {}").format(*of)
     if listing.loading and not listing.result:
         reading = _tr("the place does not answer") if listing.silent else _reading(listing)
         if not model.count:
             return _begun(reading)
         return f"{say.count(model.count, 'entry', 'entries')} · {reading}"
-    parts = [say.count(model.count, "entry", "entries")]
-    if model.count != model.total:
-        every = say.count(model.total, "entry", "entries")
-        parts = [_tr("{} of {}").format(f"{model.count:,}", every)]
     # Very many are added up a moment later.
     totals = model.totals()
+    parts = [say.held(totals.counts if totals is not None else {"entries": model.count})]
+    if totals is not None and totals.counts["entries"] != model.total and not model.query.apart:
+        every = say.count(model.total, "entry", "entries")
+        parts = [_tr("{} of {}").format(f"{totals.counts['entries']:,}", every)]
     if totals is not None:
         one, many = ("key", "keys") if listing.is_server else ("file", "files")
-        parts += [say.count(totals.files, one, many), say.size(totals.size)]
+        parts += [say.count(totals.files, one, many), say.content(totals.size)]
         if totals.broken and not judged:
             parts.append(_tr("{} broken").format(f"{totals.broken:,}"))
+        if totals.unread:
+            parts.append(_tr("{} not read").format(f"{totals.unread:,}"))
         if totals.orphans:
             parts.append(say.count(totals.orphans, "orphan", "orphans"))
     if listing.loading:
         parts.append(_tr("reading…"))
     return " · ".join(parts)
+
+
+def apart_text(model: EntriesModel) -> str:
+    """What the place holds besides entries, and whether it is shown; empty where that needs no
+    saying.
+    """
+    held = say.apart(model.every)
+    if not held or model.query.apart:
+        return ""
+    if model.shows_apart:
+        return _tr("Shown as well, and no entries: {}.").format(held)
+    return _tr("Not shown, being no entries: {}.").format(held)
 
 
 def _reading(listing: Listing) -> str:
@@ -80,9 +99,9 @@ def _begun(text: str) -> str:
 
 def trash_text(trash: dict[str, int]) -> str:
     """What lies in the trash; empty where there is nothing."""
-    if not trash.get("entries") and not trash.get("bytes"):
+    if not trash.get("bytes") and not any(map(trash.get, tally(()))):
         return ""
-    return _tr("Trash {}").format(say.size(trash.get("bytes", 0)))
+    return _tr("Trash {}").format(say.on_disk(trash.get("bytes", 0)))
 
 
 def empty_state(
@@ -128,7 +147,7 @@ def empty_state(
         return "folder-missing", error.what, text, _tr("Try again"), "refresh"
     if model.count:
         return None
-    if model.total and fault is not None:
+    if model.rows and fault is not None:
         typed, why = fault
         return (
             "find",
@@ -145,7 +164,16 @@ def empty_state(
             _tr("Clear filter"),
             "clear-filter",
         )
-    if model.total:
+    if not model.total and model.rows and not model.query.text:
+        return (
+            "box",
+            _tr("No entries here"),
+            _tr("There is only what no program finds by itself: {}.")
+            .format(say.apart(model.every)),
+            _tr("Show it"),
+            "apart",
+        )  # fmt: skip
+    if model.rows:
         return (
             "find",
             _tr("Nothing matches the filter"),

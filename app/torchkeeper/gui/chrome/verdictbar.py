@@ -13,6 +13,7 @@ from torchkeeper.gui import icons, theme
 from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.elided import Elided
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
 
@@ -100,12 +101,12 @@ class VerdictBar(QWidget):
             if counted:
                 self._texts[verdict] = f"{count:,}", f"{count:,} {words}"
                 spoken = self.tr("Show only {} entries: {}").format(words, f"{count:,}")
-                button.setToolTip(f"{spoken}; {self.tr('once more to show all')}")
+                button.setToolTip(tip(f"{spoken}; {self.tr('once more to show all')}"))
             else:
                 # Where the filter is about another verdict, a click leads to this one.
                 self._texts[verdict] = "", ""
                 spoken = self.tr("Show only {} entries").format(words)
-                button.setToolTip(spoken)
+                button.setToolTip(tip(spoken))
             button.setAccessibleName(spoken)
             button.setVisible(counted or bool(self._marked and every and every.get(verdict)))
         made_by = counts.get("made_by") if counts and numbers.get("stale") else None
@@ -113,7 +114,7 @@ class VerdictBar(QWidget):
             names = [printable(str(name), 40) for name in made_by]
             named = say.together(names, _NAMED)
             self._besides = self.tr("made by torch {}").format(named), f"torch {named}"
-            self.said.setToolTip(say.together(names))
+            self.said.setToolTip(tip(say.together(names)))
         else:
             self._besides = said, said
             self.said.setToolTip("")

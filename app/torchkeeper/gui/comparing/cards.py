@@ -14,6 +14,7 @@ from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.elided import Elided
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words.problems import printable
 
 
@@ -66,15 +67,15 @@ class Card(QWidget):
         place, entry = side
         name, key = shown_name(entry), printable(entry.key)
         self.name.setText(name)
-        self.name.setToolTip(f"{name}\n{printable(entry.path, 4096)}")
+        self.name.setToolTip(tip(f"{name}\n{printable(entry.path, 4096)}"))
         self.chip.show_kind(entry.kind)
         self.chip.show()
         self.key.setText(key)
-        self.key.setToolTip(key)
+        self.key.setToolTip(tip(key))
         made = [self.tr("torch {}").format(entry.torch) if entry.torch else "", entry.device or ""]
         text = " · ".join([printable(x, 80) for x in made if x] + [Place(place).title])
         self.made.setText(text)
-        self.made.setToolTip(printable(place, 4096))
+        self.made.setToolTip(tip(printable(place, 4096)))
         self.setAccessibleName(f"{self._letter}: {name}, {key}, {text}")
 
     def say(self, text: str) -> None:

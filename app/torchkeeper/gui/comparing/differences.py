@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 from torchkeeper.gui import theme
 from torchkeeper.gui.inspector.code_edit import cleaned
 from torchkeeper.gui.widgets.copykey import CopyKey
-from torchkeeper.gui.widgets.forms import tip
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words import explaining
 
 FACTOR, A, B = range(3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, qVersion
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QGridLayout, QLabel, QScrollArea, QWidget
+from PySide6.QtWidgets import QGridLayout, QScrollArea, QWidget
 
 import torchkeeper
 from torchkeeper.gui import actions, icons, theme
@@ -68,7 +68,7 @@ class AboutDialog(Dialog):
     def __init__(self, parent: QWidget | None) -> None:
         super().__init__(parent, "", 420)
         self.setWindowTitle(self.tr("About Torchkeeper"))
-        picture = QLabel()
+        picture = forms.label("")
         picture.setPixmap(icons.app_icon().pixmap(64, 64))
         texts = forms.column(gap=4)
         texts.addWidget(forms.label("Torchkeeper", "title"))

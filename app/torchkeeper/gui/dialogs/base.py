@@ -22,6 +22,7 @@ from torchkeeper.gui import taborder
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.plain import window_title
 from torchkeeper.link.words.problems import printable
 
 
@@ -42,6 +43,9 @@ class Dialog(QDialog):
         self._scrolled: QWidget | None = None
         # The window's own does not reach a dialog.
         QShortcut(QKeySequence("Shift+F1"), self, self._explain)
+
+    def setWindowTitle(self, text: str, /) -> None:
+        super().setWindowTitle(window_title(text))
 
     @property
     def takes_nothing(self) -> str | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 
 from PySide6.QtCore import QSettings, Qt, Signal
 from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QSpinBox, QWidget
 
+from torchkeeper.artifacts.entry import tally
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
@@ -16,6 +16,7 @@ from torchkeeper.gui.verdicts.suggesting import Suggestions
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.choices import Choice, Number
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words import dead, say, tongue
 from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
@@ -81,14 +82,13 @@ class Suggested(QFrame):
         for field in self._fields:
             field.setEnabled(False)
 
-    def tell(self, entries: int, size: int, may: bool) -> None:
+    def tell(self, told: dict[str, object], may: bool) -> None:
         """How much there is; ``may``: whether it may be removed."""
-        counted = say.count(entries, "entry", "entries")
-        none = self.tr("Nothing")
+        some = any(_whole(told.get(name)) for name in tally(()))
         for field in self._fields:
             field.setEnabled(True)
-        self._show(say.size(size) if entries else "", counted if entries else none,
-                   bool(entries) and may)  # fmt: skip
+        self._show(say.measured(told) if some else "",
+                   say.held(told) if some else self.tr("Nothing"), some and may)  # fmt: skip
 
     def _show(self, size: str, count: str, able: bool, said: str = "") -> None:
         self.bytes.setText(size)
@@ -257,7 +257,9 @@ class CleanDialog(Dialog):
                 self._shrink()
             return
         self._tell_rows(result["reasons"])
-        self.rests.setText(dead.rests(result.get("rests")))
+        known = [one for one in result["reasons"].values() if not one.get("why")]
+        both = dead.together(known, result.get("together") or {}), dead.rests(result.get("rests"))
+        self.rests.setText(" ".join(filter(None, both)))
         self.rests.setVisible(bool(self.rests.text()))
         self._entitle(result)
 
@@ -273,11 +275,8 @@ class CleanDialog(Dialog):
             self.title.setText(self.tr("Looking for what is dead…"))
         else:
             self.title.setText(self.tr("Nothing here is dead"))
-        held = self.tr("{} in {}").format(
-            say.count(_whole(result.get("entries")), "entry", "entries"), printable(self._place)
-        )
-        held += f", {say.size(_whole(result.get('bytes')))}"
-        self.where.setText(held)
+        held = self.tr("{} in {}").format(say.held(result), printable(self._place))
+        self.where.setText(f"{held}, {say.measured(result)}")
 
     def _tell_rows(self, reasons: dict[str, dict[str, object]]) -> None:
         for name, row in self.rows.items():
@@ -293,8 +292,7 @@ class CleanDialog(Dialog):
                 error = user_error(str(why["code"]), why.get("params") or {})
                 row.fail(" ".join((error.what, error.why)))
             else:
-                entries, size = _whole(one.get("entries")), _whole(one.get("bytes"))
-                row.tell(entries, size, not self._read_only)
+                row.tell(one, not self._read_only)
 
     def _tell_progress(self) -> None:
         done, total, unit = self.found.progress or (0, None, "")
@@ -322,9 +320,8 @@ class CleanDialog(Dialog):
             names = printable(say.together(found.left_out), 1000)
             text = " ".join((text, self.tr("Not asked and not counted: {}.").format(names))).strip()
         self.envs.setText(text)
-        # Said to be HTML, lest it is taken for some.
-        every = html.escape(dead.environments(found.envs)).replace("; torch", "<br>torch")
-        self.envs.setToolTip(f"<p>{every}</p>" if len(found.envs.envs) > _NAMED else "")
+        every = dead.environments(found.envs).replace("; torch", "\ntorch")
+        self.envs.setToolTip(tip(every) if len(found.envs.envs) > _NAMED else "")
         self.envs.setVisible(bool(text))
 
     def _say_days(self, number: int) -> None:

@@ -25,6 +25,7 @@ from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link import carrying
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
@@ -120,7 +121,7 @@ class CopyDialog(WorkDialog):
         source = self.tr("From {}").format(printable(self._chosen.place, 4096))
         self.table = KindTable(
             self.tr("What would be copied, by kind"),
-            [self.tr("Kind"), self.tr("Entries"), self.tr("Size"), self.tr("New"),
+            [self.tr("Kind"), self.tr("Entries"), self.tr("Content"), self.tr("New"),
              self.tr("Already there"), self.tr("Differ")],
         )  # fmt: skip
         self.table.room_for(4)
@@ -253,7 +254,7 @@ class CopyDialog(WorkDialog):
         forms.set_role(self.room, room_role or "muted")
         self.room.setText(room)
         self.room.setVisible(bool(room))
-        out = self._left.words(self.tr) if plan else ""
+        out = "\n".join(filter(None, (self._left.words(self.tr), say.stays(plan)))) if plan else ""
         self.out.setText(out)
         self.out.setVisible(bool(out))
         there = plan.get("there") if plan else None
@@ -267,7 +268,12 @@ class CopyDialog(WorkDialog):
         self.table.fill([_row(kind) for kind in plan.get("kinds") or ()] if plan else [])
         why = self._why_not()
         self.go.setEnabled(not why)
-        self.go.setToolTip(why)
+        self.go.setToolTip(tip(why))
+        # What is written over is gone.
+        written_over = self.replace.isVisibleTo(self) and self.replace.isChecked()
+        forms.weigh(self.go, danger=written_over)
+        if not written_over:
+            self.go.setAutoDefault(not self._chosen.bundle)
         self._page.say_why(why if plan is not None else "")
         able = plan is not None and plan["entries"]
         count = say.count(plan["entries"], "entry", "entries") if plan else ""
@@ -285,7 +291,11 @@ class CopyDialog(WorkDialog):
                 size = sum(int(one["bytes"]) for one in outcomes)
                 self.needed.setText(needed_text(count - chosen.entries))
         entries = say.count(count, "entry", "entries")
-        self.title.setText(self.tr("Copy {}, {}").format(entries, say.size(size)))
+        going = int(self.plan["entries"]) if self.plan else count
+        if self.plan and 0 < going != count:
+            entries = self.tr("{} of {}").format(f"{going:,}", entries)
+            size = int(self.plan["bytes"])
+        self.title.setText(self.tr("Copy {}, {}").format(entries, say.content(size)))
 
     def _news(self) -> tuple[str, str]:
         """What would happen there in one line, and the role of the label."""
@@ -300,7 +310,7 @@ class CopyDialog(WorkDialog):
         new, there = int(plan["entries"]), int(plan["exists"])
         if not new and not there:
             return self.tr("The target can take none of these entries."), "warning"
-        size = say.size(plan["bytes"])
+        size = say.content(plan["bytes"])
         if plan["what"] == "bundle":
             said = several(
                 new,

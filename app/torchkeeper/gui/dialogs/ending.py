@@ -57,9 +57,7 @@ def _warmed(job: Job) -> Outcome:
         said += "."
     else:
         said = _tr("Nothing was added to {}.").format(place)
-    # A place counts these as entries, too.
-    more = result.get("scratch")
-    beside = say.scratch(more) if isinstance(more, dict) else ""
+    beside = say.apart(result)
     if added and beside:
         said += " " + _tr("Beside them: {}.").format(beside)
     # Where none came to be looked for, their number says nothing.

@@ -55,8 +55,10 @@ class EnvironmentChoice(QWidget):
 
     @property
     def python(self) -> str:
-        """The interpreter that is chosen; empty for none."""
-        return str(self.combo.currentData() or "")
+        """The interpreter that is chosen; empty for none, and for one that is not started."""
+        one = self.one
+        found = one is not None and one.state is State.FOUND
+        return "" if found else str(self.combo.currentData() or "")
 
     @property
     def facts(self) -> dict[str, Any] | None:
@@ -91,7 +93,7 @@ class EnvironmentChoice(QWidget):
         rows = [(f"{printable(x.python)}  ({printable(x.label)})", x.python) for x in every]
         if self._none:
             rows.append((self._none, ""))
-        before = self.python
+        before = str(self.combo.currentData() or "")
         if [self.combo.itemData(row) for row in range(self.combo.count())] != [r[1] for r in rows]:
             self.combo.blockSignals(True)
             self.combo.clear()
@@ -106,7 +108,7 @@ class EnvironmentChoice(QWidget):
     def _prefer(self) -> None:
         first = self._environments.chosen
         if first is None and not (self._none and self._environments.off):
-            hopeless = (State.WITHOUT, State.FAILED)
+            hopeless = (State.WITHOUT, State.FAILED, State.FOUND)
             every = self._environments.every
             first = next((one for one in every if one.state not in hopeless), None)
         row = self.combo.findData(first.python if first is not None else "")
@@ -140,6 +142,9 @@ class EnvironmentChoice(QWidget):
             said, role = "\n".join(x for x in str(one.error).splitlines() if x), "error"
         elif one.state is State.WITHOUT:
             said, role = printable(words.without_torch(one.facts or {}), 400), "error"
+        elif one.state is State.FOUND:
+            said = self.tr("It was found and not started: nobody has named it. “Start it” under "
+                           "Environments on the left has it say what it is.")  # fmt: skip
         else:
             said = self.tr("Asking this interpreter for its torch…")
         forms.set_role(self.about, role)

@@ -29,7 +29,9 @@ from torchkeeper.gui.verdicts.chooser import state_text
 from torchkeeper.gui.verdicts.environments import Environment, Environments, State
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words import environments as words
+from torchkeeper.link.words import owned
 from torchkeeper.link.words.problems import UserError, printable
 
 #: Facts of the torch; those about the machine stand under a title of their own.
@@ -124,7 +126,6 @@ class EnvironmentsDialog(Dialog):
         self.remove.setToolTip(self.tr("Take it off the list; nothing on the disk changes"))
         self.remove.clicked.connect(self._remove)
         self.again = forms.button(self.tr("As&k again"))
-        self.again.setToolTip(self.tr("Start the interpreter and ask it anew, which takes seconds"))
         self.again.clicked.connect(self._again)
         self.copy = forms.button(self.tr("&Copy"))
         menu = QMenu(self.copy)
@@ -183,7 +184,7 @@ class EnvironmentsDialog(Dialog):
             text = state_text(one)
             item.setText(0, text)
             item.setIcon(0, _mark(one))
-            item.setToolTip(1, f"{printable(one.python)}\n{printable(one.label)}")
+            item.setToolTip(1, tip(f"{printable(one.python)}\n{printable(one.label)}"))
             font = item.font(0)
             font.setBold(one is chosen)
             item.setFont(0, font)
@@ -222,11 +223,20 @@ class EnvironmentsDialog(Dialog):
         self.said.setText(self._about(one))
         self.remove.setEnabled(one.added)
         self.again.setEnabled(not asking)
+        found = one.state is State.FOUND
+        self.again.setText(self.tr("&Start it") if found else self.tr("As&k again"))
+        self.again.setToolTip(
+            self.tr("Start the interpreter, now and whenever it is asked: it runs as you")
+            if found
+            else self.tr("Start the interpreter and ask it anew, which takes seconds")
+        )
         self.copy.setEnabled(one.facts is not None)
         self.prepare.setEnabled(bool(one.torch))
         self.use.setEnabled(bool(one.torch) and one is not self._environments.chosen)
         if one.error is not None and not asking:
             self.problem.tell(one.error, again=True)
+        elif one.writers:
+            self.problem.tell(owned.of_interpreter(one.python, one.writers))
         self.facts.show_sections(sections(one.facts) if one.facts else [])
         if self._shown != (one.python, one.facts):
             self._shown = one.python, one.facts
@@ -238,6 +248,9 @@ class EnvironmentsDialog(Dialog):
             parts.append(self.tr("used for verdicts"))
         if one.state is State.ASKING:
             parts.append(self.tr("it is asked what it is, which takes some seconds…"))
+        elif one.state is State.FOUND:
+            parts.append(self.tr("it was found and not started: nobody has named it, and to start "
+                                 "it is to run what lies in its folder"))  # fmt: skip
         elif one.state is State.WITHOUT:
             parts.append(printable(words.without_torch(one.facts or {}), 400))
         return " · ".join(parts)
@@ -267,8 +280,11 @@ class EnvironmentsDialog(Dialog):
             self._environments.remove(self.current.python)
 
     def _again(self) -> None:
-        if self.current is not None:
-            self._environments.ask(self.current, again=True)
+        one = self.current
+        if one is not None and not one.starts:
+            self._environments.start(one)
+        elif one is not None:
+            self._environments.ask(one, again=True)
 
     def _use(self) -> None:
         if self.current is not None:
@@ -312,6 +328,7 @@ def _mark(one: Environment) -> QIcon:
         State.FAILED: ("error", shades.error),
         State.ASKING: ("running", shades.muted),
         State.UNASKED: ("queued", shades.muted),
+        State.FOUND: ("info", shades.muted),
         State.WITHOUT: ("info", shades.muted),
     }[one.state]
     return icons.icon(name, colour)

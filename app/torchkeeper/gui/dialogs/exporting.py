@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QSettings, QStandardPaths, Qt
+from PySide6.QtCore import QCoreApplication, QSettings, QStandardPaths
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from torchkeeper.gui.background.engines import Engines
@@ -24,6 +24,7 @@ from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link import carrying
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
@@ -91,7 +92,7 @@ class ExportDialog(WorkDialog):
         )
         self.table = KindTable(
             self.tr("What goes into the bundle, by kind"),
-            [self.tr("Kind"), self.tr("Entries"), self.tr("Size")],
+            [self.tr("Kind"), self.tr("Entries"), self.tr("Content")],
         )
         self.table.room_for(1)
         self.origin = forms.label("", "muted", wrap=True)
@@ -120,7 +121,6 @@ class ExportDialog(WorkDialog):
         line.addWidget(self.file, 1)
         line.addWidget(self.browse)
         name = forms.label(self.tr("Bundle &file"), "heading")
-        name.setTextFormat(Qt.TextFormat.AutoText)
         name.setBuddy(self.file)
         self.file.setAccessibleName(self.tr("Bundle file"))
         self.check = forms.label("", wrap=True)
@@ -274,8 +274,9 @@ class ExportDialog(WorkDialog):
         self.objects.setText(self._described())
         self.objects.setVisible(bool(self.objects.text()))
         self.table.say(self._nothing())
-        self.out.setText(self._left.words(self.tr))
-        self.out.setVisible(bool(self._left))
+        out = filter(None, (self._left.words(self.tr), say.stays(plan or {})))
+        self.out.setText("\n".join(out))
+        self.out.setVisible(bool(self.out.text()))
         self._say_target()
         able = count and not self.error
         left = count - self.secrets.left_out
@@ -283,7 +284,9 @@ class ExportDialog(WorkDialog):
         self.go.setText(goes if able and left > 0 else self.tr("Export"))
         why = self._why_not()
         self.go.setEnabled(not why)
-        self.go.setToolTip(why)
+        self.go.setToolTip(tip(why))
+        # What is written over is gone.
+        forms.weigh(self.go, danger=self.replace.isVisibleTo(self) and self.replace.isChecked())
 
     def _lacking(self) -> str:
         count = int(self.plan.get("lacking") or 0) if self.plan else 0

@@ -15,6 +15,8 @@ from torchkeeper.link.words.problems import UserError, printable, user_error
 
 #: Reasons that are told.
 _MOST = 3
+#: Those of the place and not of a recipe, whose remedy is at hand in the dialog.
+_MENDED = frozenset({"place-blank"})
 
 
 class Foreseen(QWidget):
@@ -38,7 +40,9 @@ class Foreseen(QWidget):
         self.hide()
 
     def look(self, python: str, recipes: Sequence[Any] | None, options: dict[str, Any]) -> None:
-        """Look at recipes, as a request has them; None: there is nothing to look at yet."""
+        """Look at recipes, as a request has them; None: there is nothing to look at yet. In the
+        options ``into``: a place whose path may be no good.
+        """
         asked = (python, repr(recipes), repr(options)) if python and recipes is not None else None
         if asked == self._asked:
             return
@@ -46,8 +50,9 @@ class Foreseen(QWidget):
         self.let_go()
         self._problems = {}
         self._say()
-        # The built-in one has nothing that could be missing.
-        if asked is None or not recipes or all(isinstance(one, str) for one in recipes):
+        # The built-in one has nothing that could be missing; but the place may be no good.
+        whole = "into" not in options and all(isinstance(one, str) for one in recipes or ())
+        if asked is None or not recipes or whole:
             return
         listener = Listener(rows=self._rows, result=lambda _: self._say(), failed=self._failed)
         params = {"recipes": list(recipes), **options}
@@ -65,7 +70,8 @@ class Foreseen(QWidget):
                 params = problem.get("params")
                 code = str(problem.get("code"))
                 error = user_error(code, params if isinstance(params, dict) else {})
-                text = printable(f"{error.what} {error.why}".strip(), 400)
+                parts = (error.what, error.why, error.remedy if code in _MENDED else "")
+                text = printable(" ".join(filter(None, parts)), 600)
                 self._problems[text] = self._problems.get(text, 0) + 1
 
     def _failed(self, error: UserError) -> None:

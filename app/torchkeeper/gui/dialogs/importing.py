@@ -29,6 +29,7 @@ from torchkeeper.gui.jobs.naming import Names, Naming
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link import carrying
 from torchkeeper.link.signers import signers_file
 from torchkeeper.link.words import say
@@ -83,7 +84,7 @@ class ImportDialog(WorkDialog):
         self._tree = self._make_tree()
         self._detail = KindTable(
             self.tr("What is inside, by kind"),
-            [self.tr("Kind"), self.tr("Entries"), self.tr("Size"), self.tr("New"),
+            [self.tr("Kind"), self.tr("Entries"), self.tr("Content"), self.tr("New"),
              self.tr("Already there"), self.tr("Differ")],
         )  # fmt: skip
         self._detail.room_for(4)
@@ -118,7 +119,7 @@ class ImportDialog(WorkDialog):
         header.resizeSection(2, 96)
         for file in self.files:
             item = QTreeWidgetItem([printable(os.path.basename(file.path)), "", ""])
-            item.setToolTip(0, printable(file.path))
+            item.setToolTip(0, tip(printable(file.path)))
             item.setIcon(0, icons.icon("running", theme.shades().muted))
             _align(item)
             tree.addTopLevelItem(item)
@@ -129,7 +130,6 @@ class ImportDialog(WorkDialog):
 
     def _lay_out(self) -> None:
         files = forms.label(self.tr("&Files"), "heading")
-        files.setTextFormat(Qt.TextFormat.AutoText)
         files.setBuddy(self._tree)
         self.news = forms.label("", wrap=True)
         self.room = forms.label("", "muted", wrap=True)
@@ -456,7 +456,7 @@ class ImportDialog(WorkDialog):
         self._say_news()
         why = self._why_not()
         self.go.setEnabled(not why)
-        self.go.setToolTip(why)
+        self.go.setToolTip(tip(why))
         # While it is being looked at there is no telling.
         waits = not self.ready or bool(self.chosen and self.target.path and not self.known)
         self._page.say_why("" if waits else why)

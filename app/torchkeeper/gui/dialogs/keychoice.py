@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QComboBox, QFileDialog, QWidget
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.keys import Key
 from torchkeeper.link.words.problems import UserError, printable
 
@@ -177,7 +178,7 @@ class KeyChoice(QWidget):
         self.said.setText(text)
         self.said.setVisible(bool(text))
         hint = self.tr("A signature shows others that the bundle is yours, and as you made it.")
-        self.combo.setToolTip(text or hint)
+        self.combo.setToolTip(tip(text or hint))
         self.combo.setAccessibleDescription(text or hint)
         self.changed.emit()
 

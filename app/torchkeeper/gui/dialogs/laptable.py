@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidget, QTree
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.jobs.laps import Lap, about, progress, title, tr
 from torchkeeper.gui.widgets import trees
-from torchkeeper.gui.widgets.forms import tip
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words import say, verifying
 from torchkeeper.link.words.problems import printable
 from torchkeeper.warm.options import RUNS
@@ -70,7 +70,7 @@ class RunningLaps(_Table):
             self.clear()
             for lap in laps:
                 item = QTreeWidgetItem([title(lap.name), "", ""])
-                item.setToolTip(0, about(lap.name))
+                item.setToolTip(0, tip(about(lap.name)))
                 item.setTextAlignment(2, trees.RIGHT)
                 self.addTopLevelItem(item)
         for item, lap in zip(self.items(), laps, strict=True):
@@ -122,8 +122,8 @@ class LapTable(_Table):
             if besides:
                 graphs = say.count(missed, "graph", "graphs")
                 hint = tr("{}, and {} of AOTAutograd, which holds them")
-                item.setToolTip(4, hint.format(graphs, say.count(besides, "entry", "entries")))
-            item.setToolTip(0, about(name))
+                item.setToolTip(4, tip(hint.format(graphs, say.count(besides, "entry", "entries"))))
+            item.setToolTip(0, tip(about(name)))
             item.setData(0, _MARK, own)
             for column in range(1, len(cells)):
                 item.setTextAlignment(column, trees.RIGHT)
@@ -239,7 +239,7 @@ class GraphTable(_Table):
         for row in sorted(rows, key=lambda one: bool(one["outcome"] == "hit")):
             ident, name, outcome = (printable(str(row[x]), 200) for x in ("id", "name", "outcome"))
             item = QTreeWidgetItem([name, ident, _words(outcome)])
-            item.setToolTip(0, name)
+            item.setToolTip(0, tip(name))
             item.setData(0, _MARK, outcome)
             self.addTopLevelItem(item)
         self._paint()

@@ -11,6 +11,7 @@ from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words.problems import UserError
 
 
@@ -39,7 +40,7 @@ class KeepBox(QCheckBox):
         )
 
     def _say(self, text: str) -> None:
-        self.setToolTip(text)
+        self.setToolTip(tip(text))
         self.setAccessibleDescription(text)
 
 

@@ -37,6 +37,7 @@ class MendDialog(Dialog):
         for plan in plans:
             self._tell(plan)
         self.model = EntriesModel(self)
+        self.model.show_apart(True)  # all that goes is seen
         self.table = EntryTable(self.model)
         self.table.setObjectName("plan")
         self.table.setFrameShape(QFrame.Shape.StyledPanel)
@@ -58,7 +59,8 @@ class MendDialog(Dialog):
         self.cancel = forms.button(self.tr("Cancel") if doing else self.tr("Close"))
         self.cancel.clicked.connect(self.reject)
         all_go = all(plan.trashes for plan in doing)
-        self.go = forms.button(self.tr("Move to trash") if all_go else self.tr("Fix"), primary=True)
+        self.go = forms.button(self.tr("Move to trash") if all_go else self.tr("Fix"))
+        forms.weigh(self.go, danger=not all_go)
         self.go.clicked.connect(self._go)
         self.go.setVisible(bool(doing))
         self.buttons(self.cancel, self.go)

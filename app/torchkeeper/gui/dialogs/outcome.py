@@ -25,7 +25,8 @@ def _tr(text: str) -> str:
 def outcome(job: Job) -> Outcome:
     """How an export, a signing, an import or a copy ended."""
     if job.state is State.CANCELLED:
-        left = _tr("Nothing was left behind.")
+        # What the engine said of it; one that was killed is no job that was cancelled.
+        left = job.partly or _tr("Nothing was left behind.")
         if job.kind == "warm":
             left = _tr("What was compiled until then stays; nothing is left half-written.")
         if is_server(job.place or ""):
@@ -55,18 +56,19 @@ def _exported(job: Job) -> Outcome:
     lines = [
         _tr("{} ({}) are in {}, a file of {}.").format(
             say.count(entries, "entry", "entries"),
-            say.size(job.result.get("bytes") or 0),
+            say.content(job.result.get("bytes") or 0),
             printable(os.path.basename(output), 60),
             say.size(size),
         )
         if entries > 1
         else _tr("One entry ({}) is in {}, a file of {}.").format(
-            say.size(job.result.get("bytes") or 0),
+            say.content(job.result.get("bytes") or 0),
             printable(os.path.basename(output), 60),
             say.size(size),
         ),
         _tr("The file is in {}.").format(printable(os.path.dirname(output), 4096)),
     ]
+    lines += _stays(job)
     if "signature" not in job.result:
         return Outcome("done", "good", _tr("Exported"), [*lines, *took(job)])
     lines += _trusting(job)
@@ -103,6 +105,10 @@ def _imported(job: Job) -> Outcome:
     return _placed(job, _tr("Imported"), _tr("Nothing new was there to import"))
 
 
+def _stays(job: Job) -> list[str]:
+    return list(filter(None, [say.stays(job.result)]))
+
+
 def _placed(job: Job, done: str, nothing: str) -> Outcome:
     entries, there = job.result.get("entries") or 0, job.result.get("exists") or 0
     place = printable(job.place or "", 4096)
@@ -111,7 +117,7 @@ def _placed(job: Job, done: str, nothing: str) -> Outcome:
         lines.append(
             _tr("{} ({}) put into {}.").format(
                 say.count(entries, "entry", "entries"),
-                say.size(job.result.get("bytes") or 0),
+                say.content(job.result.get("bytes") or 0),
                 place,
             )
         )
@@ -126,7 +132,7 @@ def _placed(job: Job, done: str, nothing: str) -> Outcome:
             )
         )
     if entries:
-        return Outcome("done", "good", done, [*lines, *took(job)])
+        return Outcome("done", "good", done, [*lines, *_stays(job), *took(job)])
     return Outcome("info", "muted", nothing, [*lines, _tr("{} is as it was.").format(place)])
 
 

@@ -16,6 +16,7 @@ from torchkeeper.gui.profiles.known import Offered
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.gui.widgets.trees import columns
 from torchkeeper.link.profiles.profile import Profile, name_fault, ordered
 from torchkeeper.link.words import say
@@ -189,5 +190,5 @@ def _tree(name: str, headings: list[str]) -> QTreeWidget:
 def _add(tree: QTreeWidget, name: str, text: str) -> None:
     item = QTreeWidgetItem([name, text])
     for column in (0, 1):
-        item.setToolTip(column, forms.tip(item.text(column)))
+        item.setToolTip(column, tip(item.text(column)))
     tree.addTopLevelItem(item)

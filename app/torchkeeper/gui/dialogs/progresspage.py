@@ -48,7 +48,7 @@ class ProgressPage(QWidget):
             self.tr("Close this dialog; the job goes on and shows on the Activity page")
         )
         self.cancel = forms.button(self.tr("Cancel"))
-        self.cancel.setToolTip(self.tr("Stop at once; nothing is left behind"))
+        self.cancel.setToolTip(self.tr("Stop; what was done is taken back"))
         layout = forms.column()
         layout.addWidget(self.title)
         layout.addSpacing(forms.GAP)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QFrame, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QPushButton, QWidget
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.background.engines import Engines, Listener
@@ -59,6 +59,7 @@ class PurgeDialog(Dialog):
         self.ticket: int | None = None
         self.plan: dict[str, Any] | None = None
         self.model = EntriesModel(self)
+        self.model.show_apart(True)  # all that goes is seen
         self.table = EntryTable(self.model)
         self.table.setObjectName("plan")
         self.table.setFrameShape(QFrame.Shape.StyledPanel)
@@ -75,6 +76,8 @@ class PurgeDialog(Dialog):
         self.text = forms.label(printable(place), "muted", wrap=True)
         self.users = _Users()
         self.users.also.toggled.connect(self._ask)
+        self.strange = _Strange()
+        self.strange.also.toggled.connect(self._ask)
         self.unseen = forms.label("", "muted", wrap=True)
         self.unseen.hide()
         self.at_once = QCheckBox(self.tr("Remove at once, without the trash"))
@@ -90,6 +93,7 @@ class PurgeDialog(Dialog):
         self.body.addWidget(self.title)
         self.body.addWidget(self.text)
         self.body.addWidget(self.users)
+        self.body.addWidget(self.strange)
         self.body.addWidget(self.table, 1)
         self.body.addWidget(self.at_once)
         self.body.addWidget(self.hint)
@@ -113,7 +117,7 @@ class PurgeDialog(Dialog):
             "plan_purge",
             {
                 "place": self._place,
-                "select": self._select,
+                "select": {**self._select, "unknown": self.strange.also.isChecked()},
                 "in_use": self.users.also.isChecked(),
             },
             Listener(rows=self._rows, result=self._planned, failed=self._failed),
@@ -140,13 +144,20 @@ class PurgeDialog(Dialog):
     def _planned(self, plan: dict[str, Any]) -> None:
         self.model.end()
         self.plan = plan
-        count = int(plan.get("entries") or 0)
+        some = bool(plan.get("files"))
         in_use = plan.get("in_use") or {}
         self.users.tell(in_use)
         self.unseen.setText(unseen_users(in_use))
         self.unseen.setVisible(bool(self.unseen.text()))
-        if not count and in_use.get("left"):
-            self.title.setText(self.tr("All of this is in use"))
+        chosen = not self._select.get("everything")
+        unknown = plan.get("unknown") or {}
+        self.strange.tell(unknown, chosen and ("items" in self._select or bool(self._hold)))
+        if not some and (in_use.get("left") or unknown.get("stays")):
+            self.title.setText(
+                self.tr("All of this is in use")
+                if in_use.get("left")
+                else self.tr("No known writer wrote any of this")
+            )
             self.text.setText(printable(self._place))
             self._show_plan(False)
             self.cancel.setDefault(True)
@@ -154,11 +165,8 @@ class PurgeDialog(Dialog):
             return
         self._show_plan(True)
         self.waiting.hide()
-        if count:
-            entries = say.count(count, "entry", "entries")
-            self.title.setText(
-                self.tr("Purge {} ({})?").format(entries, say.size(plan.get("bytes") or 0))
-            )
+        if some:
+            self.title.setText(self.tr("Purge {}?").format(say.held_of(plan)))
         else:
             self.title.setText(self.tr("There is nothing to purge"))
             self.text.setText(
@@ -173,16 +181,15 @@ class PurgeDialog(Dialog):
             self.text.setText(self.tr("{} on {}.").format(keys, printable(self._place)))
         else:
             self.text.setText(
-                self.tr("{} in {}. Sizes are what they take on the disk.").format(
+                self.tr("{} in {}.").format(
                     say.count(files, "file", "files"), printable(self._place)
                 )
             )
         if reasons := dead.totals(plan):
             self.text.setText(f"{self.text.text()} {'; '.join(reasons)}.")
         self.go.setEnabled(True)
-        self.go.setDefault(True)
-        if not self.users.also.hasFocus():
-            self.go.setFocus()
+        if not (self.users.also.hasFocus() or self.strange.also.hasFocus()):
+            self._way_out_or_on().setFocus()
 
     def _failed(self, error: UserError) -> None:
         self.model.end()
@@ -206,6 +213,7 @@ class PurgeDialog(Dialog):
         """There is nothing to decide: only what is said is left, and a way out."""
         for widget in (
             self.users,
+            self.strange,
             self.unseen,
             self.table,
             self.at_once,
@@ -221,8 +229,16 @@ class PurgeDialog(Dialog):
         self.body.activate()
         self.resize(self.width(), self.body.totalHeightForWidth(self.width()))
 
+    def _way_out_or_on(self) -> QPushButton:
+        """What Enter presses: what can be undone, else the way out."""
+        default = self.cancel if self.at_once.isChecked() else self.go
+        default.setDefault(True)
+        return default
+
     def _say(self) -> None:
         at_once = self.at_once.isChecked()
+        forms.weigh(self.go, danger=at_once)
+        self._way_out_or_on()
         self.go.setText(self.tr("Remove at once…") if at_once else self.tr("Move to trash"))
         self.hint.setText(
             self.tr(
@@ -242,7 +258,7 @@ class PurgeDialog(Dialog):
             self._decide()
             return
         count, server = int(self.plan["entries"]), is_server(self._place)
-        size, place = say.size(self.plan["bytes"]), printable(self._place)
+        size, place = say.measured(self.plan), printable(self._place)
         if server:
             text = several(
                 int(self.plan.get("files") or 0),
@@ -258,7 +274,7 @@ class PurgeDialog(Dialog):
         confirm(
             self,
             self.tr("Remove at once"),
-            self.tr("Remove {} for good?").format(say.count(count, "entry", "entries")),
+            self.tr("Remove {} for good?").format(say.held(self.plan)),
             text,
             self.tr("Remove for good"),
             self._decide,
@@ -274,8 +290,8 @@ class PurgeDialog(Dialog):
         self.accept()
 
 
-class _Users(QFrame):
-    """The processes that use the folder, and whether what they use goes too."""
+class _Hint(QFrame):
+    """Something to know before the decision, and a box that has more go."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -283,10 +299,7 @@ class _Users(QFrame):
         self.what = forms.label("", "heading", wrap=True)
         self.who = forms.label("", wrap=True)
         self.who.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.also = QCheckBox(self.tr("Also what is in use"))
-        self.also.setAccessibleDescription(
-            self.tr("A process that needs it next has to compile it again.")
-        )
+        self.also = QCheckBox()
         texts = forms.column(gap=4)
         for widget in (self.what, self.who, self.also):
             texts.addWidget(widget)
@@ -295,6 +308,53 @@ class _Users(QFrame):
         line.addLayout(texts, 1)
         self.setLayout(line)
         self.hide()
+
+    def _told(self, shown: bool) -> None:
+        self.setAccessibleName(self.what.text())
+        self.setAccessibleDescription(self.who.text())
+        self.setVisible(shown)
+
+
+class _Strange(_Hint):
+    """How much of what was chosen no known writer wrote, and whether that goes too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.also.setText(self.tr("Also these"))
+        self.also.setAccessibleDescription(self.tr("Only what you know to be of no use."))
+
+    def tell(self, unknown: dict[str, Any], chosen: bool) -> None:
+        """Show what a plan says of them. chosen: whether their rows were, so that they may go."""
+        goes, stays = int(unknown.get("goes") or 0), int(unknown.get("stays") or 0)
+        self.what.setText(
+            several(
+                goes,
+                "{n} file goes that no known writer wrote",
+                "{n} files go that no known writer wrote",
+            )
+            if goes
+            else several(
+                stays,
+                "{n} file stays that no known writer wrote",
+                "{n} files stay that no known writer wrote",
+            )
+        )
+        self.who.setText(
+            self.tr("Neither PyTorch nor Triton nor vLLM names a file so. It may be your own.")
+        )
+        self.also.setVisible(chosen)
+        self._told(bool(goes or stays))
+
+
+class _Users(_Hint):
+    """The processes that use the folder, and whether what they use goes too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.also.setText(self.tr("Also what is in use"))
+        self.also.setAccessibleDescription(
+            self.tr("A process that needs it next has to compile it again.")
+        )
 
     def tell(self, in_use: dict[str, Any]) -> None:
         """Show what a plan says of them; nothing where there are none."""
@@ -310,11 +370,9 @@ class _Users(QFrame):
             self.what.setText(self.tr("This folder is in use, so nothing of it goes"))
         elif left:
             self.what.setText(
-                self.tr("{} left out, being in use").format(say.count(left, "entry", "entries"))
+                self.tr("{} left out, being in use").format(say.held(in_use.get("stays") or {}))
             )
         else:
             self.what.setText(self.tr("Some processes use this folder, but nothing that goes"))
         self.also.setVisible(bool(left) or self.also.isChecked())
-        self.setAccessibleName(self.what.text())
-        self.setAccessibleDescription(self.who.text())
-        self.setVisible(bool(processes) or self.also.isChecked())
+        self._told(bool(processes) or self.also.isChecked())

@@ -26,6 +26,7 @@ from torchkeeper.gui.recipes.reforming import Unfit, names
 from torchkeeper.gui.recipes.tomledit import TomlEdit
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
 
@@ -110,7 +111,7 @@ class RecipeEditor(UnsavedDialog):
             (self.save_as, self.tr("Write it into another file")),
             (self.go, self.tr("Save it, then choose where to, and compile it")),
         ):
-            button.setToolTip(hint)
+            button.setToolTip(tip(hint))
         left = forms.column()
         left.setContentsMargins(0, 0, 4, 0)
         left.addWidget(self.text, 1)
@@ -248,7 +249,7 @@ class RecipeEditor(UnsavedDialog):
                 why = why_not(str(e))
         able = looked is not None and not why and not self.text.isReadOnly()
         self.form.setEnabled(able)
-        self.form.setToolTip(why or self.tr("Change it in a form; all else in the text stays"))
+        self.form.setToolTip(tip(why or self.tr("Change it in a form; all else in the text stays")))
 
     def fill_in(self) -> None:
         """Open the form on the text, if it can show it."""

@@ -27,6 +27,7 @@ from torchkeeper.gui.recipes.forming import BACKWARD, FORWARD, KINDS, NO_GRAD, F
 from torchkeeper.gui.recipes.reforming import Unfit
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
 from torchkeeper.warm.recipes.compiling import MODES
@@ -223,7 +224,7 @@ class RecipeForm(UnsavedDialog):
         self.gradients.setAccessibleName(self.tr("Compute"))
         lines.addRow("", self.fullgraph)
         hint = self.tr("“module:name” or “path/file.py:name”, looked for beside the recipe")
-        self.reference.setToolTip(hint)
+        self.reference.setToolTip(tip(hint))
         self.reference.setAccessibleDescription(hint)
         self.body.addSpacing(4)
         self.body.addLayout(lines)
@@ -316,7 +317,7 @@ def _boxes(names: Sequence[str], wide: int) -> tuple[dict[str, QCheckBox], QGrid
     grid.setHorizontalSpacing(24)
     grid.setVerticalSpacing(4)
     grid.setColumnStretch(wide, 1)
-    made = {name: QCheckBox(printable(name, 60)) for name in dict.fromkeys(names)}
+    made = {name: QCheckBox(caption(name, 60)) for name in dict.fromkeys(names)}
     for number, box in enumerate(made.values()):
         grid.addWidget(box, number // wide, number % wide)
     return made, grid

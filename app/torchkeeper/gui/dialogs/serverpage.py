@@ -15,7 +15,7 @@ from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.choices import Choice, Number
-from torchkeeper.link.words import say
+from torchkeeper.link.words import owned, say
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.link.words.serverpage import figures, meanings
 from torchkeeper.link.words.tongue import several
@@ -73,7 +73,8 @@ class ServerPage(Dialog):
         self.said.hide()
         for name, value in figures(page):
             forms.fact(self.form, name, forms.label(value, wrap=True))
-        found = meanings(page)
+        found = [f"{one.what} {one.why} {one.remedy}" for one in owned.told(page.get("owners"))]
+        found += meanings(page)
         if found:
             self.meaning.addSpacing(forms.GAP)
             self.meaning.addWidget(forms.label(self.tr("What that means"), "heading"))

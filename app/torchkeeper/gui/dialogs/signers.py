@@ -16,6 +16,7 @@ from torchkeeper.gui.dialogs.trusting import TrustDialog
 from torchkeeper.gui.dragdrop.dropping import files_of
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.widgets import forms, trees
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link import signers
 from torchkeeper.link.words.problems import UserError, printable
 
@@ -132,8 +133,8 @@ class SignersDialog(Dialog):
             kind = one.key.partition(" ")[0].removesuffix("@openssh.com")
             texts = [printable(text, 200) for text in (one.name, kind, one.fingerprint)]
             item = QTreeWidgetItem(texts)
-            item.setToolTip(_NAME, forms.tip(texts[_NAME]))
-            item.setToolTip(_FINGERPRINT, forms.tip(texts[_FINGERPRINT]))
+            item.setToolTip(_NAME, tip(texts[_NAME]))
+            item.setToolTip(_FINGERPRINT, tip(texts[_FINGERPRINT]))
             self.list.addTopLevelItem(item)
         self._paint()
         self._required = bool(found["required"])

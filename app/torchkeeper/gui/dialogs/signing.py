@@ -18,6 +18,7 @@ from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.jobs.model import Job, JobsModel
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.signers import signers_file
 from torchkeeper.link.words.problems import UserError, printable
 
@@ -105,7 +106,7 @@ class SignDialog(WorkDialog):
         self.said.setText(text)
         why = self._why_not()
         self.go.setEnabled(not why)
-        self.go.setToolTip(why)
+        self.go.setToolTip(tip(why))
 
     def _why_not(self) -> str:
         """Why it cannot begin; empty where it can."""

@@ -16,6 +16,7 @@ from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dragdrop.dropping import files_of
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link import signers
 from torchkeeper.link.words.problems import UserError, printable
 
@@ -167,7 +168,7 @@ class TrustDialog(Dialog):
         elif self._ticket is not None:
             why = self.tr("It is being added.")
         self.go.setEnabled(not why)
-        self.go.setToolTip(why)
+        self.go.setToolTip(tip(why))
 
     def _go(self) -> None:
         if self._public is None:

@@ -21,6 +21,7 @@ from torchkeeper.gui.jobs.laps import about, title
 from torchkeeper.gui.jobs.model import Job, JobsModel
 from torchkeeper.gui.verdicts.environments import Environment, Environments
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words.problems import printable
 from torchkeeper.warm.options import RUNS
 
@@ -178,7 +179,7 @@ class VerifyDialog(WorkDialog):
             elif able and not box.isEnabled():
                 box.setChecked(self._wanted.get(name, True))
             box.setEnabled(able)
-            box.setToolTip("" if able else why)
+            box.setToolTip(tip("" if able else why))
 
     def _say(self) -> None:
         facts = self.environment.facts
@@ -187,7 +188,7 @@ class VerifyDialog(WorkDialog):
         self._suit()
         able = facts is not None and environment.can_compile(facts)
         self.go.setEnabled(able and self.recipe.made is not None)
-        self.go.setToolTip("" if able else self.environment.about.text())
+        self.go.setToolTip(tip("" if able else self.environment.about.text()))
 
     def _go(self) -> None:
         env = self.environment.one

@@ -27,6 +27,8 @@ from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Number
+from torchkeeper.gui.widgets.plain import tip
+from torchkeeper.settings.checks.folders import UNQUOTED
 from torchkeeper.warm.recipes.sections import MOST_SECONDS
 
 #: Minutes that a cell may take at most.
@@ -134,7 +136,7 @@ class WarmDialog(WorkDialog):
         ):  # fmt: skip
             one = forms.column()
             forms.field(one, text, spin)
-            spin.setToolTip(hint)
+            spin.setToolTip(tip(hint))
             spin.setAccessibleDescription(hint)
             several.addLayout(one, 1)
         right.addLayout(several)
@@ -165,6 +167,8 @@ class WarmDialog(WorkDialog):
         self.device.say(facts)
         made = self.recipe.made
         asked = {"device": self.device.device} if self.device.device else {}
+        if UNQUOTED.search(path := self.target.path or ""):
+            asked["into"] = path
         self.foreseen.look(
             self.python if facts is not None else "", None if made is None else made.wire, asked
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QCoreApplication, Signal
 from PySide6.QtWidgets import QPushButton, QWidget
@@ -13,7 +13,7 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.cards import Card, CardList
 from torchkeeper.link import diagnosing
 from torchkeeper.link.diagnosing import Told
-from torchkeeper.link.words import checkwords
+from torchkeeper.link.words import checkwords, say
 from torchkeeper.link.words.findingwords import said
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.settings.finding import SEVERITIES, Finding
@@ -49,11 +49,19 @@ class PressCard(Card):
     ) -> None:  # fmt: skip
         """verb: what the button says; "" for none."""
         super().__init__(mark, title, texts)
+        self.seen = forms.label("", "muted")
+        self.seen.hide()
+        self.column.addWidget(self.seen)
         self.button: QPushButton | None = None
         self.shows: QPushButton | None = None
         self.sets: QPushButton | None = None
         if verb:
             self.button = self.add(verb, self.pressed.emit, hint, title)
+
+    def tell_seen(self, text: str) -> None:
+        """Say when it was last seen to be so."""
+        self.seen.setText(text)
+        self.seen.setVisible(bool(text))
 
     def lead_to_place(self, place: str) -> None:
         """A button that shows a place."""
@@ -175,6 +183,12 @@ class Cards(CardList):
         for card in self.cards:
             if card.button is not None:
                 card.button.setEnabled(able)
+
+    def tell_times(self, when: Callable[[Told], float]) -> None:
+        """Say of each finding when it was last seen."""
+        for key, card in self._shown:
+            if isinstance(key, Told) and isinstance(card, PressCard):
+                card.tell_seen(_tr("Seen {}").format(say.ago(when(key))))
 
     def _make(self, key: object) -> QWidget:
         if isinstance(key, str):

@@ -52,6 +52,10 @@ class Diagnosis(QObject):
         self.cancelled = False
         #: How many checks are made, and of how many; None while the interpreter is tried.
         self.progress: tuple[int, int] | None = None
+        #: Seconds that the last look took, without trying what the interpreter can do.
+        self.took = self._began = 0.0
+        #: When each finding was last seen, by what it is about.
+        self._seen: dict[tuple[object, ...], float] = {}
         self._request: dict[str, Any] = {}
         self._ticket: int | None = None
         self._again: int | None = None
@@ -60,6 +64,42 @@ class Diagnosis(QObject):
     def running(self) -> bool:
         """Whether it is still being looked."""
         return self._ticket is not None
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is being looked at."""
+        return self.running or self._again is not None
+
+    def seen(self, one: Told) -> float:
+        """When a finding was last seen, in seconds since the epoch."""
+        return self._seen.get((one.check, *diagnosing.subject(one.finding)), self.at)
+
+    def look_anew(self) -> None:
+        """Have all checks made again, while what was found stays to be seen: what is so no more
+        goes, and what has come appears. What the interpreter can do is not tried again.
+        """
+        if self.busy or self.result is None:
+            return
+        heard: list[Told] = []
+        began = time.time()
+
+        def over(result: dict[str, Any]) -> None:
+            self._again, self.result, self.at = None, result, time.time()
+            self.took = self.at - began
+            self._note(heard)
+            self.found = diagnosing.in_order(heard)
+            self.changed.emit()
+
+        def failed(error: UserError) -> None:
+            self._again, self.error = None, error
+            self.changed.emit()
+
+        listener = Listener(findings=lambda some: _take(some, heard), result=over, failed=failed)
+        self._again = self._engines.ask("diagnose", self._request, listener)
+
+    def _note(self, some: Sequence[Told]) -> None:
+        now = time.time()
+        self._seen |= {(one.check, *diagnosing.subject(one.finding)): now for one in some}
 
     def begin(self, asked: Asked) -> None:
         """Look, whatever was found before."""
@@ -101,6 +141,7 @@ class Diagnosis(QObject):
 
             self._again = self._try(self.asked.python, tried, lambda _: self.look_again(one, then))
             return
+        self._engines.forget(self._again)  # a look at all that began before it was mended
         params = diagnosing.again(self._request, one)
         heard: list[Told] = []
 
@@ -113,6 +154,7 @@ class Diagnosis(QObject):
                 or (other.finding.place in self._request["places"]
                     and other.finding.place not in places)
             ]  # fmt: skip
+            self._note(heard)
             self.found = diagnosing.in_order([*kept, *heard])
             self.changed.emit()
             then(not any(diagnosing.same(one, other) for other in heard))
@@ -154,14 +196,17 @@ class Diagnosis(QObject):
             findings=self._heard, progress=self._progress, result=self._over, failed=self._failed,
             log=self._keep_log,
         )  # fmt: skip
+        self._began = time.time()
         self._ticket = self._engines.ask("diagnose", self._request, listener)
 
     def _keep_log(self, lines: list[str]) -> None:
         self.log = lines
 
     def _heard(self, some: Sequence[Mapping[str, Any]]) -> None:
-        _take(some, self.found)
-        self.found = diagnosing.in_order(self.found)
+        heard: list[Told] = []
+        _take(some, heard)
+        self._note(heard)
+        self.found = diagnosing.in_order([*self.found, *heard])
         self.changed.emit()
 
     def _progress(self, done: float, total: float | None, unit: str) -> None:
@@ -171,6 +216,7 @@ class Diagnosis(QObject):
 
     def _over(self, result: dict[str, Any]) -> None:
         self._ticket, self.result, self.at = None, result, time.time()
+        self.took = self.at - self._began
         self.changed.emit()
 
     def _failed(self, error: UserError) -> None:

@@ -169,7 +169,7 @@ class Mender(QObject):
         """What another environment needs stays."""
         every = self._environments.every
         envs = [(one.python, one.facts) for one in every if one.facts and one.torch]
-        failed = [(one.python, one.error) for one in every if one.error is not None]
+        failed = [(one.python, why) for one in every if (why := one.unasked) is not None]
         plan.error = Everywhere(envs, failed).refusal()
         if plan.error is not None:
             then()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,11 @@ from torchkeeper.link.words.problems import printable
 if TYPE_CHECKING:
     from torchkeeper.gui.window import Window
 
+#: Milliseconds after a change before what was found is looked at again: changes come together.
+_SOON_MS = 1_500
+#: What is shown is looked at again after so many seconds, and so many times as long as it takes.
+_OLD, _SHARE = 60.0, 30.0
+
 
 class DoctorPage(Page):
     """Looks when it is first shown, when something else is to be looked at, and when asked. What
@@ -47,7 +53,7 @@ class DoctorPage(Page):
         self._here = False
         #: What was chosen when it was last looked.
         self._chosen: tuple[object, ...] = ()
-        #: Whether a job has changed what was looked at since.
+        #: Whether what was looked at was changed since.
         self._touched = False
         #: Whether nothing that was found was shown yet.
         self._fresh = True
@@ -60,7 +66,12 @@ class DoctorPage(Page):
         self._mends: Told | None = None
         self.choice_of = EnvironmentChoice(self._environments, self.tr("No environment"))
         self.scope = Choice()
-        aging.keep_up(self, self._say_when)
+        aging.keep_up(self, self._grow_old)
+        #: What was found is looked at again, a moment after something has changed.
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(_SOON_MS)
+        self._soon.timeout.connect(self._look_anew)
         self._lay_out()
         self.diagnosis.changed.connect(self._say)
         self.diagnosis.changed.connect(self.marked)
@@ -69,6 +80,9 @@ class DoctorPage(Page):
         self.choice_of.changed.connect(self._use)
         self.scope.currentIndexChanged.connect(lambda *_: self._use())
         window.operations.changed.connect(self._place_changed)
+        #: The place that is shown, and what its last listing was told by.
+        self._marked: tuple[str | None, str] = None, ""
+        window.listing.changed.connect(self._listed)
 
     def _lay_out(self) -> None:
         self.copy = forms.button(self.tr("Co&py report"))
@@ -134,6 +148,8 @@ class DoctorPage(Page):
         if self.diagnosis.asked is None:
             self._use()
         self._say()
+        if self._touched:
+            self._soon.start()
 
     def left(self) -> None:
         self._here = False
@@ -178,6 +194,35 @@ class DoctorPage(Page):
         if asked is not None and path in asked.places and not self.mender.busy:
             self._touched = True
             self._say_when()
+            self._soon.start()
+
+    def _listed(self) -> None:
+        """The place that is shown was listed: of a folder that says when it has become another."""
+        listing = self._window.listing
+        (place, mark), (other, before) = (listing.place, listing.mark), self._marked
+        self._marked = place, mark
+        if place is not None and place == other and mark and before and mark != before:
+            self._place_changed(place)
+
+    def _look_anew(self) -> None:
+        """What was looked at has changed: see whether what was found is so still."""
+        found = self.diagnosis
+        if self._here and found.result is not None:
+            if found.busy or self.mender.busy:
+                self._soon.start()
+            else:
+                self._touched = False
+                found.look_anew()
+                self._say_when()
+
+    def _grow_old(self) -> None:
+        """Time goes by. Nobody tells of a folder that is not shown, and of processes: while there
+        is something to be seen of them, they are looked at now and then.
+        """
+        found = self.diagnosis
+        self._say_when()
+        if found.found and time.time() - found.at > max(_OLD, _SHARE * found.took):
+            self._look_anew()
 
     # What is looked at.
 
@@ -249,6 +294,7 @@ class DoctorPage(Page):
             self.mender.clear()
             self.mender.error = None
             self._touched = False
+            self._soon.stop()
             self._chosen = self._choice()
             self.diagnosis.begin(self._asked())
 
@@ -338,6 +384,8 @@ class DoctorPage(Page):
         forms.set_role(self.when, "warning" if stale else "muted")
         self.when.setText(text)
         self.when.setVisible(bool(text))
+        if over:
+            self.cards.tell_times(found.seen)
 
     def _entitled(self) -> str:
         found = self.diagnosis

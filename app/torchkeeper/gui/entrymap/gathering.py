@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.artifacts.entry import KINDS, Entry
+from torchkeeper.artifacts.entry import KINDS, Entry, tallied
 from torchkeeper.gui.table.cells import MTIME as CHANGED
 from torchkeeper.gui.table.cells import cell_text, shown_name, verdict_words
 from torchkeeper.gui.table.entries import EntriesModel
@@ -18,6 +18,7 @@ from torchkeeper.gui.table.ordering import Row
 from torchkeeper.gui.table.slices import Work, pieces
 from torchkeeper.gui.treemap import colours
 from torchkeeper.gui.treemap.tiles import MOST, Key, Tile
+from torchkeeper.link.words import say
 from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import printable
 
@@ -71,6 +72,7 @@ def gathered_groups(model: EntriesModel) -> Work[Shown]:
     which = by(model)
     sizes: dict[Name, int] = {}
     counts: dict[Name, int] = {}
+    held_of: dict[Name, str] = {}
     if model.grouping == "none":
         for rows in [group.rows for group in model.groups]:
             for piece in pieces(rows):
@@ -83,6 +85,7 @@ def gathered_groups(model: EntriesModel) -> Work[Shown]:
     else:
         for group in model.groups:
             sizes[group.name], counts[group.name] = group.size, len(group.rows)
+            held_of[group.name] = group.counted
             yield
     shown = Shown(entries=sum(counts.values()), bytes=sum(sizes.values()))
     names = in_order(which, counts)
@@ -91,7 +94,8 @@ def gathered_groups(model: EntriesModel) -> Work[Shown]:
         key = (f"{number}:{name}",)
         title = Group(which, name).title
         shade = _shade(which, name, number, len(names))
-        shown.tiles.append(Tile(key, title, sizes[name], counts[name], shade, hint))
+        held = say.held(tallied(counts[name], str(name))) if which == "kind" else held_of[name]
+        shown.tiles.append(Tile(key, title, sizes[name], counts[name], shade, hint, held))
         shown.groups[key] = name
     return shown
 

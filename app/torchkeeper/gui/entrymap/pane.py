@@ -122,7 +122,7 @@ class MapPane(QFrame):
     # What is shown.
 
     def _reset(self) -> None:
-        if not self._model.total:
+        if not self._model.rows:
             # Another place comes.
             del self._way[1:]
 

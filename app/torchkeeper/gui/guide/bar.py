@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -12,7 +13,15 @@ from PySide6.QtWidgets import QBoxLayout, QFrame
 
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.guide.guide import EARLY, SINCE, STEP
-from torchkeeper.gui.guide.steps import OVER, SHOW_JOB, STEPS, UNDER_WAY, tr
+from torchkeeper.gui.guide.steps import (
+    ELSEWHERE,
+    OVER,
+    SHOW_JOB,
+    SHOW_OWN,
+    STEPS,
+    UNDER_WAY,
+    tr,
+)
 from torchkeeper.gui.jobs.following import ACTIVITY
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages.table import ENTRIES
@@ -25,23 +34,30 @@ if TYPE_CHECKING:
     from torchkeeper.link.kept.history import Past
 
 
+#: The kinds of jobs of the first step, and of the one whose job has no place.
+_FIRST, _EXPORT = "warm", "export"
 #: Pixels of the strip below which its buttons have no room beside the words.
 _NARROW = 640
 
 
-def _own_folder() -> str:
+def own_folder() -> str:
     """The folder that the guide fills; what it throws out is nobody's."""
     where = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericCacheLocation)
     return f"{where}/torchkeeper/first-steps"
 
 
 class GuideBar(QFrame):
-    """Goes on by itself when what a step is about was done; may be skipped, closed, begun again."""
+    """Goes on by itself when what a step is about was done; may be skipped, closed, begun again.
+
+    All steps are about the guide's own folder: where another place is shown, which may be a server
+    that many use, none of them is offered.
+    """
 
     def __init__(self, window: Window) -> None:
         super().__init__()
         self.setObjectName("guideBar")
         self._window = window
+        self.own = own_folder()
         self.number = 0
         self.count = forms.label("", "section")
         self.title = forms.label("", "heading")
@@ -77,6 +93,8 @@ class GuideBar(QFrame):
         window.jobs.finished.connect(self._tell)
         window.jobs.rowsInserted.connect(self._tell)
         window.table.selection_changed.connect(self._selected)
+        window.listing.changed.connect(self._tell)
+        window.places_pane.chosen.connect(self._tell)
 
     def setVisible(self, visible: bool, /) -> None:
         super().setVisible(visible)
@@ -123,17 +141,38 @@ class GuideBar(QFrame):
         if self.number >= len(STEPS):
             return
         step = STEPS[self.number]
+        text, verb = step.text, tr(step.verb)
+        if self._under_way:
+            text, verb = UNDER_WAY, tr(SHOW_JOB)
+        elif not self._here:
+            text, verb = ELSEWHERE, tr(SHOW_OWN)
         self.title.setText(tr(step.title))
-        self.text.setText(tr(UNDER_WAY if self._under_way else step.text))
-        verb = tr(SHOW_JOB if self._under_way else step.verb)
+        self.text.setText(tr(text))
         self.go.setText(verb)
         self.go.setAccessibleName(verb.rstrip("…"))
 
     @property
     def _under_way(self) -> bool:
         """Whether a job runs that is the step's."""
-        kind = STEPS[self.number].job
-        return bool(kind) and any(job.kind == kind for job in self._window.jobs.active)
+        return any(self._is_of(self.number, job) for job in self._window.jobs.active)
+
+    def _is_own(self, place: str | None) -> bool:
+        """Whether a place is the guide's own folder, by name: no disk is asked."""
+        return bool(place) and os.path.normpath(str(place)) == os.path.normpath(self.own)
+
+    @property
+    def _here(self) -> bool:
+        """Whether the step can be taken with what is shown: the first one names its own place."""
+        return STEPS[self.number].job == _FIRST or self._is_own(self._window.place)
+
+    def _is_of(self, number: int, job: Job) -> bool:
+        """Whether a job is what a step is about, in the guide's own folder."""
+        return bool(STEPS[number].job) and job.kind == STEPS[number].job and self._is_mine(job)
+
+    def _is_mine(self, job: Job) -> bool:
+        """Whether a job is about the guide's own folder; an export is about where it is from."""
+        of = str(job.asked.get("from") or "") if job.kind == _EXPORT else job.place
+        return self._is_own(of)
 
     def catch_up(self, since: float) -> None:
         """Go on past the steps that were taken since then, by a window that was closed and went on
@@ -148,7 +187,9 @@ class GuideBar(QFrame):
             return
         number = self.number
         for job in sorted(jobs, key=lambda job: job.ended):
-            if job.ended > since and job.good:
+            # Of what an export was of, the history says nothing.
+            mine = job.kind == _EXPORT or self._is_own(job.place)
+            if job.ended > since and job.good and mine:
                 number = self._after(number, job.kind)
         if number > self.number:
             self.show_step(number)
@@ -188,6 +229,9 @@ class GuideBar(QFrame):
         if self._under_way:
             window.show_page(ACTIVITY)
             return
+        if not self._here:
+            window.show_folder(self.own)
+            return
         action = window.actions_[step.action]
         if step.action not in ("warm", ENTRIES):
             # All that is about entries is done where they are seen.
@@ -198,16 +242,17 @@ class GuideBar(QFrame):
         if step.id == "look" and not window.wing.isVisible():
             window.going.toggle_inspector()
         if step.id == "warm":
-            window.flows.warm(into=_own_folder())
+            window.flows.warm(into=self.own)
         elif action.isEnabled():
             action.trigger()
         else:
-            self.text.setText(self.tr("That needs a place with entries in it. Choose one on the "
-                                      "left, or take the step before."))  # fmt: skip
+            self.text.setText(self.tr("That needs entries in the guide's folder. Take the step "
+                                      "before, or the first one."))  # fmt: skip
 
     def _finished(self, job: Job) -> None:
         # Also while the window is gone: whoever has it back goes on with the next.
-        if not self.isHidden() and job.state is State.DONE and not job.flawed:
+        done = job.state is State.DONE and not job.flawed
+        if not self.isHidden() and done and self._is_mine(job):
             number = self._after(self.number, job.kind)
             if number > self.number:
                 self.show_step(number)
@@ -215,6 +260,7 @@ class GuideBar(QFrame):
     def _selected(self) -> None:
         step = STEPS[self.number] if self.number < len(STEPS) else None
         seen = self._window.pages.current == ENTRIES and bool(self._window.table.selected())
+        seen = seen and self._is_own(self._window.place)
         if self.isVisible() and step is not None and not step.job and seen:
             if not self._window.wing.isVisible():
                 # It is the inspector that says what this step is about.

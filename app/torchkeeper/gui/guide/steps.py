@@ -51,7 +51,7 @@ STEPS = (
          "export", _n("Export…"), "export", early=True),
     Step("purge", _n("Throw it out"),
          _n("Purging shows exactly what would go, and moves it to a trash. Clean up suggests what "
-            "is dead; here, simply take everything that is shown."),
+            "is dead; here, simply take everything that the guide's own folder holds."),
          "purge-shown", _n("Purge all shown…"), "purge"),
     Step("undo", _n("Bring it back"),
          _n("Until the trash is emptied every purge can be undone, to the byte."),
@@ -62,6 +62,11 @@ STEPS = (
 UNDER_WAY = _n("This is under way; the status bar says how far it is. The guide goes on when it "
                "has ended, also where you close the window and let it go on.")  # fmt: skip
 SHOW_JOB = _n("Show activity")
+
+#: Said where another place is shown than the guide's own folder, with the button of that.
+ELSEWHERE = _n("The guide does this in its own folder only, which its first step fills. Another "
+               "place is shown now, and is left alone.")  # fmt: skip
+SHOW_OWN = _n("Show the guide's folder")
 
 #: Said when all steps were taken.
 OVER = _n("That was a whole round. The keys of everything are under F1, and Shift+F1 explains "

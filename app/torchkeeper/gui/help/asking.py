@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import html
-
 from PySide6.QtCore import QCoreApplication, QPoint, Qt
-from PySide6.QtGui import QTextDocumentFragment
 from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QWhatsThis, QWidget
+
+from torchkeeper.gui.widgets.plain import explained
 
 
 def explain_focused(window: QWidget) -> bool:
@@ -14,10 +13,9 @@ def explain_focused(window: QWidget) -> bool:
     of it, nor of anything that it is in.
     """
     at = window.focusWidget()
-    text = said_of(at)
-    if text:
-        QWhatsThis.showText(at.mapToGlobal(_under(at)), text, at)
-    return bool(text)
+    if known := bool(said_of(at)):
+        QWhatsThis.showText(at.mapToGlobal(_under(at)), said_of(at), at)
+    return known
 
 
 def said_of(at: QWidget | None) -> str:
@@ -37,7 +35,7 @@ def nothing() -> str:
     said = QCoreApplication.translate(
         "Ideas", "Nothing more is known of this. Ctrl+F1 in the window lists what its words mean."
     )
-    return f"<p>{html.escape(said)}</p>"
+    return explained("", said)
 
 
 def _own(at: QWidget) -> str:
@@ -46,14 +44,8 @@ def _own(at: QWidget) -> str:
     if not name and isinstance(at, QAbstractButton):
         name = at.text().replace("&", "").rstrip("…")
     does = at.accessibleDescription()
-    if not does and at.toolTip():
-        does = at.toolTip()
-        if does.startswith("<"):
-            does = QTextDocumentFragment.fromHtml(does).toPlainText()
-    if not does or does == name:
-        return ""
-    heading = f"<b>{html.escape(name)}</b><br>" if name else ""
-    return f"<p>{heading}{html.escape(does)}</p>"
+    does = does or at.toolTip()
+    return explained(name, does) if does and does != name else ""
 
 
 def _of_item(part: QWidget) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.gui.help.ideas import explain
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ ACTIONS = {
     "empty-trash": ("trash",),
     "environments": ("environment",),
     "add-interpreter": ("environment",),
-    **{f"only-{name}": (name,) for name in ("usable", "conditional", "unknown", "stale", "broken")},
+    **{f"only-{name}": (name,) for name in VERDICTS},
 }
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from typing import NamedTuple
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QWidget
+
+from torchkeeper.gui.widgets.plain import explained
 
 
 class Idea(NamedTuple):
@@ -64,8 +65,8 @@ IDEAS: tuple[tuple[str, tuple[Idea, ...]], ...] = (
             "Verdicts are always about one, since an entry is only good for what made it.")),
         Idea("verdict", _n("Verdict"), _n(
             "Whether a program that runs in the chosen environment will find the entry: usable, "
-            "conditional, unknown, stale or broken, always with reasons. It is worked out from "
-            "what the entry records of its key; nothing is compiled or run for it.")),
+            "conditional, unknown, unsafe, stale or broken, always with reasons. It is worked out "
+            "from what the entry records of its key; nothing is compiled or run for it.")),
         Idea("usable", _n("Usable"), _n(
             "A program that leaves the environment's settings as they are finds the entry, and "
             "compiles nothing.")),
@@ -76,6 +77,11 @@ IDEAS: tuple[tuple[str, tuple[Idea, ...]], ...] = (
         Idea("unknown", _n("Unknown"), _n(
             "The entry does not record enough to tell whether it will be found. It is said so "
             "rather than guessed. Verify measures it.")),
+        Idea("unsafe", _n("Unsafe"), _n(
+            "PyTorch finds the entry and takes it, although its code is for another machine: for "
+            "wider vectors than this CPU has, say, which no key tells. It may compute wrong "
+            "results, or end the program. Nothing removes it by itself, as it may be good where it "
+            "was made. Compile again into a folder of its own.")),
         Idea("stale", _n("Stale"), _n(
             "No program finds the entry in this environment: another torch, GPU or Triton made it. "
             "It may still be good elsewhere, so look at who else uses the place before you purge "
@@ -136,10 +142,7 @@ def of(ident: str) -> Idea:
 
 def whats_this(*idents: str) -> str:
     """Ideas as the text of What's This."""
-    parts = []
-    for idea in map(of, idents):
-        parts.append(f"<p><b>{html.escape(idea.name)}</b><br>{html.escape(idea.text)}</p>")
-    return "".join(parts)
+    return "".join(explained(idea.name, idea.text) for idea in map(of, idents))
 
 
 def explain(what: QWidget | QAction, *idents: str) -> None:

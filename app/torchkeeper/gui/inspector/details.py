@@ -9,7 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.artifacts.entry import VERDICTS, Entry, entry_from_json
+from torchkeeper.artifacts.entry import VERDICTS, Entry, counted, entry_from_json, tallied
 from torchkeeper.gui.inspector.sources import Text
 from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.link.words import say
@@ -258,7 +258,7 @@ def _disk(entry: Entry, server: bool) -> Section:
     section = Section(_tr("On the server") if server else _tr("On disk"))
     exact = _tr("{} bytes").format(f"{entry.size:,}")
     size = say.size(entry.size)
-    section.add(_tr("Size"), exact if entry.size < 1000 else f"{size} ({exact})")
+    section.add(_tr("Content"), exact if entry.size < 1000 else f"{size} ({exact})")
     section.add(_tr("Files"), f"{entry.files:,}")
     if entry.mtime is not None:
         section.add(_tr("Last change"), f"{say.when(entry.mtime)} ({say.ago(entry.mtime)})")
@@ -312,7 +312,7 @@ class Counts:
     """
 
     def __init__(self) -> None:
-        self.entries = self.size = self.files = self.broken = self.orphans = 0
+        self.size = self.files = self.broken = self.orphans = 0
         self.kinds: dict[str, tuple[int, int]] = {}
         self.torches: dict[str, tuple[int, int]] = {}
         self.verdicts: dict[str, tuple[int, int]] = {}
@@ -325,7 +325,6 @@ class Counts:
         for entry in entries:
             count, size = self.kinds.get(entry.kind, (0, 0))
             self.kinds[entry.kind] = (count + 1, size + entry.size)
-            self.entries += 1
             self.size += entry.size
             self.files += entry.files
             self.broken += entry.broken
@@ -342,6 +341,11 @@ class Counts:
             if entry.torch is not None:
                 count, size = self.torches.get(entry.torch, (0, 0))
                 self.torches[entry.torch] = count + 1, size + entry.size
+
+    @property
+    def held(self) -> str:
+        """How many entries there are, and what else, in words."""
+        return say.held(counted({kind: count for kind, (count, _) in self.kinds.items()}))
 
     @property
     def overlapping(self) -> list[Entry]:
@@ -362,9 +366,9 @@ class Counts:
         """The words for it. together: as of ``compile_s``; failed: nobody will know that."""
         kinds = Section(_tr("By kind"))
         for kind, (count, size) in sorted(self.kinds.items(), key=lambda x: -x[1][1]):
-            kinds.add(kind_words(kind), _counted(count, size))
+            kinds.add(kind_words(kind), f"{say.held(tallied(count, kind))} · {say.size(size)}")
         whole = Section("")
-        whole.add(_tr("Size"), say.size(self.size))
+        whole.add(_tr("Content"), say.size(self.size))
         whole.add(_tr("Files"), f"{self.files:,}")
         seconds = self.compile_s(together)
         if seconds is None:
@@ -381,8 +385,8 @@ class Counts:
             if verdict in self.verdicts:
                 here.add(verdict_words(verdict), _counted(*self.verdicts[verdict]))
         made = Section(_tr("By torch"))
-        for torch, counted in sorted(self.torches.items(), key=lambda x: -x[1][0])[:_SHOWN]:
-            made.add(printable(torch), _counted(*counted))
+        for torch, some in sorted(self.torches.items(), key=lambda x: -x[1][0])[:_SHOWN]:
+            made.add(printable(torch), _counted(*some))
         return [section for section in (whole, here, kinds, made) if section.rows]
 
 

@@ -24,6 +24,7 @@ from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.inspector.details import Need, Section, Value
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words.problems import printable
 
 _LABELS = 108
@@ -146,7 +147,7 @@ class FactsView(QTextBrowser):
             look.setAnchorHref(f"need:{len(self._needs)}")
             look.setForeground(QColor(shades.accent))
             look.setFontUnderline(True)
-            look.setToolTip(printable(value.need.key))
+            look.setToolTip(tip(printable(value.need.key)))
             self._needs.append(value.need)
         return look
 

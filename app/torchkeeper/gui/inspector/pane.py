@@ -46,7 +46,7 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.elided import Elided
 from torchkeeper.gui.widgets.emptystate import EmptyState
-from torchkeeper.link.words import say
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
 
@@ -283,9 +283,7 @@ class Inspector(QFrame):
             return
         self._count_timer.stop()
         self._counting = None
-        self.several_title.setText(
-            self.tr("{} selected").format(say.count(counts.entries, "entry", "entries"))
-        )
+        self.several_title.setText(self.tr("{} selected").format(counts.held))
         self.several.show_sections(counts.sections())
         self.stack.setCurrentWidget(self._several)
         if counts.overlapping:
@@ -317,10 +315,10 @@ class Inspector(QFrame):
         self._entry = entry
         name = shown_name(entry)
         self.name.setText(name)
-        self.name.setToolTip(f"{name}\n{printable(entry.path, 4096)}")
+        self.name.setToolTip(tip(f"{name}\n{printable(entry.path, 4096)}"))
         self.chip.show_kind(entry.kind)
         self.key.setText(printable(entry.key))
-        self.key.setToolTip(printable(entry.key))
+        self.key.setToolTip(tip(printable(entry.key)))
         self.key.setAccessibleName(self.tr("Key: {}").format(printable(entry.key)))
         self.notice.tell(None)
         self.problem.tell(user_error(entry.problem, {}) if entry.problem else None)

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableView
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.widgets.copykey import CopyKey
-from torchkeeper.gui.widgets.forms import tip
+from torchkeeper.gui.widgets.plain import tip
 
 Index = QModelIndex | QPersistentModelIndex
 

@@ -17,6 +17,7 @@ from torchkeeper.gui.inspector.code_edit import CodeEdit, cleaned
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words.problems import UserError
 
 #: Milliseconds after the last key before the text is searched.
@@ -169,7 +170,7 @@ class TextPane(QWidget):
         self.choice.clear()
         for number, text in enumerate(texts):
             self.choice.addItem(text.title)
-            self.choice.setItemData(number, text.name, Qt.ItemDataRole.ToolTipRole)
+            self.choice.setItemData(number, tip(text.name), Qt.ItemDataRole.ToolTipRole)
         self.choice.setVisible(len(texts) > 1)
         if not texts:
             self.blank.say(self._nothing, self._others)
@@ -302,7 +303,7 @@ class TextPane(QWidget):
         self.previous.setEnabled(bool(self._matches))
         self.next.setEnabled(bool(self._matches))
         said = self.tr("Match {} of the part of the text that is shown").format(text)
-        self.count.setToolTip(said if self._matches else "")
+        self.count.setToolTip(tip(said if self._matches else ""))
 
     def _mark(self) -> None:
         marks: list[QTextEdit.ExtraSelection] = []

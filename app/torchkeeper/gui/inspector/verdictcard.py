@@ -14,6 +14,8 @@ from torchkeeper.gui.inspector.facts import FactsView
 from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.elided import Elided
+from torchkeeper.gui.widgets.plain import tip
+from torchkeeper.link.words import verdicts
 from torchkeeper.link.words.verdicts import Why
 
 #: Reasons and conditions that are shown; the rest is counted.
@@ -74,7 +76,7 @@ class VerdictCard(QFrame):
         judged = bool(self._verdict and about.torch)
         self.environment.setText(self.tr("for torch {}").format(about.torch))
         self.python.setText(about.python)
-        self.python.setToolTip(about.python)
+        self.python.setToolTip(tip(about.python))
         self.python.setAccessibleName(self.tr("Interpreter: {}").format(about.python))
         for label in (self.environment, self.python):
             label.setVisible(judged)
@@ -116,6 +118,8 @@ class VerdictCard(QFrame):
                 if reasons
                 else self.tr("A program finds it if it meets a condition.")
             )
+        if entry.verdict == "unsafe":
+            return verdicts.unsafe()
         if entry.verdict == "stale":
             return (
                 self.tr("No program finds it here. It was made with something else:")

@@ -30,8 +30,13 @@ def _tr(text: str) -> str:
 def heard(job: Job, one: dict[str, Any]) -> str:
     """Note what it says of the job itself; its line for the log, or "" for none."""
     device, step, graph = one.get("device"), one.get("step"), one.get("graph")
-    if isinstance(told := one.get("recovered"), dict):
+    if isinstance(told := one.get("recovered") or one.get("cut_off"), dict):
         return cutoff.ended(told)
+    if isinstance(told := one.get("taken_back"), dict):
+        job.partly = cutoff.taken_back(told)
+        return job.partly
+    if isinstance(told := one.get("unproven"), dict):
+        return cutoff.unproven(told)
     if "owners" in one:
         return " ".join(f"{said.what} {said.why}" for said in owned.grave(one["owners"]))
     left, swept, now = one.get("left"), one.get("swept"), one.get("now")

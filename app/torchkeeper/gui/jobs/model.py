@@ -23,8 +23,9 @@ from torchkeeper.gui.jobs.pace import Pace, coarse
 from torchkeeper.gui.matrix.cells import ENDED as ENDED_CELLS
 from torchkeeper.gui.matrix.cells import FAILED as FAILED_CELL
 from torchkeeper.gui.matrix.cells import Cells
+from torchkeeper.gui.widgets.plain import shown, tip
 from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError
+from torchkeeper.link.words.problems import UserError, printable
 
 #: Lines kept of one job's log, and jobs kept in the history.
 LOG_LINES = 5000
@@ -32,6 +33,8 @@ HISTORY = 200
 
 #: The unit of a job that waits for ssh-keygen, which says nothing of how far it is.
 SIGNING = "signing"
+#: The unit of a job that was cancelled and takes back what it has done (folders.steps).
+TAKING_BACK = "taken-back"
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -179,6 +182,10 @@ def state_text(job: Job) -> str:
     """The state of a job in a few words."""
     if job.state is State.QUEUED:
         return _tr("Waiting for the job before it")
+    if job.state is State.CANCELLING and job.unit == TAKING_BACK and job.total:
+        return _tr("Cancelling: {} of {} steps are taken back").format(
+            f"{job.done:,.0f}", f"{job.total:,.0f}"
+        )
     if job.state is State.CANCELLING:
         return _tr("Cancelling…")
     if job.state is State.CANCELLED:
@@ -280,15 +287,15 @@ class JobsModel(QAbstractListModel):
         if role == JobsModel.JobRole:
             return job
         if role == Qt.ItemDataRole.ToolTipRole:
-            return f"{job.title}\n{state_text(job)}"
+            return tip(f"{job.title}\n{state_text(job)}")
         if role in (Qt.ItemDataRole.AccessibleTextRole, Qt.ItemDataRole.AccessibleDescriptionRole):
-            return f"{job.title}: {state_text(job)}"
+            return shown(f"{job.title}: {state_text(job)}")
         return None
 
     def add(self, title: str, kind: str, place: str | None) -> Job:
         """A new job, waiting."""
         self._last += 1
-        job = Job(self._last, title, kind, place)
+        job = Job(self._last, printable(title), kind, place)
         self.beginInsertRows(QModelIndex(), 0, 0)
         self._jobs.insert(0, job)
         self.endInsertRows()

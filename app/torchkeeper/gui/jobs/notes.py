@@ -25,9 +25,8 @@ def number(result: dict[str, Any], name: str) -> int:
 
 
 def counted(result: dict[str, Any]) -> str:
-    """A result in words: 12 entries (3.1 MB)."""
-    entries = say.count(number(result, "entries"), "entry", "entries")
-    return f"{entries} ({say.size(number(result, 'bytes'))})"
+    """A result in words: 12 entries and 3 locks, 3.1 MB on disk."""
+    return say.held_of(result)
 
 
 def found(result: dict[str, Any]) -> str:
@@ -84,7 +83,7 @@ def of_verify(result: dict[str, Any]) -> str:
     if (ratio := best(result, "cold")) is not None:
         said += _tr(": {}× as fast as cold").format(f"{ratio:.1f}")
     return said + _tr(" · {} hit, {} missed, {} rebuilt").format(
-        number(result, "hits"), number(result, "misses"), number(result, "rebuilt")
+        *(f"{number(result, name):,}" for name in ("hits", "misses", "rebuilt"))
     )
 
 

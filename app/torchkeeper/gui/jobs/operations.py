@@ -354,6 +354,12 @@ class Operations(QObject):
         title = self.tr("Empty trash of {}").format(_short(place))
         return self._begin(title, "empty_trash", place, start)
 
+    def recover(self, place: str, insisted: str = "") -> Job:
+        """Bring what was cut off in a folder to its end; insisted: as of ``recovering.recover``."""
+        start = _Start("recover", {"place": place, "insisted": insisted})
+        title = self.tr("Complete what was cut off in {}").format(_short(place))
+        return self._begin(title, "recover", place, start)
+
     def expire(self, place: str, selection: Selection, seconds: float | None) -> Job:
         """Have entries of a server expire in so many seconds, or never."""
         params = {"place": place, "select": selection.select, "ttl_s": seconds}

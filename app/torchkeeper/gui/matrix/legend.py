@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 from torchkeeper.gui import theme
 from torchkeeper.gui.matrix import phases
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.plain import tip
 
 
 class _Swatch(QWidget):
@@ -43,7 +44,7 @@ class Legend(QWidget):
         for name in phases.PHASES:
             swatch, label = _Swatch(name), forms.label(phases.title(name), "muted")
             for widget in (swatch, label):
-                widget.setToolTip(phases.about(name))
+                widget.setToolTip(tip(phases.about(name)))
             line.addWidget(swatch)
             line.addWidget(label)
             line.addSpacing(9)

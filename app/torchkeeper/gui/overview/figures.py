@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QFrame, QWidget
 
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.plain import tip
 
 
 class Figure(QFrame):
@@ -31,7 +32,7 @@ class Figure(QFrame):
         self.value.setText(value or "–")
         self.more.setText(more)
         # Where nothing is said the others keep their height.
-        self.setToolTip(forms.tip(hint) if hint else "")
+        self.setToolTip(tip(hint) if hint else "")
         said = value or self.tr("not known")
         self.setAccessibleName(f"{self.name}: {said}" + (f", {more}" if more else ""))
 

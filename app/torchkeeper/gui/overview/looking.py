@@ -72,7 +72,10 @@ class Looking(QObject):
         known, chosen = self._judging(), self._environments.chosen
         # Stale is what none of the environments can use: where one was not asked, nobody knows.
         asked = {State.KNOWN, State.WITHOUT}
-        all_known = all(one.state in asked for one in self._environments.every)
+        all_known = all(
+            one.state in asked or (one.state is State.FOUND and not one.counts)
+            for one in self._environments.every
+        )
         self.python = chosen.python if chosen in known and chosen is not None else ""
         names = [one.python for one in known]
         params: dict[str, Any] = {

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.artifacts.entry import SCRATCH
 from torchkeeper.gui import icons
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.overview import parts as words
@@ -31,8 +30,9 @@ from torchkeeper.gui.widgets import aging, forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.gui.widgets.scrolled import Scrolled
-from torchkeeper.link.overviewing import DIMENSIONS, Overview
+from torchkeeper.link.overviewing import DIMENSIONS, Overview, Reclaim
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
 
@@ -98,7 +98,7 @@ class OverviewPage(Page):
             self.by.addItem(words.dimension_words(dimension), dimension)
         self.by.activated.connect(lambda _: self._choose_by())
         self.entries = Figure(self.tr("Entries"))
-        self.bytes = Figure(self.tr("On disk and servers"))
+        self.bytes = Figure(self.tr("Content"))
         self.compiling = Figure(self.tr("Compile time"))
         self.usable = Figure(self.tr("Usable here"))
         self.reclaimable = Figure(self.tr("Reclaimable"))
@@ -281,8 +281,8 @@ class OverviewPage(Page):
         menu = QMenu(self)
         menu.aboutToHide.connect(menu.deleteLater)
         for place, totals in sorted(places, key=lambda one: -one.totals.bytes)[:20]:
-            text = self.tr("{}: {}").format(self._title(place), say.size(totals.bytes))
-            action = menu.addAction(icons.icon("entries"), text.replace("&", "&&"))
+            text = self.tr("{}: {}").format(self._title(place), say.content(totals.bytes))
+            action = menu.addAction(icons.icon("entries"), caption(text))
             action.setStatusTip(self.tr("Show what of it is there in the table of entries"))
             action.triggered.connect(
                 lambda _=False, place=place: self._show_in_table(place, within)
@@ -331,8 +331,8 @@ class OverviewPage(Page):
     def _clean(self, place: str, _: str) -> None:
         self._window.flows.clean_up_place(place)
 
-    def _empty_trash(self, place: str, entries: int, size: int) -> None:
-        self._window.flows.empty_trash_of(place, entries, size)
+    def _empty_trash(self, place: str, told: dict[str, int]) -> None:
+        self._window.flows.empty_trash_of(place, told)
 
     # Showing.
 
@@ -363,13 +363,15 @@ class OverviewPage(Page):
         self.problems.setText("\n".join(
             one.problem.what for one in failed[:3] if one.problem is not None
         ))  # fmt: skip
-        self.problems.setToolTip(forms.tip("\n".join(str(one.problem) for one in failed)))
+        self.problems.setToolTip(tip("\n".join(str(one.problem) for one in failed)))
         self.problems.setVisible(bool(failed))
 
     def _show_parts(self, found: Overview) -> None:
         self._titles = words.apart(list(found.places), self._window.places.title)
         # What was gone into may be gone.
-        while self.within and not found.total(self.within).entries and not self.looking.running:
+        while self.within and not self.looking.running:
+            if any(found.total(self.within).counts.values()):
+                break
             self.within.popitem()
         dimension = self.dimension or "verdict"
         some = found.groups(dimension, self.within)
@@ -385,15 +387,19 @@ class OverviewPage(Page):
 
     def _show_figures(self, found: Overview) -> None:
         totals = found.total(self.within)
-        if self.looking.running and not totals.entries:
+        if self.looking.running and not any(totals.counts.values()):
             # Nothing is not known to be nothing yet.
             for figure in (self.entries, self.bytes, self.compiling, self.usable, self.reclaimable):
                 figure.tell("", "")
             return
-        scratch = self._scratch(found, totals.entries)
-        about = [text for text in (self._in_places(found), scratch) if text]
+        apart = say.apart(totals.counts)
+        beside = self.tr("and {}").format(apart) if apart else ""
+        about = [text for text in (self._in_places(found), beside) if text]
         self.entries.tell(f"{totals.entries:,}", " · ".join(about))
-        self.bytes.tell(say.size(totals.bytes), self._free(found))
+        self.bytes.tell(
+            say.size(totals.bytes), self._free(found),
+            self.tr("What the files of the entries hold, which is what a copy carries."),
+        )  # fmt: skip
         timed = self.tr("known of {}").format(say.count(totals.timed, "entry", "entries"))
         self.compiling.tell(
             words.compile_words(totals), timed if 0 < totals.timed < totals.entries else "",
@@ -408,24 +414,18 @@ class OverviewPage(Page):
         )  # fmt: skip
         could = found.reclaimable(self.within.get("place"))
         self.reclaimable.tell(
-            say.size(could.bytes),
-            self._of_all(could.entries) if could.entries else "",
+            say.measured(could.told),
+            self._of_all(could) if could.some else "",
             self.tr("What could go, for the reasons below; what has several counts once."),
         )  # fmt: skip
 
-    def _of_all(self, entries: int) -> str:
+    def _of_all(self, could: Reclaim) -> str:
         """What could go is known of places alone: where less is shown, it is said of what."""
+        held = say.held(could.counts)
         if not set(self.within) - {"place"}:
-            return say.count(entries, "entry", "entries")
+            return held
         of = self.tr("{} in the place") if "place" in self.within else self.tr("{} in all places")
-        return of.format(f"{entries:,}")
-
-    def _scratch(self, found: Overview, entries: int) -> str:
-        """How many of so many entries no program finds, where that is not all of them."""
-        parts = found.groups("kind", self.within)
-        some = {part.value: part.totals.entries for part in parts if part.value in SCRATCH}
-        told = say.scratch(some) if sum(some.values()) < entries else ""
-        return self.tr("with {}").format(told) if told else ""
+        return of.format(held)
 
     def _in_places(self, found: Overview) -> str:
         if "place" in self.within:

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.gui.overview import parts as words
 from torchkeeper.gui.widgets import trees
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.overviewing import Part
 from torchkeeper.link.words import say
 
@@ -67,7 +68,7 @@ class PartList(QTreeWidget):
         self.setUniformRowHeights(True)
         self.setAllColumnsShowFocus(True)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.setHeaderLabels([self.tr("Name"), self.tr("Size"), self.tr("Entries"),
+        self.setHeaderLabels([self.tr("Name"), self.tr("Content"), self.tr("Entries"),
                               self.tr("Compiling"), self.tr("Usable")])  # fmt: skip
         trees.columns(self, (0, 76, 72, 88, 68), _NAME)
         trees.right(self, range(_SIZE, _USABLE + 1))
@@ -91,7 +92,7 @@ class PartList(QTreeWidget):
             )  # fmt: skip
             item.setData(0, _VALUE, value)
             # Of a place all of its path; a value of anything else is what filters call it.
-            item.setToolTip(_NAME, value if dimension == "place" else item.text(_NAME))
+            item.setToolTip(_NAME, tip(value if dimension == "place" else item.text(_NAME)))
             for column in range(_SIZE, _USABLE + 1):
                 item.setTextAlignment(column, trees.RIGHT)
             self.addTopLevelItem(item)

@@ -96,7 +96,8 @@ def tiles(dimension: str, parts: Sequence[Part], titles: Callable[[str], str]) -
         if share := usable_words(totals):
             details.append(_tr("{} usable here").format(share))
         name = value_words(dimension, value, titles)
-        made.append(Tile((value,), name, totals.bytes, totals.entries, shade, "\n".join(details)))
+        made.append(Tile((value,), name, totals.bytes, totals.entries, shade, "\n".join(details),
+                         say.held(totals.counts)))  # fmt: skip
     return made
 
 

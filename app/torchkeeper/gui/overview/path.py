@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.plain import caption, tip
 
 
 class Crumbs(QWidget):
@@ -49,7 +50,7 @@ class Crumbs(QWidget):
             if 0 < level == len(every) - 1:
                 # As far as the words of a button are from its edge.
                 self._parts[-1].setContentsMargins(4, 0, 0, 0)
-            self._parts[-1].setToolTip(forms.tip(name))
+            self._parts[-1].setToolTip(tip(name))
 
     @property
     def buttons(self) -> list[QPushButton]:
@@ -63,7 +64,7 @@ class Crumbs(QWidget):
         return last.text() if isinstance(last, QLabel) else ""
 
     def _button(self, text: str, level: int) -> QPushButton:
-        made = forms.button(text.replace("&", "&&"))
+        made = forms.button(caption(text))
         made.setObjectName("crumb")
         made.setProperty("link", True)
         made.setAccessibleName(text)

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QFrame, QMenu, QWidget
 
+from torchkeeper.artifacts.entry import tally
 from torchkeeper.gui import icons
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.link.overviewing import Overview, Reclaim
 from torchkeeper.link.words import dead, say
 from torchkeeper.link.words.problems import printable
@@ -31,12 +33,11 @@ class ReasonCard(QFrame):
         self.text.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.go = forms.button(verb)
         self.go.setAccessibleName(f"{title}: {verb}".replace("…", ""))
-        head = forms.row()
-        head.addWidget(self.title, 1)
-        head.addWidget(self.bytes)
         inner = forms.column(gap=4)
         inner.setContentsMargins(10, 10, 10, 10)
-        inner.addLayout(head)
+        # One below the other: five cards stand side by side in the smallest window.
+        inner.addWidget(self.title)
+        inner.addWidget(self.bytes)
         inner.addWidget(self.text, 1)
         foot = forms.row()
         foot.addWidget(self.go)
@@ -47,35 +48,37 @@ class ReasonCard(QFrame):
     def tell(self, found: Reclaim | None, places: int, waiting: str) -> None:
         """How much there is; None where that is not known, ``waiting``: why not."""
         known = found is not None and found.why is None
-        entries = found.entries if found is not None and known else 0
-        size = say.size(found.bytes) if found is not None and known and entries else ""
+        some = found is not None and known and found.some
+        size = say.measured(found.told) if found is not None and some else ""
         self.bytes.setText(size)
+        self.bytes.setVisible(bool(size))
         if not known:
             why = found.why.what if found is not None and found.why is not None else waiting
             text = why
-        elif entries:
-            counted = say.count(entries, "entry", "entries")
+        elif found is not None and some:
+            counted = say.held(found.counts)
             text = counted if places < 2 else self.tr("{} in {} places").format(counted, places)
             text = f"{text}. {self._text}"
         else:
             text = self.tr("Nothing.")
         self.text.setText(text)
         # Who looks finds out what is not known.
-        self.go.setEnabled(bool(entries or (places and not known)))
+        self.go.setEnabled(bool(some or (places and not known)))
         self.setAccessibleName(f"{self._title}: {size or text}")
         self.setAccessibleDescription(self._text)
 
 
 class Reclaiming(QWidget):
-    """All of the cards. ``clean`` is called with a place and a reason, ``empty`` with a place, its
-    entries and bytes; of several places one is chosen first.
+    """All of the cards. ``clean`` is called with a place and a reason, ``empty`` with a place and
+    what is in its trash; of several places one is chosen first. Below is what they come to together
+    where some is in several.
     """
 
     def __init__(
         self,
         titles: Callable[[str], str],
         clean: Callable[[str, str], object],
-        empty: Callable[[str, int, int], object],
+        empty: Callable[[str, dict[str, int]], object],
     ) -> None:
         super().__init__()
         self._titles, self._clean, self._empty = titles, clean, empty
@@ -100,7 +103,11 @@ class Reclaiming(QWidget):
         for card in self.cards.values():
             card.go.clicked.connect(lambda _=False, card=card: self._go(card))
             line.addWidget(card, 1)
-        self.setLayout(line)
+        self.together = forms.label("", "muted", wrap=True)
+        whole = forms.column(gap=6)
+        whole.addLayout(line)
+        whole.addWidget(self.together)
+        self.setLayout(whole)
 
     def show_found(self, found: Overview | None, within: str | None, waiting: str) -> None:
         """What could go of a place, or of all; ``waiting``: why something is not known."""
@@ -109,8 +116,12 @@ class Reclaiming(QWidget):
         for reason, card in self.cards.items():
             # Before the first place is looked at, nobody knows what is in the trash either.
             looked = reason == "trash" and found is not None and bool(found.places)
-            none = Reclaim(0, 0) if looked else None
+            none = Reclaim(tally(()), 0) if looked else None
             card.tell(reasons.get(reason, none), len(self._places(reason)), waiting)
+        parts = [one.told for one in reasons.values()]
+        every = found.reclaimable(within).told if found is not None else {}
+        self.together.setText(dead.together(parts, every))
+        self.together.setVisible(bool(self.together.text()))
 
     def _places(self, reason: str) -> list[tuple[str, Reclaim]]:
         """Where something could go for a reason, the most first; where nobody knows, everywhere."""
@@ -118,11 +129,11 @@ class Reclaiming(QWidget):
             return []
         names = [self._within] if self._within is not None else list(self._found.places)
         some = [(name, self._found.reclaim(name).get(reason)) for name in names]
-        found = [(name, one) for name, one in some if one is not None and one.entries]
+        found = [(name, one) for name, one in some if one is not None and one.some]
         if not found and reason == "stale" and not any(one is not None for _, one in some):
             told = self._found.places
             found = [
-                (name, Reclaim(told[name].entries, told[name].bytes))
+                (name, Reclaim(told[name].counts, told[name].bytes, on_disk=False))
                 for name in names
                 if name in told and not told[name].failed and told[name].entries
             ]
@@ -137,10 +148,10 @@ class Reclaiming(QWidget):
         menu.setToolTipsVisible(True)
         menu.aboutToHide.connect(menu.deleteLater)
         for name, found in places[:20]:
-            size = say.size(found.bytes)
-            text = self.tr("{}: {}").format(self._titles(name), size).replace("&", "&&")
+            size = say.measured(found.told)
+            text = caption(self.tr("{}: {}").format(self._titles(name), size))
             action = menu.addAction(icons.icon("clean"), text)
-            action.setToolTip(printable(name, 400))
+            action.setToolTip(tip(printable(name, 400)))
             action.triggered.connect(
                 lambda _=False, name=name, found=found: self._begin(card.reason, name, found)
             )
@@ -148,6 +159,6 @@ class Reclaiming(QWidget):
 
     def _begin(self, reason: str, place: str, found: Reclaim) -> None:
         if reason == "trash":
-            self._empty(place, found.entries, found.bytes)
+            self._empty(place, found.told)
         else:
             self._clean(place, reason)

@@ -37,6 +37,7 @@ class Listing(QObject):
         self._model = model
         self._ticket: int | None = None
         self._again = False
+        self._all = False
         self._quiet = False
         self._mark = ""
         self._begun = 0.0
@@ -124,6 +125,7 @@ class Listing(QObject):
         """Show another place, or none; ``times``: of a server, as after ``ask_times``."""
         self._engines.forget(self._ticket)
         self._ticket, self._again, self.silent = None, False, False
+        self._all = False
         self._silence.stop()
         self.place, self.error, self.result, self.gone = place, None, {}, False
         self.unit, self.known = "", {}
@@ -135,10 +137,13 @@ class Listing(QObject):
         else:
             self._read()
 
-    def refresh(self) -> None:
-        """Read the place again; while it is being read, once more after that."""
+    def refresh(self, *, all_of_it: bool = False) -> None:
+        """Read the place again; while it is being read, once more after that. all_of_it: with
+        what takes longer than the place is given for its size on the disk.
+        """
         if self.place is None:
             return
+        self._all = all_of_it
         if self._ticket is not None:
             self._again = True
             self.changed.emit()
@@ -170,6 +175,8 @@ class Listing(QObject):
         params: dict[str, Any] = {"place": self.place, "unless": self._mark if quiet else ""}
         if self.times:
             params["times"] = True
+        if self._all and not quiet:
+            params["all"], self._all = True, False
         self._ticket = self._engines.ask("list", params, listener, shared=True)
         if not quiet:
             self.changed.emit()

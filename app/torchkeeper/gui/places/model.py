@@ -20,6 +20,7 @@ from PySide6.QtCore import (
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.gui import icons, theme
+from torchkeeper.gui.widgets.plain import shown, tip
 from torchkeeper.link.words import owned
 from torchkeeper.link.words.problems import printable
 from torchkeeper.stores.names import is_server
@@ -244,7 +245,7 @@ class PlacesModel(QAbstractListModel):
                 lines += [line for line in (beside.line, beside.more) if line]
             if (standing := self._standing.get(place.path)) is not None:
                 lines += standing.lines
-            return "\n".join(line for line in lines if line)
+            return tip("\n".join(line for line in lines if line))
         if role == Qt.ItemDataRole.DecorationRole:
             colour = None if place.exists else theme.shades().muted
             return icons.icon(place.icon, colour)
@@ -255,7 +256,7 @@ class PlacesModel(QAbstractListModel):
             state += "".join(f", {one.short}" for one in owned.told(self._owners.get(place.path)))
             if (standing := self._standing.get(place.path)) is not None:
                 state += "".join(f", {line}" for line in standing.lines)
-            return f"{place.title}, {printable(place.path)}{state}"
+            return shown(f"{place.title}, {printable(place.path)}{state}")
         return None
 
     def flags(self, index: Index) -> Qt.ItemFlag:

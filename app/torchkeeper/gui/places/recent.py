@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QMenu
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import Job, State
+from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.link.words.problems import printable
 from torchkeeper.stores.names import is_server
 
@@ -132,15 +133,15 @@ class Recent(QObject):
     def _text(self, number: int, path: str) -> str:
         """Name and folder; a digit to choose it by."""
         name, folder = os.path.basename(path), os.path.dirname(path)
-        shown = printable(name, _NAME), printable(_ended_with(folder, _FOLDER))
+        shown = caption(name, _NAME), caption(_ended_with(folder, _FOLDER), 400)
         digit = f"&{number}" if number < MOST else "1&0"
-        text = " · ".join(part.replace("&", "&&") for part in shown if part)
+        text = " · ".join(part for part in shown if part)
         return f"{digit}  {text}"
 
     def _mark(self, action: QAction, gone: bool) -> None:
         path = printable(str(action.data()), 4096)
         action.setEnabled(not gone)
-        action.setToolTip(self.tr("{} is not there any more").format(path) if gone else path)
+        action.setToolTip(tip(self.tr("{} is not there any more").format(path) if gone else path))
 
     def _open(self, path: str, _checked: bool = False) -> None:
         self._window.open_paths([path])

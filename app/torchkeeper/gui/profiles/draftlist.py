@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.profiles.drafts import Draft
 from torchkeeper.gui.profiles.words import MARKS
-from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words.problems import printable
 from torchkeeper.settings.finding import Finding, worst
 
@@ -119,7 +119,7 @@ class DraftList(QListWidget):
             font.setItalic(draft.changed)
             item.setFont(font)
             item.setIcon(self._icon(draft))
-            item.setToolTip(forms.tip(f"{printable(draft.name, _NAME)}\n{draft.about}".strip()))
+            item.setToolTip(tip(f"{printable(draft.name, _NAME)}\n{draft.about}".strip()))
             state = self.tr("not saved") if draft.changed else ""
             told = ", ".join(x for x in (printable(draft.name, _NAME), state) if x)
             item.setData(Qt.ItemDataRole.AccessibleTextRole, told)

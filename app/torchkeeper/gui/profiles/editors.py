@@ -11,6 +11,7 @@ from torchkeeper.gui.dialogs.base import choose_folder
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.settings import masks
 from torchkeeper.settings.setting import Setting
 from torchkeeper.settings.values import default
@@ -145,7 +146,7 @@ class TextEdit(Editor):
 
     def _tip(self) -> None:
         text = words.shown(self.setting.name, self.edit.text(), 2000)
-        self.edit.setToolTip(forms.tip(text) if text else "")
+        self.edit.setToolTip(tip(text) if text else "")
 
 
 class FolderEdit(TextEdit):

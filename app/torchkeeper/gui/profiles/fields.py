@@ -13,6 +13,7 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.editors import editor_of
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words import tongue
 from torchkeeper.link.words.findingwords import said
 from torchkeeper.settings.finding import SEVERITIES, Finding
@@ -125,7 +126,7 @@ class Field(QWidget):
         self.own.setText(absent or words.own(self.setting, version))
         self._absent = bool(absent)
         leave = self.tr("Leave it to PyTorch: {}")
-        self.reset.setToolTip(leave.format(words.own(self.setting, version)))
+        self.reset.setToolTip(tip(leave.format(words.own(self.setting, version))))
         self.reset.setAccessibleName(self.tr("Reset {}").format(self.setting.name))
         self._say()
 

@@ -30,6 +30,7 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.gui.widgets.trees import columns
 from torchkeeper.link.profiles.profile import Profile, impossible
 from torchkeeper.link.words import say, settled, tongue
@@ -212,7 +213,7 @@ class OriginsTab(QWidget):
     def _choose(self, rows: Any, told: Mapping[str, Any]) -> None:
         running = settled.processes_from(rows, told)
         self._fill_choice(running.processes)
-        self.of.setToolTip(settled.hidden_words(running))
+        self.of.setToolTip(tip(settled.hidden_words(running)))
 
     def _fill_choice(self, processes: Any) -> None:
         before = self.of.currentData()
@@ -319,9 +320,9 @@ class OriginsTab(QWidget):
                 [one.name, settled.value_words(one), settled.by_words(one, found)]
             )
             item.setData(0, _NAME, one.name)
-            item.setToolTip(0, forms.tip(tongue.tr(BY_NAME[one.name].does)))
-            item.setToolTip(1, forms.tip(item.text(1)))
-            item.setToolTip(2, forms.tip(_more(one, item.text(2))))
+            item.setToolTip(0, tip(tongue.tr(BY_NAME[one.name].does)))
+            item.setToolTip(1, tip(item.text(1)))
+            item.setToolTip(2, tip(_more(one, item.text(2))))
             if one.by not in ("default", "absent"):
                 font = item.font(0)
                 font.setBold(True)

@@ -24,6 +24,7 @@ from torchkeeper.gui.profiles.storing import Storing, merged
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.profiles.profile import MOST_ABOUT, Profile, name_fault
 from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.settings.finding import Finding
@@ -94,7 +95,7 @@ class ProfilesTab(QWidget):
             (self.revert, self.tr("Go back to what was last saved")),
             (self.save, self.tr("Keep the profile as it is now")),
         ):  # fmt: skip
-            button.setToolTip(hint)
+            button.setToolTip(tip(hint))
             button.setAutoDefault(False)
         self.about.setMaxLength(MOST_ABOUT)
         self.about.setPlaceholderText(self.tr("What it is for"))

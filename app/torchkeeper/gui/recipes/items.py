@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QTreeWidgetItem
 
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.known import BUILTIN, Known, Listed
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.gui.widgets.trees import RIGHT
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
@@ -33,7 +34,7 @@ def item_of(one: Listed) -> QTreeWidgetItem:
     if one.error is not None:
         gone = one.error.code == "recipe-unknown"
         item.setText(SOURCE, words.missing() if gone else "–")
-        item.setToolTip(NAME, one.error.what)
+        item.setToolTip(NAME, tip(one.error.what))
     return item
 
 
@@ -55,5 +56,5 @@ def _row(texts: Sequence[str | int]) -> QTreeWidgetItem:
     )
     item.setTextAlignment(CELLS, RIGHT)
     for column in (NAME, WARMED, FILE):
-        item.setToolTip(column, item.text(column))
+        item.setToolTip(column, tip(item.text(column)))
     return item

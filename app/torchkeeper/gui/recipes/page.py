@@ -35,6 +35,7 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.fitted import Fitted
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
 
@@ -112,7 +113,7 @@ class RecipesPage(Page):
             (self.edit, self.tr("Change the text of the recipe; so does clicking it twice")),
             (self.remove, self.tr("Take it off the list; the file stays")),
         ):
-            button.setToolTip(hint)
+            button.setToolTip(tip(hint))
         menu = QMenu(self.new)
         ways = {words.FORM: self.tr("Fill in a form…")}
         example = self.tr("Example: {}")
@@ -376,9 +377,9 @@ class RecipesPage(Page):
         there = listing.is_folder or listing.what == "file"
         self.verify.setEnabled(self.go.isEnabled() and there)
         self.verify.setToolTip(
-            self.tr("Measure what a fresh process finds of it in {}").format(
+            tip(self.tr("Measure what a fresh process finds of it in {}").format(
                 printable(self._window.place or "", 200))
-            if there else self.tr("Choose a folder or a bundle on the left, to measure it there")
+            if there else self.tr("Choose a folder or a bundle on the left, to measure it there"))
         )  # fmt: skip
         self._show_text(paths, one)
 

@@ -19,8 +19,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QToolTip, QWidget
 
 from torchkeeper.gui import theme
-from torchkeeper.gui.widgets.forms import tip
 from torchkeeper.gui.widgets.numbered import NumberedEdit
+from torchkeeper.gui.widgets.plain import tip
 
 _STRING = r"\"(?:\\.|[^\"\\])*\"?|'[^']*'?"
 _TOKEN = re.compile(

@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from torchkeeper.gui import theme
+from torchkeeper.gui.widgets.plain import tip
 
 #: How many bars there is room for, and how wide one and its share of the row are at most.
 MOST = 40
@@ -130,7 +131,7 @@ class History(QWidget):
             if at >= 0:
                 value = self._values[at]
                 said = "–" if value is None else self._told(value)
-                QToolTip.showText(event.globalPos(), f"{said}\n{self._hints[at]}", self)
+                QToolTip.showText(event.globalPos(), tip(f"{said}\n{self._hints[at]}"), self)
             else:
                 QToolTip.hideText()
             return True

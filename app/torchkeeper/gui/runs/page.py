@@ -25,6 +25,7 @@ from torchkeeper.gui.widgets import forms, trees
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.fitted import Fitted
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.kept.runs import TOTALS, Kept, Run
 from torchkeeper.link.words import causes, say
 from torchkeeper.link.words.problems import UserError, printable
@@ -311,7 +312,7 @@ def _run_item(run: Run) -> QTreeWidgetItem:
          *(f"{totals[name]:,.0f}" for name in ("hits", "misses", "bypasses")),
          say.seconds(totals["spent"]), say.seconds(totals["saved"]), str(run.code)]
     )  # fmt: skip
-    item.setToolTip(_COMMAND, _command(run))
+    item.setToolTip(_COMMAND, tip(_command(run)))
     for column in range(_HITS, _EXIT + 1):
         item.setTextAlignment(column, trees.RIGHT)
     return item
@@ -327,10 +328,10 @@ def _graph_item(graph: dict[str, Any]) -> QTreeWidgetItem:
     )  # fmt: skip
     item.setData(_OUTCOME, Qt.ItemDataRole.UserRole, outcome)
     for column in (_FUNCTION, _WHY):
-        item.setToolTip(column, item.text(column))
+        item.setToolTip(column, tip(item.text(column)))
     # Where there is little room, these have no column.
     beside = (text for column in (_GRAPH, _TIME) if (text := item.text(column)))
-    item.setToolTip(_OUTCOME, " · ".join(beside))
+    item.setToolTip(_OUTCOME, tip(" · ".join(beside)))
     return item
 
 

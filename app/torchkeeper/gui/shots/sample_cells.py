@@ -104,7 +104,7 @@ def result(cells: Cells) -> dict[str, Any]:
     return {
         **sums, "graphs": sum(sums.values()), "seconds": sum(one.seconds or 0.0 for one in over),
         "done": len(good), "failed": len(over) - len(good),
-        "added": sum(kinds.values()), "kinds": kinds, "scratch": {"lock": 2 * sums["misses"]},
+        "added": sum(kinds.values()), "kinds": kinds, "locks": 2 * sums["misses"],
     }  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.entry import Entry, measured, tallied, tally
 from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.gui.shots import samples
 from torchkeeper.settings.finding import Finding
@@ -78,7 +78,17 @@ HEALTHY: dict[str, Any] = {"checks": [check.name for check in CHECKS], "left": [
 def plan(fix: str, entries: list[Entry]) -> tuple[list[Entry], dict[str, Any]]:
     """As ``mend`` answers with ``dry``: what goes, in figures like those of the findings."""
     if fix == "trash-leftovers":
-        return [], {"plan": 1, "entries": 9, "files": 9, "bytes": 48_300_000}
+        return [], {
+            "plan": 1,
+            **tallied(9, "lock"),
+            "files": 9,
+            **measured(48_300_000, on_disk=True),
+        }
     rows = _first_broken(entries, 3) if fix == "trash-broken" else _stale(entries)
     files = sum(entry.files for entry in rows)
-    return rows, {"plan": 1, "entries": len(rows), "files": files, "bytes": _size(rows)}
+    return rows, {
+        "plan": 1,
+        **tally(one.kind for one in rows),
+        "files": files,
+        **measured(_size(rows), on_disk=True),
+    }

@@ -10,7 +10,7 @@ from typing import Any
 
 from PySide6.QtCore import QTimer
 
-from torchkeeper.artifacts.entry import KINDS, Entry
+from torchkeeper.artifacts.entry import KINDS, Entry, measured, tallied, tally
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.profiles import known as profiles
 from torchkeeper.gui.recipes.known import Listed, looked
@@ -292,16 +292,25 @@ class SampleEngines(Engines):
             there = reasons.items() if self._places else ()
             return [{"path": p, "reason": r, "exists": p == samples.PLACE} for p, r in there], {}
         if op in ("list", "plan_purge"):
-            rows, result = self._listed(op, place)
+            all_rows, result = self._listed(op, place)
+            rows = all_rows
             if op == "plan_purge" and self.in_use:
                 kept = 0 if params.get("in_use") else len(rows) if self.in_use["all"] else 2
                 rows = rows[kept:]
-                result |= {"entries": len(rows), "bytes": sum(one.size for one in rows),
-                           "files": sum(one.files for one in rows),
-                           "in_use": {**self.in_use, "left": kept}}  # fmt: skip
+                stays = tally(one.kind for one in all_rows[:kept])
+                result |= {**_counts(rows), "files": sum(one.files for one in rows),
+                           "in_use": {**self.in_use, "left": kept, "stays": stays}}  # fmt: skip
+            if op == "plan_purge":
+                # What goes is told by the room that comes free.
+                size = measured(result["bytes"], on_disk=not is_server(place))
+                result = {k: v for k, v in result.items() if k != "content_bytes"} | size
             if "look" in params.get("select", {}):
-                result["because"] = {"stale": {"entries": len(rows) - 3, "bytes": 1_702_000},
-                                     "needless": {"entries": 3, "bytes": 204_800}}  # fmt: skip
+                needless = sum(one.size for one in rows[-3:])
+                size = result["bytes"] - needless
+                result["because"] = {
+                    "stale": {**tally(e.kind for e in rows[:-3]), **measured(size, on_disk=True)},
+                    "needless": {**tallied(3), **measured(needless, on_disk=True)},
+                }
             return rows, result
         if op == "cells":
             return self.cells, {}
@@ -374,26 +383,32 @@ class SampleEngines(Engines):
 
     def _suggested(self, place: str, params: dict[str, Any]) -> dict[str, Any]:
         """What is dead; nothing where there are no entries."""
-        some = int(bool(self.entries))
+        some, disk = int(bool(self.entries)), not is_server(place)
         found = {"stale": (412, 1_284_000_000), "broken": (3, 204_800),
                  "orphan": (57, 96_500_000), "unused": (1_208, 3_910_000_000),
                  "budget": (2_931, 8_420_000_000)}  # fmt: skip
         if not params.get("envs"):
             del found["stale"]
         reasons: dict[str, Any] = {
-            name: {"entries": some * count, "files": some * count, "bytes": some * size,
-                   "why": None}
+            name: {**tallied(some * count), "files": some * count,
+                   **measured(some * size, on_disk=disk), "why": None}
             for name, (count, size) in found.items()
         }  # fmt: skip
-        if is_server(place):
+        if not disk:
             why = {"code": "use-unknown", "params": {"server": place}}
             for name in ("unused", "budget"):
-                reasons[name] |= {"entries": 0, "bytes": 0, "why": why}
-        rests = None if is_server(place) else "day"
-        total = {"entries": 9_204, "files": 12_871, "bytes": 18_420_000_000}
+                none = measured(0, on_disk=False)
+                reasons[name] |= {**tallied(0), **none, "why": why}
+        rests = "day" if disk else None
+        total = {**tallied(9_204), "locks": 310 * disk, "files": 12_871}
+        total |= measured(18_420_000_000, on_disk=disk)
         if not some:
-            total = {"entries": 118, "files": 164, "bytes": 84_100_000}
-        return {**total, "look": 1, "rests": rests, "reasons": reasons}
+            total = {**tallied(118), "files": 164, **measured(84_100_000, on_disk=disk)}
+        several = sum(one["bytes"] for one in reasons.values()) * 3 // 4
+        count = sum(one["entries"] for one in reasons.values()) * 3 // 4
+        together = {**tallied(count), **measured(several, on_disk=disk)}
+        about = {"look": 1, "rests": rests, "together": together}
+        return {**total, **about, "reasons": reasons}
 
     def _compared(self, place: str, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         other = samples.KERNELS if "nearest" in params else place
@@ -404,8 +419,9 @@ class SampleEngines(Engines):
 
     def _listed(self, op: str, place: str) -> tuple[list[Any], dict[str, Any]]:
         rows = self.entries if op == "list" else self.entries[: self.goes]
-        last = {"entries": 5, "bytes": 1_204_000, "made": time.time() - 400}
-        trash = {"receipts": 1, "entries": 5, "files": 6, "bytes": 1_204_000, "last": last}
+        room = {**tallied(5), **measured(1_204_000, on_disk=True)}
+        last = {**room, "made": time.time() - 400}
+        trash = {**room, "receipts": 1, "files": 6, "last": last}
         more: dict[str, Any] = {"trash": trash, "plan": 1, "owners": self.owners}
         if place.endswith(_BUNDLES):
             rows = [entry for entry in rows if entry.kind != "lock" and not entry.problem]
@@ -423,8 +439,7 @@ class SampleEngines(Engines):
             rows = [samples.on_server(entry, number) for number, entry in enumerate(rows)]
             more = {"format": "redis", "trash": None, "plan": 1}
         files = sum(entry.files for entry in rows)
-        size = sum(entry.size for entry in rows)
-        return rows, {"entries": len(rows), "files": files, "bytes": size, **more}
+        return rows, {**_counts(rows), "files": files, **more}
 
 
 def _what(path: str) -> str:
@@ -465,9 +480,10 @@ def _foretold(
         return {"files": files, "needed": 4_300_000, "space": space, "renamed": renamed}
     if listener.findings and leaky:
         listener.findings(sample_leaks.leaks(portable))
+    stays = tally(entry.kind for entry in every if entry.kind == "lock")
     if listener.findings:
         for entry in every:
-            if entry not in portable:
+            if entry not in portable and entry.kind != "lock":
                 code = "entry-broken" if entry.problem else "kind-not-portable"
                 about = {"kind": entry.kind, "problem": entry.problem}
                 listener.findings([{"left": {"code": code, "params": about}}])
@@ -475,13 +491,15 @@ def _foretold(
         same = any(x in where for x in ("same", "missing", *_BUNDLES))
         if listener.findings and portable and not same:
             listener.findings([{"left": {"code": "key-taken", "params": {"path": "mn/x.py"}}}])
-        return {**_copied(where, portable), "needed": 4_300_000, "there": there, "into": where}
+        more: dict[str, Any] = {"needed": 4_300_000, "there": there, "into": where}
+        return {**_copied(where, portable), **more, "stays": stays}
     held = sum(entry.size for entry in portable)
     objects = sum(entry.kind == "code" for entry in portable)
     return {
         "objects": objects,
         "described": objects if params.get("builders") else 0,
         "maker": _maker(params),
+        "stays": stays,
         "entries": len(portable),
         "files": sum(entry.files for entry in portable),
         "bytes": held,
@@ -546,4 +564,5 @@ def _compared(path: str, entries: list[Entry], same: bool) -> dict[str, Any]:
 
 
 def _counts(entries: list[Entry]) -> dict[str, int]:
-    return {"entries": len(entries), "bytes": sum(entry.size for entry in entries)}
+    size = sum(entry.size for entry in entries)
+    return {**tally(entry.kind for entry in entries), **measured(size, on_disk=False)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-from torchkeeper.artifacts.entry import WITHOUT_VERDICT
+from torchkeeper.artifacts.entry import COUNTED_APART, WITHOUT_VERDICT, measured, tallied, tally
 from torchkeeper.gui.shots import samples
 
 _TORCHES = (("2.13.0+cu130", 0.62, "usable"), ("2.12.1+cu130", 0.23, "stale"),
@@ -52,7 +52,7 @@ def rows(entries: int, size: int) -> list[dict[str, Any]]:
                         good = ""  # nobody judges them
                     made.append({
                         "place": place, "kind": kind, "torch": torch, "age": age,
-                        "verdict": good, "entries": count,
+                        "verdict": good, **tallied(count, kind),
                         "bytes": round(size * share * heavy * some * part * odd),
                         "compile_s": count * slow, "timed": count if slow else 0,
                     })  # fmt: skip
@@ -72,8 +72,8 @@ def rows(entries: int, size: int) -> list[dict[str, Any]]:
         if place != samples.SERVER:
             dead["trash"] = entries * share * 0.05, size * share * 0.05
         made += [
-            {"reclaim": reason, "place": place, "entries": round(count),
-             "bytes": round(held), "why": None}
+            {"reclaim": reason, "place": place, **tallied(round(count)),
+             **measured(round(held), on_disk=place != samples.SERVER), "why": None}
             for reason, (count, held) in dead.items()
         ]  # fmt: skip
     return made
@@ -86,7 +86,7 @@ def few() -> list[dict[str, Any]]:
     verdicts = {path: found["said"][which]["verdict"] for _, path, which in found["of"]}
     made: list[dict[str, Any]] = [
         {"place": samples.PLACE, "kind": entry.kind, "torch": entry.torch or "", "age": "day",
-         "verdict": verdicts.get(entry.path, ""), "entries": 1, "bytes": entry.size,
+         "verdict": verdicts.get(entry.path, ""), **tallied(1, entry.kind), "bytes": entry.size,
          "compile_s": entry.compile_s or 0.0, "timed": int(entry.compile_s is not None)}
         for entry in entries
     ]  # fmt: skip
@@ -94,8 +94,8 @@ def few() -> list[dict[str, Any]]:
     dead = {name: [e for e in entries if verdicts.get(e.path) == name] for name in names}
     dead["total"] = [one for some in dead.values() for one in some]
     made += [
-        {"reclaim": reason, "place": samples.PLACE, "entries": len(some),
-         "bytes": sum(entry.size for entry in some), "why": None}
+        {"reclaim": reason, "place": samples.PLACE, **tally(entry.kind for entry in some),
+         **measured(sum(entry.size for entry in some), on_disk=True), "why": None}
         for reason, some in dead.items()
     ]  # fmt: skip
     return made
@@ -108,7 +108,8 @@ def result(some: list[dict[str, Any]], *, gone: bool = False) -> dict[str, Any]:
         {
             "place": place,
             "entries": sum(r["entries"] for r in some if r["place"] == place and "kind" in r),
-            "bytes": sum(r["bytes"] for r in some if r["place"] == place and "kind" in r),
+            "bytes": sum(r["bytes"] for r in some if r["place"] == place and "kind" in r
+                         and r["kind"] not in COUNTED_APART),
             "trash_bytes": 0, "free_bytes": None if place == samples.SERVER else 412_300_000_000,
             "total_bytes": None if place == samples.SERVER else 1_920_000_000_000,
             "rests": "read", "problem": None,

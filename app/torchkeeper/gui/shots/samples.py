@@ -347,7 +347,14 @@ def interpreters() -> list[dict[str, Any]]:
         {"python": PYTHON, "label": "TORCHKEEPER_TORCH_PYTHON", "facts": None},
         {"python": PLAIN_PYTHON, "label": "python3 on the PATH", "facts": none},
         {"python": BROKEN_PYTHON, "label": "added", "added": True, "facts": None},
-        {"python": OLD_PYTHON, "label": "virtual or conda environment", "facts": old},
+        {"python": OLD_PYTHON, "label": "added", "added": True, "facts": old},
+        {
+            "python": "/home/ada/downloads/llama/.venv/bin/python",
+            "starts": False,
+            "counts": False,
+            "label": "virtual or conda environment",
+            "facts": None,
+        },
     ]
 
 
@@ -374,6 +381,8 @@ def judged(entries: list[Entry], python: str) -> tuple[dict[str, Any], dict[str,
             for name in ("source", "environment", "ptxas")]},
         {"verdict": "unknown", "conditions": [], "reasons": [
             {"factor": "job", "entry": None, "here": None}]},
+        {"verdict": "unsafe", "conditions": [], "reasons": [
+            {"factor": "vector instructions", "entry": "512 bits", "here": "256 bits"}]},
     ]  # fmt: skip
     of, counts, made_by = [], Counter[str](), Counter[str]()
     for number, entry in enumerate(entries):
@@ -389,6 +398,8 @@ def judged(entries: list[Entry], python: str) -> tuple[dict[str, Any], dict[str,
             made_by[entry.torch] += 1
         elif entry.kind in ("triton", "pgo"):
             which = 4 if entry.kind == "triton" else 5
+        elif entry.kind == "fxgraph" and number % 32 == 24:
+            which = 6
         counts[said[which]["verdict"]] += 1
         of.append([entry.kind, entry.path, which])
     order = [name for name in (*VERDICTS, "none") if counts[name]]

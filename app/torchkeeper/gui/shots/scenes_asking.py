@@ -149,6 +149,7 @@ def _guide(stage: Stage) -> None:
     engines.all_answer = True
     engines.overviewed = sample_overview.few()
     window = stage.window(engines, settings={PAGE: "overview"})
+    window.guide.bar.own = samples.PLACE
     for number in range(1, len(STEPS)):
         window.guide.bar.show_step(number)
         if number == 1:

@@ -49,6 +49,7 @@ def _export_choice(stage: Stage) -> None:
     assert dialog is not None
     stage.dialog("export-unreadable", dialog)
     del engines.failing["plan_export"]
+    window.entries.show_apart(True)
     locks = {entry.identity for entry in window.entries.shown() if entry.kind == "lock"}
     window.table.select(locks)
     dialog = window.flows.export()
@@ -183,9 +184,9 @@ def _end(
     job.started -= 4.2
     for number in range(left):
         kind, key, code, about = (
-            ("lock", "cmnvkzanes3ggbbm.lock", "kind-not-portable", {"kind": "lock"}),
+            ("ondisk", "0236e2d9c13c902a", "kind-not-portable", {"kind": "ondisk"}),
             ("fxgraph", "fk2v5qzx7h4wnbd3tpmu6", "entry-broken", {"problem": "payload-unreadable"}),
-            ("lock", "qz7h4wnbd3tpmu6x.lock", "kind-not-portable", {"kind": "lock"}),
+            ("ondisk", "51b1e2d9c13c90ff", "kind-not-portable", {"kind": "ondisk"}),
         )[number]
         if job.kind == "import":
             kind, key = "code", f"cmnvkzanes3ggbbm{number}"

@@ -61,6 +61,7 @@ def _choice(stage: Stage) -> None:
     engines.progress["copy"] = (3_100_000.0, 5_000_000.0, "bytes")
     stage.dialog("copy-comparing", _asked(window))
     engines.silent.clear()
+    window.entries.show_apart(True)
     locks = {entry.identity for entry in window.entries.shown() if entry.kind == "lock"}
     window.table.select(locks)
     engines.entries = [entry for entry in engines.entries if entry.kind == "lock"]

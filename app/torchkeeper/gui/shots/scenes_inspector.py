@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.entry import COUNTED_APART, Entry
 from torchkeeper.gui.shots import sample_kinds, samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.scenes_verifying import result
@@ -25,6 +25,7 @@ def _open(stage: Stage, engines: SampleEngines | None = None) -> Window:
 
 
 def _select(window: Window, kind: str) -> Entry:
+    window.entries.show_apart(kind in COUNTED_APART)
     every = window.entries.shown()
     fit = [entry for entry in every if entry.kind == kind and not entry.problem]
     # What is told in full of a graph is of this one.
@@ -123,6 +124,7 @@ def _nothing(stage: Stage) -> None:
 def _kinds(stage: Stage) -> None:
     engines = SampleEngines(entries=sample_kinds.entries())
     window = _open(stage, engines)
+    window.entries.show_apart(True)
     for entry in engines.entries:
         window.table.select({entry.identity})
         turn(2 * _REST)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QLabel, QMenu
+from PySide6.QtWidgets import QMenu
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.dragdrop.dragging import picture
@@ -16,6 +16,7 @@ from torchkeeper.gui.shots import samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.start import CURRENT
+from torchkeeper.gui.widgets import plain
 from torchkeeper.gui.window import Window
 from torchkeeper.link.words.problems import UserError, user_error
 
@@ -286,7 +287,7 @@ def _drag(stage: Stage) -> None:
     )
     stage.take("window-dragging", window)
     stage.close(window)
-    label = QLabel()
+    label = plain.Label()
     label.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
     theme.follow(label, lambda: label.setPixmap(picture("5 entries", label.devicePixelRatioF())))
     label.resize(label.sizeHint())

@@ -27,7 +27,9 @@ from torchkeeper.gui.sidebar.section import Section
 from torchkeeper.gui.verdicts.chooser import state_text
 from torchkeeper.gui.verdicts.environments import Environment, Environments, State
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words import environments as words
+from torchkeeper.link.words import owned
 from torchkeeper.link.words.problems import printable
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ _MARKS = {
     State.FAILED: ("error", "error"),
     State.ASKING: ("running", "muted"),
     State.UNASKED: ("queued", "muted"),
+    State.FOUND: ("info", "muted"),
     State.WITHOUT: ("info", "muted"),
 }
 
@@ -73,7 +76,7 @@ class EnvironmentItems(QAbstractListModel):
         if role == EnvironmentItems.ChosenRole:
             return chosen
         if role == Qt.ItemDataRole.ToolTipRole:
-            return forms.tip("\n".join(_about(one, chosen)))
+            return tip("\n".join(_about(one, chosen)))
         if role == Qt.ItemDataRole.AccessibleTextRole:
             used = [_tr("used for verdicts")] if chosen else []
             return ", ".join([state_text(one), printable(one.python), *used])
@@ -104,6 +107,11 @@ def _about(one: Environment, chosen: bool) -> list[str]:
         lines.append(_tr("Verdicts are about it"))
     elif one.torch:
         lines.append(_tr("Click to have verdicts be about it"))
+    if one.state is State.FOUND:
+        lines.append(_tr("Nobody has named it: click to have it started"))
+    if one.writers:
+        said = owned.of_interpreter(one.python, one.writers)
+        lines += [said.what, *said.why.splitlines()]
     if one.state is State.WITHOUT:
         lines.append(printable(words.without_torch(one.facts or {}), 400))
     if one.error is not None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimer
 
+from torchkeeper.artifacts.entry import COUNTED_APART
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.sidebar.standing import Standing
 from torchkeeper.link.words.problems import UserError
@@ -204,8 +205,9 @@ class Gauge(QObject):
 
         def found(result: dict[str, Any]) -> None:
             kinds = [one for one in result.get("kinds") or () if isinstance(one, dict)]
-            self.told(path, sum(int(one["entries"]) for one in kinds),
-                      sum(int(one["bytes"]) for one in kinds))  # fmt: skip
+            own = [one for one in kinds if one["kind"] not in COUNTED_APART]
+            self.told(path, sum(int(one["entries"]) for one in own),
+                      sum(int(one["bytes"]) for one in own))  # fmt: skip
             over()
 
         def failed(error: UserError) -> None:

@@ -24,6 +24,7 @@ from torchkeeper.gui import actions, theme
 from torchkeeper.gui.pages.table import ENTRIES, PAGES
 from torchkeeper.gui.sidebar import drawing
 from torchkeeper.gui.sidebar.lists import Index, SideList
+from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent
@@ -91,7 +92,7 @@ class PageItems(QAbstractListModel):
         if role == PageItems.MarkRole:
             return mark
         if role == Qt.ItemDataRole.ToolTipRole:
-            return "\n".join(line for line in (item.hint, mark.words if mark else "") if line)
+            return tip("\n".join(line for line in (item.hint, mark.words if mark else "") if line))
         if role == Qt.ItemDataRole.AccessibleTextRole:
             shown = self.tr("this page is shown") if item.id == self.current else ""
             return ", ".join(x for x in (item.text, shown, mark.words if mark else "") if x)

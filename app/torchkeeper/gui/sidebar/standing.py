@@ -61,7 +61,7 @@ class Standing(NamedTuple):
         lines = []
         if self.size is not None and self.entries is not None:
             count = say.count(self.entries, "entry", "entries")
-            lines.append(f"{count} ({say.size(self.size)})")
+            lines.append(f"{count}, {say.content(self.size)}")
         if self.free is not None:
             free = say.size(self.free)
             if self.total:

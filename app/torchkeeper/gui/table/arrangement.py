@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, compress
 from typing import NamedTuple
 
-from torchkeeper.gui.table.grouping import Group, Name, in_order, naming
+from torchkeeper.gui.table.grouping import Group, Name, Weight, in_order, naming
 from torchkeeper.gui.table.ordering import Key, Row, bisect, bisect_after
 from torchkeeper.gui.table.slices import STEP, Work, let_go, pieces
 
@@ -33,7 +33,7 @@ class Arrangement:
         self.by = by
         self.ordered = ordered
         self.rows: dict[Group, list[Row]] = {}
-        self.sizes: dict[Group, int | None] = {}
+        self.sizes: dict[Group, Weight] = {}
         self.lines: list[Line] = []
         #: Entries have changed since: rows need not be where they would be sorted to.
         self.stale = False
@@ -171,11 +171,10 @@ def arrange(new: Arrangement, rows: list[Row], known: dict[Name, Group]) -> Work
         for each in in_order(new.by, found):
             group = known.setdefault(each, Group(new.by, each))
             new.rows[group] = found[each]
-            size = 0
+            weight = new.sizes[group] = Weight()
             for piece in pieces(found[each]):
-                size += sum(row.entry.size for row in piece)
+                weight.add(piece)
                 yield
-            new.sizes[group] = size
     yield from new.draw_up()
 
 

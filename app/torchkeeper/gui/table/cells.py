@@ -33,6 +33,7 @@ def verdict_words(verdict: str) -> str:
         "usable": _tr("Usable"),
         "conditional": _tr("Conditional"),
         "unknown": _tr("Unknown"),
+        "unsafe": _tr("Unsafe"),
         "stale": _tr("Stale"),
         "broken": _tr("Broken"),
     }.get(verdict, verdict)
@@ -45,7 +46,7 @@ def header_text(column: int) -> str:
         _tr("Name"),
         _tr("Verdict"),
         _tr("Key"),
-        _tr("Size"),
+        _tr("Content"),
         _tr("Files"),
         _tr("Last change"),
         _tr("Torch"),
@@ -120,6 +121,7 @@ def verdict_tip(entry: Entry) -> str:
         "usable": _tr("A program with this environment's defaults finds it"),
         "conditional": _tr("A program may find it"),
         "unknown": _tr("Whether a program finds it is not recorded"),
+        "unsafe": _tr("PyTorch takes it here, and it may compute wrongly"),
         "stale": _tr("No program finds it here"),
         "broken": _tr("It is damaged, or something it needs is"),
     }.get(entry.verdict, entry.verdict)

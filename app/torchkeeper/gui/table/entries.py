@@ -15,10 +15,11 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from operator import attrgetter
 
 from PySide6.QtCore import QModelIndex, QObject, Qt, QTimer
 
-from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.entry import COUNTED_APART, Entry, counted, tally
 from torchkeeper.gui.table.arrangement import (
     MAX_TOUCHED,
     Arrangement,
@@ -40,6 +41,7 @@ from torchkeeper.stores.query import Query, parse
 #: Whose verdict it is, the verdict, and why.
 Told = tuple[Identity, str | None, str | None]
 
+_KIND: Callable[[Row], str] = attrgetter("entry.kind")
 #: So many rows are worked in at once: it takes less than a slice or two.
 SMALL = 2000
 #: How many know of a list that only one variable has: that, and who asks.
@@ -50,16 +52,18 @@ _SHOW_MS = 200
 
 @dataclass
 class Totals:
-    """What the filter lets through, added up.
+    """What is shown, added up. counts: as of ``artifacts.entry.tally``; files, bytes, and how many
+    are broken or orphans, are of the entries alone, where there are any.
 
     verdicts: how many have which, None for those without one; torches: of what versions those are
     that are stale, None where that is not known.
     """
 
-    entries: int = 0
+    counts: dict[str, int] = field(default_factory=lambda: tally(()))
     files: int = 0
     size: int = 0
     broken: int = 0
+    unread: int = 0
     orphans: int = 0
     verdicts: Counter[str | None] = field(default_factory=Counter)
     torches: Counter[str | None] = field(default_factory=Counter)
@@ -74,6 +78,10 @@ class EntriesModel(LinesModel):
         self._all: list[Row] = []
         self._by_identity = Register()
         self._query = parse("")
+        #: Whether what is no entry is shown whatever the filter says.
+        self.apart_wanted = False
+        #: How many rows there are of each kind, shown or not.
+        self._kinds = Counter[str]()
         self._column = SIZE
         self._descending = True
         self._in_order = False
@@ -127,8 +135,18 @@ class EntriesModel(LinesModel):
 
     @property
     def total(self) -> int:
-        """How many entries there are, shown or not."""
+        """How many entries there are, shown or not; others are no entries (``every``)."""
+        return self.every["entries"]
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are, shown or not."""
         return len(self._all)
+
+    @property
+    def every(self) -> dict[str, int]:
+        """How many entries there are, shown or not, and what else (``artifacts.entry.tally``)."""
+        return counted(self._kinds)
 
     @property
     def working(self) -> bool:
@@ -193,9 +211,25 @@ class EntriesModel(LinesModel):
         """Show what a filter lets through."""
         self._show_new()
         # One more letter can only take away from what is shown.
-        among = self._here.every_row() if narrows(self._query, query) else self._all
+        before, old = self.shows_apart, self._query
         self._query = query
-        self._rearrange(select_rows(among, query))
+        narrower = before >= self.shows_apart and narrows(old, query)
+        self._rearrange(self._select(self._here.every_row() if narrower else self._all))
+
+    def show_apart(self, shown: bool) -> None:
+        """Show locks, headers and unknown files as well, or only where the filter names them."""
+        if shown != self.apart_wanted:
+            self._show_new()
+            self.apart_wanted = shown
+            self._rearrange(self._select(self._all))
+
+    @property
+    def shows_apart(self) -> bool:
+        """Whether what is no entry is shown among the others."""
+        return self.apart_wanted or self._query.apart
+
+    def _select(self, rows: Iterable[Row]) -> list[Row]:
+        return select_rows(rows, self._query, self.shows_apart)
 
     def group(self, by: str, then: Callable[[], None] | None = None) -> None:
         """Group the rows: one of GROUPINGS; very many of them in steps. ``then`` is called when
@@ -206,7 +240,7 @@ class EntriesModel(LinesModel):
             self._show_new()
             self._by = by
             if len(self._all) <= SMALL:
-                self._rearrange(select_rows(self._all, self._query))
+                self._rearrange(self._select(self._all))
             else:
                 self._work()
         self._tell_grouped()
@@ -256,6 +290,7 @@ class EntriesModel(LinesModel):
             gc.unfreeze()
         self.beginResetModel()
         self._all, self._renewed = [], set()
+        self._kinds = Counter()
         for groups in self._groups.values():
             for group in groups.values():
                 group.take([])
@@ -433,7 +468,7 @@ class EntriesModel(LinesModel):
         """Group what is there as it is to be from now on; it stays in its order."""
         rows: list[Row] = []
         for piece in pieces(self._all):
-            rows += select_rows(piece, self._query)
+            rows += self._select(piece)
             yield
         new = self._empty()
         yield from arrange(new, rows, self._groups[self._by])
@@ -452,8 +487,9 @@ class EntriesModel(LinesModel):
             new = intake.take()
             if intake.first and new:
                 self._all += new
+                self._kinds.update(map(_KIND, new))
                 self._in_order = False
-                self._keep_unshown(select_rows(new, self._query))
+                self._keep_unshown(self._select(new))
                 if not self._show_timer.isActive():
                     self._show_new()
             yield
@@ -536,8 +572,10 @@ class EntriesModel(LinesModel):
         touched: as of ``difference``; None where so many are that nobody looks which.
         """
         rows: list[Row] = []
+        kinds = Counter[str]()
         for piece in pieces(every):
-            rows += select_rows(piece, self._query)
+            rows += self._select(piece)
+            kinds.update(map(_KIND, piece))
             yield
         new = Arrangement(
             self._by,
@@ -565,7 +603,7 @@ class EntriesModel(LinesModel):
             new.lines,
         ]
         self.merging.emit()
-        self._all, self._in_order = every, True
+        self._all, self._in_order, self._kinds = every, True, kinds
         self.adopt(new, change)
         self.tell_changed(changed)
         self.merged.emit()
@@ -591,20 +629,25 @@ class EntriesModel(LinesModel):
         self.changed.emit()
 
     def _count(self) -> Iterator[None]:
-        totals = Totals()
+        totals, others, kinds = Totals(), Totals(), Counter[str]()
         for rows in list(self._here.rows.values()):
             for piece in pieces(rows):
                 entries = [row.entry for row in piece]
+                kinds.update(entry.kind for entry in entries)
                 totals.verdicts.update([entry.verdict for entry in entries])
                 stale = [entry.torch for entry in entries if entry.verdict == "stale"]
                 totals.torches.update(stale)
                 for entry in entries:
-                    totals.files += entry.files
-                    totals.size += entry.size
-                    totals.broken += entry.broken
-                    totals.orphans += entry.orphan is not None
+                    part = others if entry.kind in COUNTED_APART else totals
+                    part.files += entry.files
+                    part.size += entry.size
+                    part.broken += entry.broken
+                    part.unread += entry.put_off
+                    part.orphans += entry.orphan is not None
                 yield
-        totals.entries = self._here.count
+        counts = counted(kinds)
+        totals = totals if counts["entries"] else others
+        totals.counts = counts
         self._totals = totals
 
     def _counted(self) -> None:

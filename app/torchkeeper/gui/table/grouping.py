@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Hashable, Iterable
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import attrgetter
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.artifacts.entry import KINDS, VERDICTS
+from torchkeeper.artifacts.entry import KINDS, VERDICTS, counted
 from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.gui.table.ordering import Row
 from torchkeeper.link.words import say
@@ -25,10 +26,26 @@ _AGES = ("hour", "today", "yesterday", "week", "month", "year", "older", "unknow
 
 Name = Hashable
 _SIZE: Callable[[Row], int] = attrgetter("entry.size")
+_KIND: Callable[[Row], str] = attrgetter("entry.kind")
 
 
 def _tr(text: str) -> str:
     return QCoreApplication.translate("Groups", text)
+
+
+class Weight:
+    """How much some rows are: bytes, and how many of each kind."""
+
+    __slots__ = ("bytes", "kinds")
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self.kinds: Counter[str] = Counter()
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Some more."""
+        self.bytes += sum(map(_SIZE, rows))
+        self.kinds.update(map(_KIND, rows))
 
 
 class Group:
@@ -41,14 +58,14 @@ class Group:
     rows: the rows that the filter lets through, in order.
     """
 
-    __slots__ = ("_size", "by", "collapsed", "name", "rows")
+    __slots__ = ("_weight", "by", "collapsed", "name", "rows")
 
     def __init__(self, by: str, name: Name, collapsed: bool = False) -> None:
         self.by = by
         self.name = name
         self.collapsed = collapsed
         self.rows: list[Row] = []
-        self._size: int | None = None
+        self._weight: Weight | None = None
 
     @property
     def headed(self) -> bool:
@@ -58,18 +75,28 @@ class Group:
     @property
     def size(self) -> int:
         """Bytes of all its rows."""
-        if self._size is None:
-            self._size = sum(map(_SIZE, self.rows))
-        return self._size
+        return self._weighed.bytes
 
-    def take(self, rows: list[Row], size: int | None = None) -> None:
-        """Hold these rows from now on; ``size`` where it is known."""
-        self.rows, self._size = rows, size
+    @property
+    def counted(self) -> str:
+        """How many entries they are, and what else, in words."""
+        return say.held(counted(self._weighed.kinds))
+
+    @property
+    def _weighed(self) -> Weight:
+        if self._weight is None:
+            self._weight = Weight()
+            self._weight.add(self.rows)
+        return self._weight
+
+    def take(self, rows: list[Row], weight: Weight | None = None) -> None:
+        """Hold these rows from now on; ``weight`` where it is known."""
+        self.rows, self._weight = rows, weight
 
     def extend(self, rows: list[Row]) -> None:
         """Hold these rows as well."""
-        if self._size is not None:
-            self._size += sum(map(_SIZE, rows))
+        if self._weight is not None:
+            self._weight.add(rows)
         self.rows += rows
 
     @property
@@ -87,7 +114,7 @@ class Group:
     @property
     def numbers(self) -> str:
         """How many rows, and how large they are together."""
-        return f"{say.count(len(self.rows), 'entry', 'entries')} · {say.size(self.size)}"
+        return f"{self.counted} · {say.content(self.size)}"
 
     @property
     def spoken(self) -> str:
@@ -100,8 +127,7 @@ class Group:
         }[self.by]
         title = self.title if self.name is None or self.by != "torch" else printable(str(self.name))
         state = _tr("collapsed") if self.collapsed else _tr("expanded")
-        count = say.count(len(self.rows), "entry", "entries")
-        return f"{what.format(title)}, {count}, {say.size(self.size)}, {state}"
+        return f"{what.format(title)}, {self.counted}, {say.content(self.size)}, {state}"
 
 
 def _age_words(name: str) -> str:

@@ -38,7 +38,7 @@ class Keyed(QObject):
         if missing and not (self._slices.busy and missing <= self._wanted):
             self._wanted, self._waited_for = missing, False
             self._slices.start(self._find(missing), self._over)
-            if self._model.total <= SMALL:
+            if self._model.rows <= SMALL:
                 self._slices.finish()
             self._waited_for = True
         known = {which: self._known.get(which, []) for which in wanted}

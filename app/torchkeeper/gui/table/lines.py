@@ -32,6 +32,7 @@ from torchkeeper.gui.table.cells import (
 from torchkeeper.gui.table.grouping import Group
 from torchkeeper.gui.table.ordering import SORT_KEYS, Row
 from torchkeeper.gui.table.slices import finished
+from torchkeeper.gui.widgets.plain import tip
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -83,7 +84,7 @@ class LinesModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _side(section)
         if role == Qt.ItemDataRole.WhatsThisRole:
-            return _idea(section)
+            return whats_this(section)
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -99,11 +100,11 @@ class LinesModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _side(column)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return tooltip(entry, column)
+            return tip(tooltip(entry, column))
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return accessible_text(entry, column)
         if role == Qt.ItemDataRole.WhatsThisRole:
-            return _idea(column)
+            return whats_this(column)
         if role == SortRole:
             return SORT_KEYS[column](line)
         return None
@@ -228,12 +229,12 @@ def _heading(group: Group, column: int, role: int) -> Any:
     return group if role == GroupRole else None
 
 
-def _idea(column: int) -> str:
-    """What a column is about, for What's This."""
+def whats_this(column: int) -> str:
+    """What a column is about."""
     # Loaded here: nobody asks before there is a table to ask about.
-    from torchkeeper.gui.help.ideas import whats_this
+    from torchkeeper.gui.help import ideas
 
     if column in (TORCH, DEVICE):
-        return whats_this("environment")
+        return ideas.whats_this("environment")
     about = {VERDICT: "verdict", KEY: "key-factor", SIZE: "payload"}
-    return whats_this(about.get(column, "entry"))
+    return ideas.whats_this(about.get(column, "entry"))

@@ -9,7 +9,7 @@ from itertools import compress
 from operator import attrgetter
 from typing import Any
 
-from torchkeeper.artifacts.entry import KINDS, VERDICTS, Entry
+from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, VERDICTS, Entry
 from torchkeeper.link.words.versions import version
 from torchkeeper.stores.query import Query
 
@@ -122,9 +122,11 @@ def narrows(old: Query, new: Query) -> bool:
     return True
 
 
-def select_rows(rows: Iterable[Row], query: Query) -> list[Row]:
-    """The rows a filter lets through, in their order."""
+def select_rows(rows: Iterable[Row], query: Query, apart: bool = True) -> list[Row]:
+    """The rows a filter lets through, in their order; apart: also those that are no entries."""
     every, found = list(rows), list[Row]()
+    if not apart:
+        every = [row for row in every if row.entry.kind not in COUNTED_APART]
     terms = _terms(query) or [""] * len(query.tests)
     # Sorted rows lie all over the memory. What a few of them refer to is fetched in one go, and is
     # near when it is looked at: twice as fast as row by row.

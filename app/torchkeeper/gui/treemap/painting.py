@@ -78,7 +78,7 @@ class Writer:
         metrics = self._metrics[id(self._plain)]
         more = [say.size(tile.bytes)]
         if box.width() >= _ROOMY[0] and high >= _ROOMY[1]:
-            entries = say.count(tile.entries, "entry", "entries") if tile.entries != 1 else ""
+            entries = tile.counted if tile.entries != 1 else ""
             both = " · ".join(filter(None, (entries, share)))
             more += [both] if metrics.horizontalAdvance(both) <= room else [entries, share]
         for text in more:

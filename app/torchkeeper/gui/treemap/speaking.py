@@ -47,7 +47,7 @@ def aloud(tile: Tile, total: int, at: int, count: int, *, chosen: bool, partly: 
     said = (
         tile.name,
         say.size(tile.bytes),
-        say.count(tile.entries, "entry", "entries"),
+        tile.counted,
         share(tile, total),
         tile.detail.replace("\n", ", "),
         _tr("selected") if chosen else _tr("partly selected") if partly else "",

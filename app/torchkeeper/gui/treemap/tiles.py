@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from torchkeeper.link.words import say
+
 #: So many tiles are drawn at most; the rest is one.
 MOST = 600
 #: The last part of the key of the tile that stands for the rest.
@@ -26,7 +28,8 @@ class Tile(NamedTuple):
 
     key: what it is called by who made it. name: what people read; all of it can be printed.
     shade: its colour, as ``colours.fill`` knows it.
-    detail: what else there is to say of it.
+    detail: what else there is to say of it. held: how many entries it stands for, in words, where
+    there is other than these in it.
     """
 
     key: Key
@@ -35,6 +38,12 @@ class Tile(NamedTuple):
     entries: int = 1
     shade: str = "rest"
     detail: str = ""
+    held: str = ""
+
+    @property
+    def counted(self) -> str:
+        """How many entries it stands for, in words."""
+        return self.held or say.count(self.entries, "entry", "entries")
 
 
 class Folded(NamedTuple):

@@ -24,7 +24,7 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.treemap import colours, painting, speaking
 from torchkeeper.gui.treemap.layout import Box, neighbour, squarify
 from torchkeeper.gui.treemap.tiles import Folded, Key, Tile, fold
-from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.plain import tip
 
 #: How far a ring around the whole stands from its tiles.
 _EDGE = 4
@@ -398,7 +398,7 @@ class Treemap(speaking.Heard):
                 shrunk = self._folded.shrunk and tile is self._folded.tiles[-1]
                 told = speaking.told(tile, self._total, shrunk=shrunk)
                 text = "\n".join(line for line in (told, self.hint) if line)
-                QToolTip.showText(event.globalPos(), forms.tip(text), self, where)
+                QToolTip.showText(event.globalPos(), tip(text), self, where)
             return True
         return super().event(event)
 

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMenu, QToolButton
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.verdicts.environments import Environment, Environments, State
+from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.link.words import environments as words
 from torchkeeper.link.words.problems import printable
 
@@ -41,9 +42,9 @@ class Chooser(QToolButton):
 
     def _say(self) -> None:
         chosen = self._environments.chosen
-        text, tip, icon = self._words(chosen)
+        text, more, icon = self._words(chosen)
         self.setText(text)
-        self.setToolTip(tip)
+        self.setToolTip(tip(more))
         self.setAccessibleName(self.tr("Environment of the verdicts: {}").format(text))
         self.setIcon(icons.icon(icon, theme.shades().warning if icon == "warning" else None))
 
@@ -65,6 +66,9 @@ class Chooser(QToolButton):
         if chosen.state is State.FAILED:
             tip = "\n".join(x for x in str(chosen.error).splitlines() if x)
             return self.tr("Torch does not answer"), tip, "warning"
+        if chosen.state is State.FOUND:
+            tip = self.tr("It was found and not started: nobody has named it")
+            return self.tr("Torch not started"), f"{python}\n{tip}", "warning"
         if chosen.state is State.WITHOUT:
             why = printable(words.without_torch(chosen.facts or {}), 400)
             return self.tr("No torch"), f"{python}\n{why}", "warning"
@@ -86,8 +90,8 @@ class Chooser(QToolButton):
         group = self._group = QActionGroup(menu)
         chosen = self._environments.chosen
         for one in self._environments.every:
-            action = QAction(entry_text(one), group)
-            action.setToolTip(printable(one.python))
+            action = QAction(caption(entry_text(one)), group)
+            action.setToolTip(tip(printable(one.python)))
             action.setCheckable(True)
             action.setChecked(one is chosen)
             action.triggered.connect(lambda _=False, one=one: self._environments.choose(one.python))
@@ -124,6 +128,7 @@ def state_text(one: Environment) -> str:
         return tr("torch is broken")
     return {
         State.UNASKED: tr("not asked yet"),
+        State.FOUND: tr("not started yet"),
         State.ASKING: tr("asking…"),
         State.FAILED: tr("does not answer"),
         State.WITHOUT: tr("no torch"),

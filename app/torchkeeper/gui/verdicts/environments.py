@@ -7,13 +7,14 @@ process of its own, which has a limited time.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from PySide6.QtCore import QObject, QSettings, QTimer, Signal
 
 from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.link.engines import interpreters
 from torchkeeper.link.words.problems import UserError, user_error
 
 #: Where the chosen one is kept: its path, or NONE; where there is nothing, the first with a torch.
@@ -27,6 +28,8 @@ class State(StrEnum):
     """What is known of an interpreter."""
 
     UNASKED = "unasked"
+    #: It was found, and is not started before the user says so.
+    FOUND = "found"
     ASKING = "asking"
     FAILED = "failed"
     WITHOUT = "without"
@@ -37,13 +40,18 @@ class State(StrEnum):
 class Environment:
     """An interpreter, and what a probe said of it.
 
-    label: why it is known. added: whether the user named it. facts: as verdict.environment.probe
+    label: why it is known. added: whether the user named it. starts: whether it may be started
+    (link.engines.interpreters). counts: whether it may have a torch as far as the disk tells.
+    writers: what of it others can change. facts: as verdict.environment.probe
     tells; those of before while it is asked again. error: why it could not be asked.
     """
 
     python: str
     label: str
     added: bool = False
+    starts: bool = True
+    counts: bool = True
+    writers: list[dict[str, Any]] = field(default_factory=list)
     facts: dict[str, Any] | None = None
     error: UserError | None = None
     ticket: int | None = None
@@ -56,8 +64,15 @@ class Environment:
         if self.error is not None:
             return State.FAILED
         if self.facts is None:
-            return State.UNASKED
+            return State.UNASKED if self.starts else State.FOUND
         return State.KNOWN if self.facts.get("torch") else State.WITHOUT
+
+    @property
+    def unasked(self) -> UserError | None:
+        """Why it is not known what it can use, where that counts; None while it is asked."""
+        if self.state is State.FOUND:
+            return interpreters.not_started(self.python) if self.counts else None
+        return self.error
 
     @property
     def torch(self) -> str:
@@ -70,6 +85,8 @@ class Environments(QObject):
 
     #: There are more or fewer, or something was found of one.
     changed = Signal()
+    #: Whether one that was found is to be started is for the user to say: an Environment.
+    to_start = Signal(object)
     #: Something could not be done: a UserError.
     failed = Signal(object)
 
@@ -99,11 +116,21 @@ class Environments(QObject):
         for one in self.every:
             if one.python == kept:
                 return one
-        hopeful = (one for one in self.every if one.state not in (State.WITHOUT, State.FAILED))
+        hopeless = (State.WITHOUT, State.FAILED)
+        hopeful = (one for one in self.every if one.starts and one.state not in hopeless)
         return next(hopeful, None)
 
     def choose(self, python: str | None) -> None:
-        """Have verdicts be about this one from now on; None for no verdicts at all."""
+        """Have verdicts be about this one from now on; None for no verdicts at all. Of one that was
+        found it is asked first whether it is to be started.
+        """
+        one = self.of(python or "")
+        if one is not None and one.state is State.FOUND:
+            self.to_start.emit(one)
+            return
+        if one is not None and not one.starts:  # what it is was kept
+            self.add(one.python, lambda one: self.choose(one.python))
+            return
         self._settings.setValue(KEY, NONE if python is None else python)
         self.changed.emit()
         self.find()
@@ -125,12 +152,16 @@ class Environments(QObject):
             self._found(told)
             one = self.of(str(told.get("added")))
             if one is not None:
-                if one.state is State.UNASKED:
+                if one.state is State.UNASKED:  # it may be started now
                     self.ask(one)
                 if then is not None:
                     then(one)
 
         self._engines.interpreters(Listener(result=added, failed=self.failed.emit), add=python)
+
+    def start(self, one: Environment, then: Callable[[Environment], object] | None = None) -> None:
+        """Have one that was found be started now, and whenever it is asked."""
+        self.add(one.python, then)
 
     def remove(self, python: str) -> None:
         """Take one that was added off the list."""
@@ -148,7 +179,9 @@ class Environments(QObject):
             python = str(row["python"])
             one = known.pop(python, None) or Environment(python, "")
             one.label, one.added = str(row["label"]), bool(row.get("added"))
-            if one.state is State.UNASKED and isinstance(row.get("facts"), dict):
+            one.starts, one.writers = bool(row.get("starts", True)), list(row.get("writers") or ())
+            one.counts = bool(row.get("counts", True))
+            if one.facts is None and one.error is None and isinstance(row.get("facts"), dict):
                 one.facts = row["facts"]
             self.every.append(one)
         for one in known.values():
@@ -175,7 +208,12 @@ class Environments(QObject):
                 self.ask(one)
 
     def ask(self, one: Environment, *, again: bool = False) -> None:
-        """Ask an interpreter what it is; ``again``: whatever is kept of it."""
+        """Ask an interpreter what it is; ``again``: whatever is kept of it. One that may not be
+        started stays as it is.
+        """
+        if not one.starts:
+            self.to_start.emit(one)
+            return
         self._engines.forget(one.ticket)
 
         def end() -> None:

@@ -12,7 +12,7 @@ from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.gui.chrome.verdictbar import VerdictBar
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.verdicts.chooser import Chooser
-from torchkeeper.gui.verdicts.environments import Environments
+from torchkeeper.gui.verdicts.environments import Environment, Environments
 from torchkeeper.gui.verdicts.shown import Verdicts
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class Here(QObject):
         self._window = window
         self.environments = Environments(window.engines, window.settings, self)
         self.environments.failed.connect(self._failed)
+        self.environments.to_start.connect(self._to_start)
         actions = window.actions_
         self.chooser = Chooser(
             self.environments, [actions["add-interpreter"], actions["environments"]]
@@ -94,7 +95,7 @@ class Here(QObject):
         if totals is not None:
             verdicts = {name: totals.verdicts[name] for name in VERDICTS if totals.verdicts[name]}
             made_by = every.get("made_by")
-            if entries.count != entries.total and isinstance(made_by, dict):
+            if totals.counts["entries"] != entries.total and isinstance(made_by, dict):
                 made_by = {name: n for name in made_by if (n := totals.torches[name])}
             self._counted = {"verdicts": verdicts, "made_by": made_by}
         there = every.get("verdicts")
@@ -148,6 +149,10 @@ class Here(QObject):
         """Show only what nothing is known of."""
         self.show_only("unknown")
 
+    def show_unsafe(self) -> None:
+        """Show only what is used here and should not be."""
+        self.show_only("unsafe")
+
     def show_stale(self) -> None:
         """Show only what cannot be used here."""
         self.show_only("stale")
@@ -177,6 +182,13 @@ class Here(QObject):
         dialog.preparing.connect(self._window.flows.prepare)
         dialog.open()
         return dialog
+
+    def _to_start(self, one: Environment) -> None:
+        """Show what was found, and who else can change it; a button there starts it."""
+        from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
+
+        shown = self._window.findChildren(EnvironmentsDialog)
+        (shown[-1] if shown else self.show_environments()).go_to(one.python)
 
 
 _STATES = frozenset(f"is:{verdict}" for verdict in VERDICTS)

@@ -101,7 +101,7 @@ class Verdicts(QObject):
 
     def _worth_asking(self) -> bool:
         listing = self._listing
-        few = self._model.total <= FEW
+        few = self._model.rows <= FEW
         return not listing.is_server or few or self._insisted == listing.place
 
     def _state(self) -> tuple[Any, ...] | None:

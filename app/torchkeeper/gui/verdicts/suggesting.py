@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.link.engines.everywhere import Everywhere
+from torchkeeper.link.engines.interpreters import not_started
 from torchkeeper.link.words.problems import UserError, user_error
 
 #: Interpreters that are asked at once: each imports its torch.
@@ -176,6 +177,9 @@ class Suggestions(QObject):
             facts = one.get("facts")
             if isinstance(facts, dict) and facts.get("torch"):
                 self.envs.envs.append((str(one["python"]), facts))  # it is kept
+            elif not one.get("starts", True):
+                if one.get("counts", True):
+                    self._not_asked(str(one["python"]), not_started(str(one["python"])))
             else:
                 self._waiting.append(str(one["python"]))
                 if not one.get("counts", True):
@@ -184,6 +188,12 @@ class Suggestions(QObject):
             # Some of those that the user added may be missing.
             self.envs.failed.append(("", problem))
         self._probe()
+
+    def _not_asked(self, python: str, error: UserError) -> None:
+        if python in self.without:
+            self.left_out.append(python)
+        elif python not in self._passed_over:
+            self.envs.failed.append((python, error))
 
     def _probe(self) -> None:
         while self._waiting and len(self._probing) < _AT_ONCE:
@@ -203,10 +213,7 @@ class Suggestions(QObject):
 
         def failed(error: UserError) -> None:
             self._probing.pop(python, None)
-            if python in self.without:
-                self.left_out.append(python)
-            elif python not in self._passed_over:
-                self.envs.failed.append((python, error))
+            self._not_asked(python, error)
             self._probe()
 
         def late() -> None:

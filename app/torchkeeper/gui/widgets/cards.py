@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QWidget
 
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.plain import tip
 
 
 class Card(QFrame):
@@ -23,7 +24,7 @@ class Card(QFrame):
         self.setObjectName("hint")
         self.setAccessibleName(name or title)
         self.title = title
-        column = forms.column(gap=2)
+        self.column = column = forms.column(gap=2)
         self.what = forms.label(title, "heading", wrap=True)
         column.addWidget(self.what)
         for text, role in texts:
@@ -45,7 +46,7 @@ class Card(QFrame):
         """A button. hint: its tooltip; more: what it is for, where it cannot be seen."""
         button = forms.button(verb)
         button.setAutoDefault(False)
-        button.setToolTip(hint)
+        button.setToolTip(tip(hint))
         button.setAccessibleDescription(more)
         button.clicked.connect(lambda _checked=False: pressed())
         self._buttons.insertWidget(self._buttons.count() - 1, button)

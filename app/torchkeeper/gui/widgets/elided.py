@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from torchkeeper.gui.widgets.plain import Label
 
 
-class Elided(QLabel):
+class Elided(Label):
     """One line of plain text, cut in its middle or, as ``cut`` says, elsewhere."""
 
     def __init__(
@@ -16,12 +18,9 @@ class Elided(QLabel):
         parent: QWidget | None = None,
         cut: Qt.TextElideMode = Qt.TextElideMode.ElideMiddle,
     ) -> None:
-        super().__init__(parent)
+        super().__init__("", role, parent)
         self._cut = cut
-        self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        if role:
-            self.setProperty("role", role)
 
     def paintEvent(self, _: QPaintEvent) -> None:
         box = self.contentsRect()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
@@ -26,29 +25,18 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import icons, theme
+from torchkeeper.gui.widgets import plain
 from torchkeeper.gui.widgets.wrapped import Wrapped
 
 #: The grid everything is laid out on.
 GAP = 8
 #: Where the text of a check box begins.
 CHECK = 26
-#: Characters of a tooltip.
-_TIP = 2000
-
-
-def tip(text: str) -> str:
-    """A text as a tooltip that is wrapped, and in which nothing is markup."""
-    shown = html.escape(text if len(text) <= _TIP else text[:_TIP] + "…")
-    return f'<p style="white-space: pre-wrap">{shown}</p>'
 
 
 def label(text: str, role: str = "", *, wrap: bool = False) -> QLabel:
     """A label of plain text; nothing that comes from a cache is ever read as HTML."""
-    made = Wrapped(text) if wrap else QLabel(text)
-    made.setTextFormat(Qt.TextFormat.PlainText)
-    if role:
-        made.setProperty("role", role)
-    return made
+    return Wrapped(text, role) if wrap else plain.Label(text, role)
 
 
 def set_role(made: QLabel, role: str) -> None:
@@ -92,7 +80,7 @@ def list_up(where: QListWidget, texts: Sequence[str]) -> None:
     """Add texts to a list, each with all of it where the pointer rests."""
     for text in texts:
         item = QListWidgetItem(text)
-        item.setToolTip(tip(text))
+        item.setToolTip(plain.tip(text))
         where.addItem(item)
 
 
@@ -122,12 +110,26 @@ def button(text: str, *, primary: bool = False, danger: bool = False) -> QPushBu
     return made
 
 
+def weigh(made: QPushButton, *, danger: bool) -> None:
+    """Have the button that goes on stand out, or be red where what it does cannot be undone: then
+    no Enter presses it that was not meant for it.
+    """
+    if made.property("danger") != danger or made.property("primary") == danger:
+        made.setProperty("primary", not danger)
+        made.setProperty("danger", danger)
+        made.style().unpolish(made)
+        made.style().polish(made)
+    made.setAutoDefault(not danger)
+    if danger:
+        made.setDefault(False)
+
+
 def icon_button(name: str, accessible: str) -> QToolButton:
     """A small button of an icon only, with its name as tooltip and for screen readers."""
     made = QToolButton()
     made.setAutoRaise(True)
     made.setAccessibleName(accessible)
-    made.setToolTip(accessible)
+    made.setToolTip(plain.tip(accessible))
     made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     made.setProperty("small", True)
     theme.follow(made, lambda: made.setIcon(icons.icon(name)))
@@ -142,12 +144,12 @@ def clearable(edit: QLineEdit) -> None:
     # The name that Qt has for it since it has the button.
     action = edit.findChild(QAction, "_q_qlineeditclearaction")
     if action is not None:
-        theme.follow(edit, lambda: action.setIcon(icons.icon("close", theme.shades().muted)))
+        theme.follow(action, lambda: action.setIcon(icons.icon("close", theme.shades().muted)))
 
 
 def picture(name: str, size: int, colour: str = "muted") -> QLabel:
     """A decorative icon in a colour of the theme."""
-    made = QLabel()
+    made = plain.Label()
     made.setFixedSize(size, size)
 
     def paint() -> None:

@@ -11,7 +11,9 @@ from PySide6.QtGui import (
     QKeySequence,
     QMouseEvent,
 )
-from PySide6.QtWidgets import QApplication, QLabel, QMenu
+from PySide6.QtWidgets import QApplication, QMenu
+
+from torchkeeper.gui.widgets.plain import Label
 
 #: What holds two characters in one line; nobody sees it.
 _JOINER = "\u2060"
@@ -20,21 +22,17 @@ _BEGINS, _JOINED = "://", f"://{_JOINER}"
 _COPIED, _SELECTED = QClipboard.Mode.Clipboard, QClipboard.Mode.Selection
 
 
-class Wrapped(QLabel):
+class Wrapped(Label):
     """No address is broken behind its slashes; what holds it is neither told nor copied."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self._text = ""
-        self.setTextFormat(Qt.TextFormat.PlainText)
+    def __init__(self, text: str = "", role: str = "") -> None:
+        super().__init__(text, role)
         self.setWordWrap(True)
-        self.setText(text)
 
     def text(self) -> str:
-        return self._text
+        return super().text().replace(_JOINED, _BEGINS)
 
     def setText(self, text: str, /) -> None:
-        self._text = text
         super().setText(text.replace(_BEGINS, _JOINED))
 
     def selectedText(self) -> str:

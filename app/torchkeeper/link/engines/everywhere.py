@@ -23,6 +23,8 @@ class Everywhere(NamedTuple):
         """Why nothing can be called stale everywhere, if so."""
         if self.failed:
             python, error = self.failed[0]
+            if error.code == "environment-not-started":
+                return error
             return user_error("environment-unasked", {"python": python, "why": error.what})
         return None if self.envs else user_error("environments-none", {})
 
@@ -38,7 +40,7 @@ def everywhere(pythons: Sequence[str] = ()) -> Everywhere:
     found = Everywhere([], [])
     for one in interpreters.with_torch():
         try:
-            facts = probes.probe(one.python)
+            facts = probes.known(one)
         except UserError as error:
             if may_count(one):
                 found.failed.append((one.python, error))

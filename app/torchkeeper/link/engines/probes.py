@@ -16,7 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from torchkeeper.link.engines import travel
+from torchkeeper.link.engines import interpreters, travel
+from torchkeeper.link.engines.interpreters import Interpreter
 from torchkeeper.link.engines.process import Engine, clean_environment
 from torchkeeper.link.words.problems import UserError, user_error
 from torchkeeper.stores.generic import CacheError, OnDiskCache
@@ -138,6 +139,20 @@ def keep(known_by: Identity, facts: dict[str, Any]) -> None:
         for file in cache.base_dir.iterdir():
             if file.is_file() and file.stat().st_mtime < time.time() - KEPT_FOR:
                 file.unlink()
+
+
+def known(one: Interpreter) -> dict[str, Any]:
+    """The facts of an interpreter, without starting one that may not be started.
+
+    Raises UserError("environment-not-started") where nothing is kept of such a one, and as
+    ``probe``.
+    """
+    if one.starts:
+        return probe(one.python)
+    facts = kept(identity(one.python))
+    if facts is None:
+        raise interpreters.not_started(one.python)
+    return facts
 
 
 def _ask(engine: Engine, python: str) -> dict[str, Any]:

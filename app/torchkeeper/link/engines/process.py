@@ -24,7 +24,7 @@ import torchkeeper
 from torchkeeper.engine import home, wire
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.ending import Ended
-from torchkeeper.link.engines import travel
+from torchkeeper.link.engines import interpreters, travel
 from torchkeeper.link.words.problems import UserError, user_error
 from torchkeeper.link.words.tongue import tr
 from torchkeeper.stores import temporary
@@ -73,6 +73,8 @@ class Engine:
         self, python: str | None = None, env: Mapping[str, str] | None = None, *, nice: int = 0
     ) -> None:
         self.python = python or sys.executable
+        if python is not None:
+            interpreters.starting(python)
         more = dict(env or {})
         if python is None:
             more.setdefault(wire.INDEX, os.path.join(travel.cache_folder(), "index.sqlite"))
@@ -263,12 +265,14 @@ class Engine:
         op: str,
         params: Mapping[str, Any] | None = None,
         on_message: Callable[[Message], None] | None = None,
+        on_interrupt: Callable[[bool], None] | None = None,
     ) -> dict[str, Any]:
         """Send a request and wait for its result.
 
         Messages on the way go to ``on_message``. Raises UserError for an error, and passes on
-        KeyboardInterrupt after the engine has cancelled; Ended, for which nobody waits, after
-        CANCEL seconds at most.
+        KeyboardInterrupt after the engine has cancelled, or at once where it comes again; Ended,
+        for which nobody waits, after CANCEL seconds at most. ``on_interrupt`` hears of each, and
+        whether the engine was ended then before it was done.
         """
         ident = self.send(op, params)
         interrupted: KeyboardInterrupt | None = None
@@ -279,6 +283,9 @@ class Engine:
             except KeyboardInterrupt as interrupt:
                 if interrupted:
                     self.kill()
+                if on_interrupt:
+                    on_interrupt(interrupted is not None)
+                if interrupted:
                     raise
                 interrupted = interrupt
                 if isinstance(interrupt, Ended):
@@ -286,6 +293,8 @@ class Engine:
                 self.cancel(ident)
             if interrupted and time.monotonic() > latest:
                 self.kill()
+                if on_interrupt:
+                    on_interrupt(True)
                 raise interrupted
             for message in self.receive():
                 if message.id != ident:

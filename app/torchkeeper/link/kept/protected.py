@@ -19,10 +19,10 @@ from torchkeeper.stores.names import is_server
 CHANGING = {
     "purge": "place", "undo": "place", "empty_trash": "place", "ttl": "place",
     "import": "into", "copy": "into", "warm": "into", "export": "output",
-    "attach_signature": "file", "mend": "place",
+    "attach_signature": "file", "mend": "place", "recover": "place",
 }  # fmt: skip
 #: What takes away what lies below a place, too.
-_REMOVING = ("purge", "undo", "empty_trash", "mend")
+_REMOVING = ("purge", "undo", "empty_trash", "mend", "recover")
 
 
 #: The name of the list.

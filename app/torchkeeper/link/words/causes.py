@@ -137,6 +137,11 @@ def autograd(found: Mapping[str, Any], graphs: list[dict[str, Any]]) -> str:
     missed = [graph for graph in mine if graph.get("outcome") != "hit"]
     if missed:
         return as_graphs()
+    if found.get("dropped"):
+        return tr(
+            "found, and dropped, as another rank had not found it: PyTorch has all ranks compile "
+            "then"
+        )
     if found.get("there"):
         return tr("missed, though the key was there and its graphs were hits; why is not recorded")
     if mine:

@@ -27,30 +27,39 @@ _WHAT: dict[str, tuple[Text, Text]] = {
 }
 #: A journal that is passed over.
 _NOT_BELIEVED: Text = (
-    "{file} says that something was cut off there. It is not believed, as others can have written "
-    "it. Remove it; if you gave others the right to write to the folder, look at what lies in it."
+    "{file} says that something was cut off there. It is not believed: nothing shows that you "
+    "began it in this folder. An archive, a copy or a backup may have brought it, or it was begun "
+    "on another machine."
 )
+_FORGOTTEN: Text = "{file} is removed. What lies in the folder stays as it is."
 #: What only somebody else can finish.
 _OF_ANOTHER: Text = (
     "Something that another user did in {place} was cut off: {file} is theirs. What is shown may "
-    "be a half, until they open the folder with Torchkeeper."
+    "be a half, until they change the folder with Torchkeeper or complete what was cut off."
+)
+#: What was looked at and left as it is.
+_WAITING: Text = "What is shown may be a half. The next change of the folder brings it to its end."
+#: Where nothing can be kept of what is begun.
+_UNPROVEN: Text = (
+    "No record can be kept of what is done in {place} now ({why}): nothing is lost if it is cut "
+    "off, but it is brought to its end only by who asks for it. Your state folder is "
+    "XDG_STATE_HOME, by default ~/.local/state."
 )
 
 
 def ended(told: Mapping[str, object]) -> str:
     """Some sentences; told: a Recovered by the names of its fields."""
     place, file = (printable(str(told.get(name))) for name in ("place", "file"))
-    if told.get("outcome") == "not-believed":
+    outcome = told.get("outcome")
+    if outcome == "not-believed":
         return tr(_NOT_BELIEVED, file=file)
-    if told.get("outcome") == "of-another":
+    if outcome == "forgotten":
+        return tr(_FORGOTTEN, file=file)
+    if outcome == "of-another":
         return tr(_OF_ANOTHER, place=place, file=file)
-    made = told.get("made")
-    known = isinstance(made, float)
-    what = _WHAT.get(str(told.get("what")), _WHAT[""])[known]
-    when = say.when(made) if isinstance(made, float) else ""
-    said = [tr(what, place=place, when=when), *_done(told)]
+    said = [begun(told), *_done(told)]
     left = _number(told, "left")
-    if left and told.get("outcome") != "no-room" and told.get("what") == "purge":
+    if left and outcome != "no-room" and told.get("what") == "purge":
         said.append(
             several(
                 left,
@@ -59,6 +68,47 @@ def ended(told: Mapping[str, object]) -> str:
             )
         )
     return " ".join(said)
+
+
+def begun(told: Mapping[str, object]) -> str:
+    """A sentence: what was cut off, where, and when it was begun."""
+    made = told.get("made")
+    what = _WHAT.get(str(told.get("what")), _WHAT[""])[isinstance(made, float)]
+    when = say.when(made) if isinstance(made, float) else ""
+    return tr(what, place=printable(str(told.get("place"))), when=when)
+
+
+def taken_back(told: Mapping[str, object]) -> str:
+    """Some sentences: what an operation that was cancelled has taken back, and what is left of it;
+    told: as ``folders.importing`` finds it.
+    """
+    files, left = _number(told, "files"), _number(told, "left")
+    said = []
+    if files:
+        said.append(several(files, "{n} file was taken back.", "{n} files were taken back."))
+    if not told.get("whole"):
+        place = printable(str(told.get("place")))
+        said.append(
+            tr("The rest could not be, and is brought to its end by the next change of {place}.",
+               place=place)
+        )  # fmt: skip
+    elif left:
+        said.append(
+            several(
+                left,
+                "{n} file in place of its own, which others wrote or copied there since, stays.",
+                "{n} files in place of its own, which others wrote or copied there since, stay.",
+            )
+        )
+    else:
+        said.append(tr("Nothing was left behind."))
+    return " ".join(said)
+
+
+def unproven(told: Mapping[str, object]) -> str:
+    """A sentence: what is begun could not be completed by itself."""
+    place, why = (printable(str(told.get(name))) for name in ("place", "why"))
+    return tr(_UNPROVEN, place=place, why=why)
 
 
 def _done(told: Mapping[str, object]) -> list[str]:
@@ -83,9 +133,8 @@ def _done(told: Mapping[str, object]) -> list[str]:
         if not (entries or files or left):
             return [tr("Nothing had been moved yet.")]
         return [several(entries, "{n} entry was put back.", "{n} entries were put back.")]
-    if outcome == "unfinished":
-        why = printable(str(told.get("why")))
-        return [tr("It cannot be brought to its end: {why}. What is shown may be a half.", why=why)]
+    if outcome == "waiting":
+        return [tr(_WAITING)]
     if outcome == "no-room":
         return [tr("The disk is too full to bring it to its end: free some room, then undo.")]
     return [tr("It is completed now.")]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from torchkeeper.artifacts.entry import tally
 from torchkeeper.link.engines.everywhere import Everywhere
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
@@ -33,12 +34,12 @@ _REASONS: dict[str, Text] = {
 }
 #: How much goes for a reason.
 _TOTALS: dict[str, Text] = {
-    "stale": "{n} stale everywhere, {size}",
-    "broken": "{n} broken, {size}",
-    "orphan": "{n} orphaned, {size}",
-    "unused": "{n} unused, {size}",
-    "budget": "{n} over the budget, {size}",
-    "needless": "{n} needed only by what goes, {size}",
+    "stale": "{held} stale everywhere, {size}",
+    "broken": "{held} broken, {size}",
+    "orphan": "{held} orphaned, {size}",
+    "unused": "{held} unused, {size}",
+    "budget": "{held} over the budget, {size}",
+    "needless": "{held} needed only by what goes, {size}",
 }
 #: What a last use is, and how well it is known.
 _RESTS: dict[str, Text] = {
@@ -63,14 +64,40 @@ def because(row: Mapping[str, Any]) -> str:
 
 
 def totals(plan: Mapping[str, Any]) -> list[str]:
-    """Of a plan, for each reason how much goes: ``40 stale everywhere, 2.0 MB``."""
+    """Of a plan, for each reason how much goes: ``40 entries stale everywhere, 2.0 MB on
+    disk``; and what that is together, where it is less.
+    """
     found = plan.get("because")
-    return [
-        tr(_TOTALS[code], n=int(one["entries"]), size=say.size(one["bytes"]))
+    parts: dict[str, Any] = found if isinstance(found, dict) else {}
+    said = [
+        tr(_TOTALS[code], held=say.held(one), size=say.measured(one))
         if code in _TOTALS
-        else f"{int(one['entries']):,} {reason(str(code))}, {say.size(one['bytes'])}"
-        for code, one in (found.items() if isinstance(found, dict) else ())
+        else f"{say.held(one)} {reason(str(code))}, {say.measured(one)}"
+        for code, one in parts.items()
     ]
+    return [*said, text] if (text := together([*parts.values()], plan)) else said
+
+
+def together(parts: Sequence[Mapping[str, Any]], every: Mapping[str, Any]) -> str:
+    """What parts come to that may have something in common: ``Together 12 entries, 3.4 MB on disk,
+    as some are in several.`` every: all of them, as ``artifacts.entry.tally`` and ``measured`` have
+    it. Empty where they simply add up.
+    """
+    some = [one for one in parts if _number(one, "bytes") or any(map(one.get, tally(())))]
+    names = ("bytes", *tally(()))
+    if len(some) < 2 or all(
+        sum(_number(one, name) for one in some) == _number(every, name) for name in names
+    ):
+        return ""
+    held = say.held_of(every)
+    if sum(_number(one, "bytes") for one in some) < _number(every, "bytes"):
+        return tr("Together {held}, with what only these need.", held=held)
+    return tr("Together {held}, as some are in several.", held=held)
+
+
+def _number(told: Mapping[str, Any], name: str) -> int:
+    value = told.get(name)
+    return value if isinstance(value, int) else 0
 
 
 def rests(code: object) -> str:

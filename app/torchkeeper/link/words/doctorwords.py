@@ -29,7 +29,7 @@ WORDS: dict[str, Words] = {
     ),
     "folder-in-memory": Words(
         "{place} is in memory, on a {type}.",
-        "It is gone when the machine starts again, and what is in it takes memory: {size_bytes}.",
+        "It is gone when the machine starts again, and what is in it takes {size_bytes} of memory.",
         "To keep it, set TORCHINDUCTOR_CACHE_DIR to a folder on a disk, or export it before.",
     ),
     "folder-on-network": Words(
@@ -59,7 +59,7 @@ WORDS: dict[str, Words] = {
         "frees what was purged.",
     ),
     "disk-nearly-full": Words(
-        "The disk of {place} is nearly full: {free_bytes} left, and the cache has {size_bytes}.",
+        "The disk of {place} is nearly full: {free_bytes} left, and the cache takes {size_bytes}.",
         "When it is full, every compile fails.",
         "Make room: “torchkeeper purge --suggest” says what is dead there, and “trash --empty” "
         "frees what was purged.",
@@ -142,8 +142,8 @@ WORDS: dict[str, Words] = {
         ),
         Forms(
             "files+locks",
-            "Nobody needs it, and it takes {size_bytes}. It is {path}.",
-            "Nobody needs them, and together they take {size_bytes}. The first is {path}.",
+            "Nobody needs it, and it takes {size_bytes} on disk. It is {path}.",
+            "Nobody needs them, and together they take {size_bytes} on disk. The first is {path}.",
         ),
         Forms(
             "files+locks",
@@ -161,9 +161,9 @@ WORDS: dict[str, Words] = {
         Forms(
             "count",
             "It cannot be read, or lacks what it needs: PyTorch compiles it again. It takes "
-            "{size_bytes}, and is {path}.",
+            "{size_bytes} on disk, and is {path}.",
             "They cannot be read, or lack what they need: PyTorch compiles them again. They take "
-            "{size_bytes}; the first is {path}.",
+            "{size_bytes} on disk; the first is {path}.",
         ),
         Forms(
             "count",
@@ -179,8 +179,8 @@ WORDS: dict[str, Words] = {
         ),
         Forms(
             "count",
-            "What it belongs to is gone. It takes {size_bytes}, and is {path}.",
-            "What they belong to is gone. They take {size_bytes}; the first is {path}.",
+            "What it belongs to is gone. It takes {size_bytes} on disk, and is {path}.",
+            "What they belong to is gone. They take {size_bytes} on disk; the first is {path}.",
         ),
         Forms(
             "count",
@@ -197,9 +197,9 @@ WORDS: dict[str, Words] = {
         Forms(
             "count",
             "It was made by another torch ({made_by}) or for another device, and every program "
-            "compiles anew. It takes {size_bytes}. “torchkeeper check” says why.",
+            "compiles anew. It takes {size_bytes} on disk. “torchkeeper check” says why.",
             "They were made by another torch ({made_by}) or for another device, and every program "
-            "compiles anew. They take {size_bytes}. “torchkeeper check” says why of each.",
+            "compiles anew. They take {size_bytes} on disk. “torchkeeper check” says why of each.",
         ),
         "“torchkeeper doctor --fix” moves to the trash what no known environment can use, and so "
         "does “purge --stale”.",
@@ -213,12 +213,28 @@ WORDS: dict[str, Words] = {
         Forms(
             "count",
             "It was made by another torch ({made_by}) or for another device. It takes "
-            "{size_bytes}. “torchkeeper check” says why.",
+            "{size_bytes} on disk. “torchkeeper check” says why.",
             "They were made by another torch ({made_by}) or for another device. They take "
-            "{size_bytes}. “torchkeeper check” says why of each.",
+            "{size_bytes} on disk. “torchkeeper check” says why of each.",
         ),
         "“torchkeeper doctor --fix” moves to the trash what no known environment can use, and so "
         "does “purge --stale”.",
+    ),
+    "some-unsafe": Words(
+        Forms(
+            "count",
+            "PyTorch takes {count} entry of {place} that is for another machine.",
+            "PyTorch takes {count} entries of {place} that are for another machine.",
+        ),
+        Forms(
+            "count",
+            "It was compiled for {theirs}, and here it is {here}, which no key tells: a program "
+            "may compute wrong results, or end. “torchkeeper check” says which entry that is.",
+            "They were compiled for {theirs}, and here it is {here}, which no key tells: a program "
+            "may compute wrong results, or end. “torchkeeper check” says which entries those are.",
+        ),
+        "Set TORCHINDUCTOR_CACHE_DIR to a folder of this machine's own, and compile again. If "
+        "ATEN_CPU_CAPABILITY is set, unset it.",
     ),
     "threads-differ": Words(
         Forms(
@@ -238,7 +254,7 @@ WORDS: dict[str, Words] = {
         "Set OMP_NUM_THREADS={threads} where that is meant, or compile for {here}.",
     ),
     "trash-large": Words(
-        "The trash of {place} takes {trash_bytes}, and what is in use {size_bytes}.",
+        "The trash of {place} takes {trash_bytes} on disk, and what is in use {size_bytes}.",
         "What is purged frees nothing before the trash is emptied.",
         "“torchkeeper trash {quoted} --empty” removes it for good; “undo” puts the latest purge "
         "back.",
@@ -246,8 +262,10 @@ WORDS: dict[str, Words] = {
     "folder-unread": Words(
         Forms(
             "count",
-            "No environment reads {place}, which holds {count} entry, {size_bytes}.",
-            "No environment reads {place}, which holds {count} entries, {size_bytes}.",
+            "No environment reads {place}, which holds {count} entry and takes {size_bytes} on "
+            "disk.",
+            "No environment reads {place}, which holds {count} entries and takes {size_bytes} on "
+            "disk.",
         ),
         "No known interpreter has it as its cache, and no process that runs uses it. A container, "
         "or a program that sets the folder itself, may.",
@@ -259,7 +277,7 @@ WORDS: dict[str, Words] = {
             "{count} entry is in {place} and in {other}, too.",
             "{count} entries are in {place} and in {other}, too.",
         ),
-        "What is compiled twice takes room twice: {size_bytes}.",
+        "What is compiled twice takes room twice: {size_bytes} on disk.",
         "Have all programs use one folder: set TORCHINDUCTOR_CACHE_DIR to it; “torchkeeper copy” "
         "joins the two.",
     ),
@@ -439,10 +457,44 @@ def _owned(finding: Finding) -> UserError:
     return said[0].error
 
 
-#: Findings whose words depend on more than their figures.
-SPOKEN: dict[str, Callable[[Finding], UserError]] = {"folder-owned": _owned}
+#: The same where nothing records which torch made it.
+_MADE_BY_NOBODY: dict[str, Words] = {
+    "all-stale": WORDS["all-stale"]._replace(
+        why=Forms(
+            "count",
+            "It was made by another torch or for another device, and every program compiles anew. "
+            "It takes {size_bytes} on disk. “torchkeeper check” says why.",
+            "They were made by another torch or for another device, and every program compiles "
+            "anew. They take {size_bytes} on disk. “torchkeeper check” says why of each.",
+        )
+    ),
+    "some-stale": WORDS["some-stale"]._replace(
+        why=Forms(
+            "count",
+            "It was made by another torch or for another device. It takes {size_bytes} on disk. "
+            "“torchkeeper check” says why.",
+            "They were made by another torch or for another device. They take {size_bytes} on "
+            "disk. “torchkeeper check” says why of each.",
+        )
+    ),
+}
 
-#: What each fix does, before it is done; {entries} and {size} are of its plan.
+
+def _stale(finding: Finding) -> UserError:
+    """What is found of stale entries, by which torch they were made where that is recorded."""
+    table = WORDS if finding.params.get("made_by") else _MADE_BY_NOBODY
+    return words_for(table, finding.code, {"place": finding.place, **finding.params})
+
+
+#: Findings whose words depend on more than their figures.
+SPOKEN: dict[str, Callable[[Finding], UserError]] = {
+    "folder-owned": _owned,
+    "all-stale": _stale,
+    "some-stale": _stale,
+}
+
+#: What each fix does, before it is done; {entries} and {size}, which is room on the disk, are of
+#: its plan.
 FIXES: dict[str, Text] = {
     "trash-broken": "Move what is broken to the trash of {place}: {entries}, {size}.",
     "trash-orphans": "Move what nothing needs to the trash of {place}: {entries}, {size}.",

@@ -5,6 +5,7 @@ What it says comes from a stranger's interpreter: whoever shows these words make
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from torchkeeper.link.words import say
@@ -50,6 +51,23 @@ def without_torch(facts: dict[str, Any]) -> str:
     """Why there is no torch to speak of."""
     error = facts.get("torch_error")
     return tr("torch cannot be imported: {why}", why=error) if error else tr("no torch")
+
+
+def not_started(label: str) -> str:
+    """Of an interpreter that may not be started before somebody has named it."""
+    return tr("found, not started ({label})", label=label)
+
+
+def to_add(pythons: list[str]) -> str:
+    """How interpreters that were found, and not started, come to be started."""
+    return several(
+        len(pythons),
+        "{n} was found and not started: nobody has named it, and to start it is to run what lies "
+        "in its folder. To have it started: torchkeeper env --add {python}",
+        "{n} were found and not started: nobody has named them, and to start one is to run what "
+        "lies in its folder. To have one started: torchkeeper env --add {python}",
+        python=shlex.quote(pythons[0]),
+    )
 
 
 def lines(python: str, facts: dict[str, Any]) -> list[str]:

@@ -69,6 +69,7 @@ _HASHES = (
     "torch_version",
     "system_info[version][triton]",
     "version.triton",
+    "custom_backend_codegen_implications[",
     "system_info[hash]",
     "hash",
 )
@@ -397,7 +398,9 @@ def _graph_phrase(found: Row) -> str:
     if isinstance(alike, (int, float)) and alike < 0.5:
         return tr(_OTHER_OPS[bool(own), bool(other)], a=_listed(own), b=_listed(other))
     said = tr(_CHANGED_OPS[bool(own), bool(other)], a=_listed(own), b=_listed(other))
-    if graph.get("same_ops") is True:
+    if graph.get("cut") is True and not own and not other:
+        said = tr("the graph is another, and too long to say in what")
+    elif graph.get("same_ops") is True:
         changed = [line[2:] for line in _texts(graph.get("diff")) if line.startswith("+ ")]
         said = tr("the graph has the same operations with other values")
         if changed:

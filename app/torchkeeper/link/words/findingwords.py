@@ -164,6 +164,11 @@ WORDS: dict[str, Words] = {
     "variable-unknown": Words(
         "Nothing reads {name}.", "Did you mean {meant}?", "Set {meant}, and unset {name}."
     ),
+    "variable-too-new": Words(
+        "torch {torch} does not read {name}.",
+        "It came with torch {since}, and has no effect before.",
+        "Unset it, or use torch {since} or later.",
+    ),
     # Settings: profiles of jobs
     "job-is-number": Words(
         "A job cannot be named {text}.",
@@ -227,7 +232,8 @@ WORDS: dict[str, Words] = {
     "folder-blank": Words(
         "There is a blank, a quote or a backslash in {name}.",
         "PyTorch does not quote {folder} for the C++ compiler: what it compiles for the CPU fails.",
-        "Choose a path without them.",
+        "Choose a path without them, or make a link without them that leads to the folder (ln -s), "
+        "and set {name} to that.",
     ),
     "kernels-apart": Words(
         "Triton’s kernels are not in the cache folder.",

@@ -1,5 +1,6 @@
-"""The words for who else can change what lies in a folder (folders.owners): what it is, why it
-matters, and what to do, with the command.
+"""The words for who else can change what lies in a folder (folders.owners), on a server
+(redis.exposed) or what an interpreter runs: what it is, why it matters, and what to do, with the
+command.
 """
 
 from __future__ import annotations
@@ -17,12 +18,16 @@ _OWN = 'export TORCHINDUCTOR_CACHE_DIR="$HOME/.cache/torchinductor"'
 _OWN_DEFAULT = 'mkdir -p -m 700 "$HOME/.cache/tmp" && export TMPDIR="$HOME/.cache/tmp"'
 
 
+#: So much of what others can change of an interpreter is named.
+_MOST = 4
+
+
 class Owned(NamedTuple):
     """One finding in words.
 
     command: what mends it, to be copied; also a part of ``remedy``. short: the same as ``what`` in
     a few words, without a subject. grave: it is a warning, else a fact that may be meant. filter:
-    what shows the entries that it is about, if it is about some.
+    what shows the entries that it is about, if it is about some. server: it is about a server.
     """
 
     what: str
@@ -32,6 +37,7 @@ class Owned(NamedTuple):
     short: str
     grave: bool
     filter: str = ""
+    server: bool = False
 
     @property
     def error(self) -> UserError:
@@ -56,7 +62,9 @@ def told(found: object) -> list[Owned]:
         words = _WORDS.get(str(one.get("what"))) if isinstance(one, dict) else None
         if words is not None:
             some = "is:foreign" if words is _entries else ""
-            said.append(Owned(*words(one), grave=bool(one.get("grave")), filter=some))
+            server = words in _OF_SERVERS
+            grave_ = bool(one.get("grave"))
+            said.append(Owned(*words(one), grave=grave_, filter=some, server=server))
     return sorted(said, key=lambda one: not one.grave)
 
 
@@ -80,6 +88,26 @@ def to_json(found: object) -> list[dict[str, Any]]:
         for one in raw.values()
         for words in told([one])
     ]
+
+
+def of_interpreter(python: str, found: object) -> UserError:
+    """That others can change what runs when an interpreter is started, from its ``writers``."""
+    some = [one for one in (found if isinstance(found, list) else ()) if isinstance(one, dict)]
+    said = [
+        tr("{path} belongs to {who}.", path=_text(one, "path"), who=_who(one))
+        if one.get("owned")
+        else _sentences(tr("{who} may write to {path}.", who=_who(one), path=_text(one, "path")))
+        for one in some[:_MOST]
+    ]
+    if more := len(some) - len(said):
+        said.append(several(more, "And {n} more.", "And {n} more."))
+    hints = dict.fromkeys(hint for one in some if (hint := _hint(one)))
+    return UserError(
+        tr("Others can change what {python} runs.", python=printable(python, 4096)),
+        "\n".join([*said, tr("Whoever does runs programs as you when it is started."), *hints]),
+        tr("Start it only where you trust them; else name an interpreter of your own."),
+        code="interpreter-of-others",
+    )
 
 
 def _who(one: Mapping[str, Any]) -> str:
@@ -348,7 +376,79 @@ def _trash(one: Mapping[str, Any]) -> _Said:
     )
 
 
+def _code() -> str:
+    return tr(
+        "PyTorch runs what lies in its cache: whoever can write there runs code as everybody who "
+        "uses it."
+    )
+
+
+def _server_open(one: Mapping[str, Any]) -> _Said:
+    place, reach = _text(one, "place"), one.get("reach")
+    what = {
+        "network": tr("Everybody who reaches {place} may write to it.", place=place),
+        "machine": tr("Everybody on this machine may write to {place}.", place=place),
+    }.get(str(reach), tr("Everybody who reaches {place} may write to it.", place=place))
+    client = ["redis-cli", "-h", _quoted(one.get("host")), "-p", str(_number(one, "port"))]
+    command = " ".join([*client, "CONFIG", "SET", "requirepass", "PASSWORD"])
+    return _Said(
+        what,
+        _sentences(
+            tr("It wants no password."),
+            tr("It answers on all its addresses, and its protected mode is off.")
+            if one.get("all")
+            else "",
+            tr("Whether others than this machine reach it cannot be told: it does not say.")
+            if reach == "unknown"
+            else "",
+            _code(),
+        ),
+        tr(
+            "Have it want a password (requirepass or ACL in its redis.conf) and give that in "
+            "TORCHKEEPER_REDIS_PASSWORD; bind it to 127.0.0.1 where nobody else uses it: {command}",
+            command=command,
+        ),
+        command,
+        tr("wants no password"),
+    )
+
+
+def _server_plain(one: Mapping[str, Any]) -> _Said:
+    command = f"ssh -L 6379:127.0.0.1:{_number(one, 'port')} {_quoted(one.get('host'))}"
+    return _Said(
+        tr("{place} is reached without TLS.", place=_text(one, "place")),
+        _sentences(
+            tr("Whoever is on the way to it reads its password, and can change what is sent."),
+            _code(),
+        ),
+        tr(
+            "Have it speak TLS (tls-port in its redis.conf) and use a rediss:// address, or go "
+            "there by a tunnel: {command}",
+            command=command,
+        ),
+        command,
+        tr("is reached without TLS"),
+    )
+
+
+def _socket_open(one: Mapping[str, Any]) -> _Said:
+    who, path = _who(one), _text(one, "path")
+    command = f"chmod go-w {_quoted(one.get('path'))}"
+    return _Said(
+        _sentences(tr("{who} may write to the socket {path}.", who=who, path=path)),
+        _sentences(tr("It wants no password."), _code(), _hint(one)),
+        tr(
+            "Have it want a password, or set unixsocketperm 700 in its redis.conf: {command}",
+            command=command,
+        ),
+        command,
+        tr("{who} may write to its socket", who=who),
+    )
+
+
 _WORDS: dict[str, Callable[[Mapping[str, Any]], _Said]] = {
     "taken": _taken, "owner": _owner, "link": _link, "above": _above, "writable": _writable,
-    "entries": _entries, "trash": _trash,
+    "entries": _entries, "trash": _trash, "server-open": _server_open,
+    "server-plain": _server_plain, "socket-open": _socket_open,
 }  # fmt: skip
+_OF_SERVERS = (_server_open, _server_plain, _socket_open)

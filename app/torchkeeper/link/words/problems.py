@@ -6,9 +6,11 @@ app had said it. The window and the command line both take their words from here
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from torchkeeper.artifacts.masking import without_logins
 from torchkeeper.link.words import kinds, say
 from torchkeeper.link.words.recipewords import expectation
 from torchkeeper.link.words.tongue import Text, form, several, tr
@@ -20,6 +22,12 @@ _MOST_BYTES = 1 << 63
 _REASONS = ("why", "how", "differs")
 #: Those that are kinds of entries.
 _KINDS = ("kind", "other_kind")
+#: Parameters whose numbers are names of something, or exactly what somebody wrote: all others are
+#: counts, and written 12,000.
+_NAMES = frozenset(
+    {"pid", "line", "column", "offset", "character", "status", "signal", "port", "version", "code",
+     "value", "text", "token", "setting"}
+)  # fmt: skip
 
 
 class UserError(Exception):
@@ -34,12 +42,18 @@ class UserError(Exception):
         code: str = "",
         params: Mapping[str, object] | None = None,
     ) -> None:
+        # What was typed may be a mistyped address with a password in it, and an error is read by
+        # others: on a terminal, in a log, in the history of jobs.
+        what, why, remedy = map(without_logins, (what, why, remedy))
         super().__init__(what)
         self.what = what
         self.why = why
         self.remedy = remedy
         self.code = code
-        self.params = params or {}
+        self.params = {
+            name: without_logins(value) if isinstance(value, str) else value
+            for name, value in (params or {}).items()
+        }
 
     def __str__(self) -> str:
         return "\n".join(part for part in (self.what, self.why, self.remedy) if part)
@@ -115,9 +129,11 @@ CATALOGUE: dict[str, Words] = {
         "{place} lies in {other}.", "What it holds is counted there.", "Look at {other}."
     ),
     "place-no-cache": Words(
-        "{place} does not look like a cache.",
-        "Nothing in it is anything that PyTorch or Triton writes.",
-        "Check the path. To purge it all the same, select what is to go: --filter kind:unknown.",
+        "{place} is no cache.",
+        "Most of it ({size_bytes} of {total_bytes}) is nothing that PyTorch, Triton or vLLM "
+        "writes, so nothing of it goes.",
+        "Name the cache folder itself. If a cache lies right here, name what is to go: "
+        "--filter kind:fxgraph,aotautograd,code,triton.",
     ),
     "place-not-server": Words(
         "{place} is not a Redis server.", "", "Give an address such as redis://localhost:6379/0."
@@ -131,7 +147,8 @@ CATALOGUE: dict[str, Words] = {
         "Nothing can be compiled into {place}.",
         "Its path has a blank, a quote or a backslash, and PyTorch does not quote what it hands to "
         "the C++ compiler.",
-        "Choose a folder without them; it can be copied afterwards.",
+        "Choose a folder without them, or name a link without them that leads to it: "
+        "ln -s {quoted} ~/torch-cache",
     ),
     "place-protected": Words(
         "{place} is read-only.",
@@ -157,6 +174,19 @@ CATALOGUE: dict[str, Words] = {
         "{place} is being changed by another Torchkeeper.",
         "",
         "Wait until that has finished, then try again.",
+    ),
+    "not-taken-back": Words(
+        "The job was ended before it had taken back what it had done.",
+        "It did not answer; the disk may hang.",
+        "What it did in {place} is written down: the next change of that folder takes it back, and "
+        "so does “Complete it” when it is shown, or “torchkeeper recover”. Beside a bundle, remove "
+        "files named .torchkeeper-….tmp.",
+    ),
+    "not-ended": Words(
+        "The job was ended before it had come to its end.",
+        "It did not answer; the disk or the server may hang.",
+        "What it did in {place} by then stays. What was cut off in a folder is brought to its end "
+        "by the next change of it, by “Complete it” when it is shown, or by “torchkeeper recover”.",
     ),
     "place-unfinished": Words(
         "{place} cannot be changed: something was cut off there, and cannot be brought to its end.",
@@ -186,6 +216,39 @@ CATALOGUE: dict[str, Words] = {
         "Replace the link by a folder.",
     ),
     "folder-unreadable": Words("{path} cannot be read.", "{why}.", "Check its permissions."),
+    # The window
+    "display-missing": Words(
+        "There is no display to open the window on.",
+        "Neither DISPLAY nor WAYLAND_DISPLAY names one, as in a container, or over ssh.",
+        "Every command works without one: “torchkeeper help” lists them, and “torchkeeper "
+        "overview” is a first. For the window, log in with “ssh -X”; “torchkeeper shots DIR” "
+        "draws pictures of it without a display, as does QT_QPA_PLATFORM=offscreen.",
+    ),
+    "display-silent": Words(
+        "The display {display} does not answer.",
+        "DISPLAY or WAYLAND_DISPLAY names it: nobody is there, or nobody who takes you in, as "
+        "after “su”, or in a session that has ended.",
+        "Every command works without one: “torchkeeper help” lists them, and “torchkeeper "
+        "overview” is a first. For the window, log in with “ssh -X”; “torchkeeper shots DIR” "
+        "draws pictures of it without a display, as does QT_QPA_PLATFORM=offscreen.",
+    ),
+    "display-unknown": Words(
+        "Qt has no platform {name}.",
+        "QT_QPA_PLATFORM names it.",
+        "Unset QT_QPA_PLATFORM, or set it to xcb, wayland or offscreen.",
+    ),
+    "qt-library-missing": Words(
+        "The library {library} is not installed, and the window needs it.",
+        "Qt's libraries come with the app; those of the system that they use do not.",
+        "On Debian and Ubuntu: {install}. Every command works without it: “torchkeeper help” lists "
+        "them.",
+    ),
+    "qt-missing": Words(
+        "The window needs PySide6, which is not installed.",
+        "The app was installed without its extra gui.",
+        "pip install 'torchkeeper[gui]'. Every command works without it: “torchkeeper help” lists "
+        "them.",
+    ),
     # Entries
     "payload-unreadable": Words(
         "The content cannot be read.",
@@ -204,6 +267,23 @@ CATALOGUE: dict[str, Words] = {
         "The value is large, and was not fetched for the list.",
         "Only the key and the size are known; the entry itself may be good.",
         "Look at the entry alone, in the inspector or with “show”: then it is read.",
+    ),
+    "entry-unread": Words(
+        "It was not read: that would take longer than its place is given.",
+        "A place gets time for reading by its size on the disk, many times what an honest one "
+        "needs; nothing is known of this entry but its files, and it may be good.",
+        "Look at it alone, in the inspector or with “show”, or read all of the place with "
+        "“ls --read-all”.",
+    ),
+    "file-hollow": Words(
+        "It was not read: most of the file is a hole, and not on the disk.",
+        "No program writes an entry so; what is not there reads as zeros.",
+        "See where it comes from. “ls --read-all” reads it all the same.",
+    ),
+    "reader-starved": Words(
+        "It could not be read: the machine is too busy.",
+        "The reader was hardly given the processor; that says nothing of the entry.",
+        "Look again when the machine is less busy.",
     ),
     "payload-name-mismatch": Words(
         "The content is not what the file's name says.",
@@ -637,6 +717,16 @@ CATALOGUE: dict[str, Words] = {
         "Something else may listen on that port.",
         "Check host and port.",
     ),
+    "server-unbounded": Words(
+        "{server} answers more than it was asked.",
+        "An answer of it holds a line, a text or a list that is longer than any Redis would send.",
+        "Check host and port: what answers there is broken, or wants to do harm.",
+    ),
+    "server-endless": Words(
+        "{server} never comes to the end of its list of keys.",
+        "It goes on and on with what brings nothing new, so what it holds is not known.",
+        "Check host and port: what answers there is broken, or wants to do harm.",
+    ),
     "server-lost": Words(
         "The connection to {server} was lost.",
         "The server ended, or the network broke.",
@@ -947,6 +1037,13 @@ CATALOGUE: dict[str, Words] = {
         "What is stale everywhere is not known: {python} could not be asked.",
         "{why}",
         "Repair it, or say with --env which interpreters count.",
+    ),
+    "environment-not-started": Words(
+        "{python} was found, and was not started.",
+        "To start it is to run what lies in its folder, and nobody has named it. So it is not "
+        "known what it can use.",
+        "“torchkeeper env --add {quoted}” puts it on the list of those that are started; --env "
+        "says which interpreters count this once.",
     ),
     "environment-wanted": Words(
         "The filter asks for verdicts, and no environment was named.",
@@ -1486,12 +1583,14 @@ def user_of_place(user: Mapping[str, object]) -> str:
 
 
 def removed_by_then(removed: Mapping[str, object]) -> str:
-    """How much a purge that ended early has removed for good."""
+    """How much a purge that ended early has removed for good, or moved to the trash."""
     entries, of, size = (removed.get(name) for name in ("entries", "of", "bytes"))
     if not (isinstance(entries, int) and isinstance(of, int) and isinstance(size, int)):
         return ""
     return tr(
-        "Removed by then: {entries} of {all}, {size}."
+        "Moved to the trash by then: {entries} of {all}, {size}."
+        if removed.get("trash")
+        else "Removed by then: {entries} of {all}, {size}."
         if removed.get("sure")
         else "Removed by then: at least {entries} of {all}, {size}.",
         entries=entries,
@@ -1553,9 +1652,11 @@ def words_for(catalogue: Mapping[str, Words], code: str, params: Mapping[str, ob
     """As ``user_error``, with the words of this catalogue."""
     words = catalogue.get(code)
     if words is None:
-        said = ", ".join(f"{k}={v}" for k, v in params.items())
-        return UserError(tr("The engine reported “{code}”.", code=code), said, code=code)
+        said = printable(", ".join(f"{k}={v}" for k, v in params.items()), 2000)
+        return UserError(tr("The engine reported “{code}”.", code=printable(code)), said, code=code)
     shown = _Shown({k: _shown(k, v) for k, v in params.items()})
+    if "place" in shown:  # in a command it is pasted into a shell
+        shown.setdefault("quoted", shlex.quote(shown["place"]))
     if "problem" in shown:
         shown["problem"] = _within(shown["problem"], shown)
     if "expected" in shown:
@@ -1593,6 +1694,8 @@ def _shown(name: str, value: object) -> str:
     if name.endswith("_bytes"):
         known = isinstance(value, int) and 0 <= value < _MOST_BYTES
         return say.size(value) if isinstance(value, int) and known else tr("less")
+    if type(value) is int and name not in _NAMES:
+        return f"{value:,}"
     if name in _KINDS:
         value = kinds.called(value)
     shown = "" if value is None else printable(str(value))
@@ -1609,7 +1712,11 @@ def _within(problem: str, shown: Mapping[str, str]) -> str:
     return what[:1].lower() + what[1:].rstrip(".")
 
 
-def printable(text: str, limit: int = 400) -> str:
+#: Characters of a name, at most, that are shown of it.
+SHORT = 400
+
+
+def printable(text: str, limit: int = SHORT) -> str:
     """The text with control and undecodable characters made visible, and cut to ``limit``."""
     safe = text[: limit + 1]
     if not safe.isprintable():  # most are, and there are many
@@ -1618,3 +1725,11 @@ def printable(text: str, limit: int = 400) -> str:
             for c in safe
         )
     return safe if len(text) <= limit else safe[:limit] + "…"
+
+
+def visible(text: str) -> str:
+    """Lines of text as ``printable`` has each, however long they are."""
+    if text.isprintable():
+        return text
+    lines = text.split("\n")
+    return "\n".join(line if line.isprintable() else printable(line, len(line)) for line in lines)

@@ -88,18 +88,75 @@ def things(counts: Mapping[str, int]) -> str:
     return together(said or [count(0, *THINGS["graphs"])])
 
 
-#: What no program finds, one and several of each kind (artifacts.entry.SCRATCH).
-_SCRATCH: dict[str, Nouns] = {
-    "header": ("header", "headers"),
-    "lock": ("lock", "locks"),
+#: What is counted apart from entries, one and several (artifacts.entry.tally).
+_APART: dict[str, Nouns] = {
+    "locks": ("lock", "locks"),
+    "headers": ("header", "headers"),
     "unknown": ("unknown file", "unknown files"),
 }
 
 
-def scratch(counts: Mapping[str, int]) -> str:
-    """What there is beside what programs find, by kind: 28 locks and 1 header; empty for none."""
-    said = [count(counts[kind], *nouns) for kind, nouns in _SCRATCH.items() if counts.get(kind)]
+def _counted(counts: Mapping[str, object], nouns: Mapping[str, Nouns]) -> list[str]:
+    numbers = ((_number(counts.get(name)), one) for name, one in nouns.items())
+    return [count(number, *one) for number, one in numbers if isinstance(number, int) and number]
+
+
+def _number(told: object) -> object:
+    """How many; a plan says of unknown files how many go, and how many stay."""
+    return told.get("goes") if isinstance(told, Mapping) else told
+
+
+def apart(counts: Mapping[str, object]) -> str:
+    """What is counted apart from entries: 28 locks and 1 header; empty for none."""
+    said = _counted(counts, _APART)
     return together(said) if said else ""
+
+
+def held(counts: Mapping[str, object]) -> str:
+    """All of a count as ``artifacts.entry.tally`` has it: 74 entries, 28 locks and 1 header; for
+    none, 0 entries.
+    """
+    said = _counted(counts, {"entries": ("entry", "entries"), **_APART})
+    return together(said or [count(0, "entry", "entries")])
+
+
+def stays(told: Mapping[str, object]) -> str:
+    """What of a selection is not copied, for it is no entry; empty where all of it is."""
+    found = told.get("stays")
+    counts = found if isinstance(found, Mapping) else {}
+    if not (said := apart(counts)):
+        return ""
+    number = sum(counts.get(name) or 0 for name in _APART)
+    return several(
+        number,
+        "{held} stays: no other place can use it.",
+        "{held} stay: no other place can use them.",
+        held=said,
+    )
+
+
+def content(size_: float) -> str:
+    """What files hold, which is what a copy carries: 450 MB of content."""
+    return tr("{size} of content", size=size(size_))
+
+
+def on_disk(size_: float) -> str:
+    """What comes free on the disk when something goes: 597 MB on disk."""
+    return tr("{size} on disk", size=size(size_))
+
+
+def measured(told: Mapping[str, object]) -> str:
+    """The bytes of what ``artifacts.entry.measured`` told, by what they are."""
+    number = told.get("disk_bytes")
+    if isinstance(number, int):
+        return on_disk(number)
+    number = told.get("content_bytes", told.get("bytes"))
+    return content(number if isinstance(number, int) else 0)
+
+
+def held_of(told: Mapping[str, object]) -> str:
+    """A count and its bytes: 74 entries and 28 locks, 450 MB of content."""
+    return f"{held(told)}, {measured(told)}"
 
 
 def together(names: Sequence[str], most: int | None = None) -> str:

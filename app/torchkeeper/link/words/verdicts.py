@@ -14,6 +14,7 @@ from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.link.words import preparing, say
 from torchkeeper.link.words.problems import CATALOGUE, printable, template
 from torchkeeper.link.words.tongue import Text, several, tr
+from torchkeeper.settings.checks import about
 
 _THREADS = "cpp_runtime_thread_count"
 _HEADERS = "inductor_config[cpp_cache_precompile_headers]"
@@ -24,6 +25,7 @@ _NAMES: dict[str, Text] = {
     "system_info[hash]": "the system",
     "system_info[device]": "the GPU",
     "system_info[version]": "CUDA or ROCm, and Triton",
+    "system_info[device_interfaces]": "device backends",
     _THREADS: "threads",
     _HEADERS: "precompiled headers",
     "cuda_matmul_settings": "matmul precision",
@@ -34,7 +36,44 @@ _NAMES: dict[str, Text] = {
     "fxgraph cache": "the cache of FX graphs",
     "aotautograd cache": "AOTAutograd's cache",
     "functorch_config": "AOTAutograd's settings",
+    "fxgraph remote cache": "the remote cache of FX graphs",
+    "aotautograd remote cache": "AOTAutograd's remote cache",
+    "autotune remote cache": "the remote cache of autotuning",
+    "bundle remote cache": "the remote cache of autotuning, bundled",
+    "pgo remote cache": "the remote cache of profiles",
+    "triton remote cache": "Triton's remote cache",
+    "caches": "PyTorch's caches",
+    "server": "the server",
+    "triton_server": "Triton's server",
+    "redis package": "Python's redis package",
     "gpu": "GPU",
+    "triton": "Triton",
+    "cuda": "CUDA",
+    "hip": "ROCm",
+    "device_interfaces": "device backends",
+    "compile_on_one_rank": "compiling on one rank",
+    "nested_inductor_config_patches": "settings of parts of the graph",
+    "provenance_tracking_level": "tracking of where kernels come from",
+    "provenance_tracking_to_timeline": "that tracking in the timeline",
+}
+#: Whose values are of PyTorch's own making.
+_UNTOLD = ("custom_backend_codegen_implications[", "nested_inductor_config_patches")
+#: What names another entry by its key.
+_KEYED = frozenset({"fxgraph", "code", "key", "payload"})
+_IMPLIED = "custom_backend_codegen_implications["
+#: What nobody reads: a dictionary, and a hash in whatever letters.
+_UNREADABLE = re.compile(r"\{.{2}|.*(?:[0-9a-f]{40}|[a-z2-7]{50})", re.DOTALL)
+#: What has sources of the same version that differ.
+_BUILT = frozenset({"torch", "triton", "device_interfaces"})
+#: What turns a remote cache on.
+_SWITCHES = {
+    "fxgraph remote cache": f"{about.REMOTE_GRAPHS}=1",
+    "aotautograd remote cache": f"{about.REMOTE_AUTOGRAD}=1",
+    "autotune remote cache": "TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE=1",
+    "bundle remote cache": f"{about.BUNDLED}=1",
+    "pgo remote cache": f"{about.REMOTE_PROFILES}=1",
+    "triton remote cache": "TRITON_CACHE_MANAGER=triton.runtime.cache:RemoteCacheManager "
+    "TRITON_REMOTE_CACHE_BACKEND=triton.runtime.cache:RedisRemoteCacheBackend",
 }
 #: What makes an entry broken that can be read.
 _DAMAGE: dict[str, Text] = {
@@ -45,6 +84,7 @@ _DAMAGE: dict[str, Text] = {
 _COUNTED: dict[str, Text] = {
     "usable": "{n} usable",
     "conditional": "{n} conditional",
+    "unsafe": "{n} unsafe",
     "stale": "{n} stale",
     "unknown": "{n} unknown",
     "broken": "{n} broken",
@@ -62,6 +102,9 @@ def factor(name: str) -> str:
         return tr(_NAMES[name])
     if name.startswith("fxgraph "):
         return tr("of its FX graph, {factor}", factor=factor(name[8:]))
+    if name.startswith(_IMPLIED):
+        device = name[len(_IMPLIED) : -1]
+        return tr("settings of the backend for {device}", device=device)
     for prefix in ("inductor_config[", "fx_kwargs[", "inductor_config_comms[", "functorch_config["):
         if name.startswith(prefix):
             return name[len(prefix) : -1]
@@ -78,6 +121,14 @@ def difference(one: dict[str, Any]) -> str:
     said = factor(name)
     if entry is None and here is None:
         return said
+    if name == "torch" and entry is None:
+        return tr("another torch than {here}", here=here)
+    if name.startswith(_UNTOLD) or (
+        name not in _KEYED and any(_UNREADABLE.match(str(one or "")) for one in (entry, here))
+    ):
+        return tr("{factor}, another than here", factor=said)
+    if name in _BUILT and entry == here:
+        return tr("{factor} {version}, built otherwise than here", factor=said, version=here)
     return tr(
         "{factor} {entry}, here {here}",
         factor=said,
@@ -96,6 +147,10 @@ def remedy(one: dict[str, Any]) -> str:
     if name == _HEADERS and entry in ("True", "False"):
         setting = f"{preparing.VARIABLE}={int(entry == 'True')}"
         return tr("set {setting} where the program runs", setting=setting)
+    if name in _SWITCHES:
+        return tr("set {setting} where the program runs", setting=_SWITCHES[name])
+    if name == "server":
+        return tr("set {setting} where the program runs", setting=f"{about.URL}={entry}")
     return ""
 
 
@@ -134,9 +189,19 @@ def why(row: dict[str, Any]) -> str:
         return tr("if the program has {conditions}", conditions=conditions)
     if verdict == "unknown":
         return tr("not known: {reasons}", reasons=_listed(row.get("reasons")))
+    if verdict == "unsafe":
+        return tr("taken all the same: {reasons}", reasons=_listed(row.get("reasons")))
     if verdict in ("stale", "broken"):
         return _listed(row.get("reasons"))
     return ""
+
+
+def unsafe() -> str:
+    """What it means that an entry is unsafe, in two sentences."""
+    return tr(
+        "PyTorch takes it here, although it is for another machine. It may compute wrong results, "
+        "or end the program."
+    )
 
 
 def _listed(differences: object, said_as: Callable[[dict[str, Any]], str] = difference) -> str:
@@ -252,7 +317,7 @@ def warning(answer: dict[str, Any], torch: str) -> str:
         return ""
     if not any(counts.get(name) for name in ("stale", "broken")):
         return ""
-    if counts.get("unknown"):
+    if counts.get("unknown") or counts.get("unsafe"):
         return tr("Nothing in it is known to be of use here, to torch {torch}.", torch=torch)
     return tr("Nothing in it can be used here, by torch {torch}.", torch=torch)
 

@@ -113,6 +113,16 @@ def unknown(values: Values, about: About) -> Iterator[Finding]:
                       params={"name": name, "meant": meant}, change=change)  # fmt: skip
 
 
+def of_another_torch(values: Values, about: About) -> Iterator[Finding]:
+    """A variable that this torch does not read, and an older or a newer one does."""
+    for name in sorted(BY_NAME.keys() & values.keys()):
+        setting = BY_NAME[name]
+        if setting.source.startswith("triton") or there(setting, about.torch):
+            continue
+        params = {"name": name, "torch": str(about.torch), "since": setting.since}
+        yield Finding("variable-too-new", "warning", (name,), params=params, change={name: None})
+
+
 @functools.lru_cache(4096)
 def meant_by(name: str) -> str | None:
     """The setting that a name is mistaken for, None where there is none."""
@@ -124,4 +134,4 @@ def meant_by(name: str) -> str | None:
     return alike[0] if alike else None
 
 
-RULES = (switches, numbers, names_that_disagree, unknown)
+RULES = (switches, numbers, names_that_disagree, unknown, of_another_torch)

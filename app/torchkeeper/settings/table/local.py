@@ -1,6 +1,6 @@
 """What steers the caches in a folder: which are on, where they are, what is part of their keys.
 
-Facts of torch 2.9.1, 2.10.0, 2.11.0, 2.12.0 and 2.13.0, from the files that ``source`` names.
+Facts of torch 2.9.1 to 2.15.0, of each minor version, from the files that ``source`` names.
 """
 
 from __future__ import annotations
@@ -109,6 +109,11 @@ SETTINGS: tuple[Setting, ...] = (
         (("2.9", "0"),), "torch/_dynamo/eval_frame.py",
     ),
     Setting(
+        "TORCH_COMPILE_WORKER_MODE", "text", "text", "local",
+        "Whether compilers work in processes or in threads: process, thread or auto.",
+        (("2.15", "process"),), INDUCTOR, since="2.15",
+    ),
+    Setting(
         "TORCHINDUCTOR_CACHE_DIR", "folder", "text", "folders",
         "The cache folder; without it, torchinductor_USER in the temporary folder.",
         (("2.9", None),), _FOLDER,
@@ -143,6 +148,11 @@ SETTINGS: tuple[Setting, ...] = (
         same=("TORCH_COMPILE_JOB_ID", "TORCH_COMPILE_STICKY_PGO_KEY"),
     ),
     Setting(
+        "TORCH_COMPILE_STATIC_SOURCES", "text", "config", "profiles",
+        "Which sizes and numbers are never dynamic, whatever a profile says, as a list of sources.",
+        (("2.15", ""),), COMPILER, "torch.compiler.config.static_sources", False, since="2.15",
+    ),
+    Setting(
         "TORCH_COMPILE_CACHE_KEY_TAG", "text", "config", "keys",
         "A text that is part of every key: entries of another tag are not found.",
         (("2.9", ""),), COMPILER, "torch.compiler.config.cache_key_tag", False, in_key=True,
@@ -152,6 +162,25 @@ SETTINGS: tuple[Setting, ...] = (
         "Compiles the C++ headers of CPU kernels once for each temporary folder.",
         (("2.12", "1"),), INDUCTOR, "torch._inductor.config.cpp_cache_precompile_headers", False,
         in_key=True, since="2.12",
+    ),
+    Setting(
+        "TORCH_COMPILE_ON_ONE_RANK", "switch", "config", "keys",
+        "Compiles a graph on one rank for all, which look for their own devices as it runs.",
+        (("2.14", "0"),), COMPILER, "torch.compiler.config.compile_on_one_rank", False,
+        in_key=True, since="2.14",
+    ),
+    Setting(
+        "TORCHINDUCTOR_LITE_MODE", "switch", "one", "keys",
+        "Compiles only what is marked for it, as torch.compile(mode=\"lite\") does, and falls back "
+        "to eager operators for the rest.",
+        (("2.15", "0"),), INDUCTOR, in_key=True, since="2.15",
+    ),
+    Setting(
+        "TORCHINDUCTOR_NUMERICS", "text", "text", "keys",
+        "How near to eager results code is kept: default, strict_pointwise, strict_reduction or "
+        "strict.",
+        (("2.14", "default"),), INDUCTOR, "torch._inductor.config.numerics", False,
+        in_key=True, since="2.14",
     ),
     Setting(
         "OMP_NUM_THREADS", "number", "text", "keys",

@@ -1,6 +1,6 @@
 """What steers the caches on a Redis server.
 
-Facts of torch 2.9.1, 2.10.0, 2.11.0, 2.12.0 and 2.13.0, from the files that ``source`` names.
+Facts of torch 2.9.1 to 2.15.0, of each minor version, from the files that ``source`` names.
 """
 
 from __future__ import annotations

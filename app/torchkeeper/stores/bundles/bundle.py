@@ -22,6 +22,7 @@ from torchkeeper.artifacts.builds import Build
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.megacache import Artifact
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.budget import Budget, present
 from torchkeeper.stores.bundles.building import is_pair
 from torchkeeper.stores.bundles.exact import OUR_OWN, altered
 from torchkeeper.stores.bundles.parts import ZIP_ERRORS, Member, Slice
@@ -87,6 +88,7 @@ class Bundle:
             raise
 
     def _read(self, report: Report) -> None:
+        self._check_holes()
         head = self._file.read(12)
         if megacache.looks_like(head):
             self.format = "mega-cache"
@@ -97,6 +99,17 @@ class Bundle:
         else:
             raise Problem("not-a-bundle", file=self.path)
         self._items = in_order(self._items)
+
+    def _check_holes(self) -> None:
+        """Raises Problem("bundle-damaged") for one whose holes would take longer to be read than
+        what is in it is worth: nobody writes them so.
+        """
+        status = os.fstat(self._file.fileno())
+        allocated = status.st_blocks * 512
+        budget = Budget()
+        budget.brings(present(self._file.fileno(), status.st_size, allocated))
+        if not budget.hashes(status.st_size):
+            raise Problem("bundle-damaged", why="Most of it is a hole, and not on the disk")
 
     def __enter__(self) -> Bundle:
         return self
@@ -332,7 +345,8 @@ class Bundle:
                 self._refuse(kind, key, Problem("not-in-manifest"))
                 continue
             try:
-                path = layout.payload_path(kind, key, sha256)
+                name = layout.file_name(kind, sha256, _pieces(stream, artifact, report))
+                path = layout.payload_path(kind, key, sha256, name)
             except Problem as problem:
                 self._refuse(kind, key, problem)
                 continue
@@ -360,6 +374,16 @@ def _known(
         for (kind, key, sha256), entry in promised.items()
         if names[kind, key] == counts[megacache.TYPE_OF_KIND.get(kind, ""), key] == 1
     }
+
+
+def _pieces(stream: BinaryIO, artifact: Artifact, report: Report) -> Iterator[bytes]:
+    """The bytes of an artifact, as far as they are asked for."""
+    stream.seek(artifact.offset)
+    left = artifact.size
+    while left and (data := stream.read(min(CHUNK, left))):
+        report.check()
+        left -= len(data)
+        yield data
 
 
 def _digest(stream: BinaryIO, artifact: Artifact, report: Report) -> str:

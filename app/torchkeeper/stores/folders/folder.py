@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from typing import BinaryIO, cast
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.layout import JOURNAL, TRASH, VLLM_MODEL, is_rank, locate
+from torchkeeper.artifacts.layout import JOURNAL, TRASH, among
 from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.scratch import is_whole
 from torchkeeper.stores.folders.owners import Seen
+from torchkeeper.stores.folders.proving import Proving
 from torchkeeper.stores.folders.walking import Walk, file_at
 from torchkeeper.stores.items import File, Item, group, in_order, kernel_items, located
 from torchkeeper.stores.lists import FilesIn, taken_apart
@@ -73,7 +75,8 @@ class Folder:
             raise Problem("place-missing", place=self.place) from e
         except OSError as e:
             raise Problem("place-unreadable", place=self.place, why=e.strerror) from e
-        items = in_order(taken_apart(self._own(located(rest)), _folders(rest), self))
+        found = located(rest, among(self.root), Proving(self.root))
+        items = in_order(taken_apart(found, _folders(rest), self))
         self.total = count + len(items)
         yield from items
 
@@ -89,19 +92,12 @@ class Folder:
             raise Problem("link-in-place", path=path)
         here = os.path.join(self.root, path)
         below = path if os.path.isdir(here) and not os.path.islink(here) else "/".join(parts[:-1])
-        beneath = locate(f"{path}/x")
-        deep = beneath.kind == "lock" and beneath.entry_path == path == below
-        items = self._own(group(self._files_below(path) if deep else self._files_in(below)))
+        files = self._files_below(path) if path == below and is_whole(path) else None
+        if files is None:
+            files = self._files_in(below)
+        items = group(files, among(self.root), Proving(self.root))
         report.check()
         return taken_apart(items, self._files_in, self)
-
-    def _own(self, items: list[Item]) -> list[Item]:
-        """The items, with the model that is all there is in a rank's own folder of vLLM's."""
-        if is_rank(os.path.basename(self.root)):
-            for item in items:
-                if item.identity == ("unknown", VLLM_MODEL):
-                    item.kind = "precompile"
-        return items
 
     def _files_below(self, folder: str) -> list[File]:
         """All files below a folder; none where a link leads there."""

@@ -11,7 +11,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders import journal
 from torchkeeper.stores.folders.locks import taken
-from torchkeeper.stores.folders.recovering import Recovered, recover, unfinished
+from torchkeeper.stores.folders.recovering import Recovered, recover, seen
 
 #: Seconds to wait for another one to finish.
 PATIENCE = 10.0
@@ -19,15 +19,26 @@ PATIENCE = 10.0
 
 @contextlib.contextmanager
 def changing(
-    place: str, report: Report | None = None, patience: float = PATIENCE, keep: bool = True
+    place: str,
+    report: Report | None = None,
+    patience: float = PATIENCE,
+    keep: bool = True,
+    insisted: str = "",
 ) -> Iterator[list[Recovered]]:
     """Hold the place for changes, against other Torchkeepers; torch itself is not kept out. What
     was cut off there is brought to its end before, and given, and ``report`` hears of it; ``keep``
-    as of ``recovering.recover``.
+    and ``insisted`` as of ``recovering.recover``.
 
     The lock is on the folder itself, so that it leaves no file and ends with its process.
     Raises Problem("place-busy" | "place-missing" | "place-unreadable" | "place-unfinished").
     """
+    with _held(place, patience) as root:
+        yield recover(root, report or Report(), keep, insisted)
+
+
+@contextlib.contextmanager
+def _held(place: str, patience: float) -> Iterator[str]:
+    """Hold the lock of a place, and give its path. Raises Problem as ``changing``."""
     deadline = time.monotonic() + patience
     root = os.path.realpath(place)
     while True:
@@ -35,7 +46,7 @@ def changing(
         try:
             # Where there are no locks, as on some NFS, it goes on unguarded.
             if not taken(handle) and _is_there(handle, root):
-                yield recover(root, report or Report(), keep)
+                yield root
                 return
         finally:
             os.close(handle)
@@ -63,14 +74,19 @@ def _is_there(handle: int, root: str) -> bool:
         return False
 
 
-def mended(place: str, report: Report) -> None:
-    """Bring what was cut off in a folder to its end, unless somebody is at work there. Raises
-    nothing: whoever only wants to look can; that it cannot be done ``report`` hears.
+def cut_off(place: str) -> list[Recovered]:
+    """What was cut off in a folder, unless somebody is at work there; nothing is changed. Raises
+    nothing: whoever only wants to look can.
     """
-    root = os.path.realpath(place)
-    if journal.lies_in(root):
-        try:
-            with changing(place, report, patience=0, keep=False):
-                pass
-        except Problem as problem:
-            unfinished(root, problem, report)
+    if journal.lies_in(os.path.realpath(place)):
+        with contextlib.suppress(Problem), _held(place, 0) as root:
+            return seen(root)
+    return []
+
+
+def brought_to_end(place: str, report: Report, insisted: str = "") -> list[Recovered]:
+    """Bring what was cut off in a folder to its end, and say what was done. insisted: as of
+    ``recovering.recover``. Raises Problem as ``changing``.
+    """
+    with changing(place, report, keep=False, insisted=insisted) as told:
+        return told

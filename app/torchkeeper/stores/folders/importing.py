@@ -90,13 +90,13 @@ def import_bundles(
                 above.append(folder)
         with changing(place, report):
             root = Folder(place).root
-            journal = Journal(root, "import", above=above)
+            journal = Journal(root, "import", report, above=above)
             try:
                 return _import(bundles, root, journal, report, left, placed)
             except Lost:
                 raise
             except BaseException:
-                _take_back(root, journal)
+                _take_back(root, journal, report)
                 raise
     except OSError as e:
         if e.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -115,13 +115,21 @@ def _settle(root: str, journal: Journal) -> None:
     journal.close()
 
 
-def _take_back(root: str, journal: Journal) -> None:
-    """Take all back; what cannot be is left to the next one that comes (folders.recovering)."""
+def _take_back(root: str, journal: Journal, report: Report) -> None:
+    """Take all back; what cannot be is left to the next one that comes (folders.recovering). What
+    is gone and what is left ``report`` hears as ``taken_back={place, files, left, whole}``.
+    """
+    gone, whole = 0, True
     try:
-        steps.take_back(root, journal.steps)
+        gone = steps.take_back(root, journal.steps, report)
         journal.close()
     except (OSError, Problem):
+        whole = False
         journal.leave()
+    with contextlib.suppress(OSError):  # the folder may be gone
+        left = steps.there(root, journal.steps)
+        told = {"place": root, "files": gone, "left": left, "whole": whole}
+        report.finding(taken_back=told)
 
 
 def _import(
@@ -134,7 +142,8 @@ def _import(
 ) -> Imported:
     ordered = [in_order(offered) for offered in bundles]
     progress = Progress(report, sum(item.size for items in ordered for item, _ in items))
-    placing = _Placing(root, journal, Pouring(progress), placed, report)
+    target = Target(root, [item for items in ordered for item, _ in items])
+    placing = _Placing(target, journal, Pouring(progress), placed, report)
     past = 0
     try:
         for offered, items in zip(bundles, ordered, strict=True):
@@ -169,7 +178,7 @@ class _Placing:
 
     def __init__(
         self,
-        root: str,
+        target: Target,
         journal: Journal,
         pouring: Pouring,
         placed: Placed | None,
@@ -177,9 +186,9 @@ class _Placing:
     ) -> None:
         self.done = Imported()
         self.left: Callable[[Item, Problem], None] = lambda _item, _problem: None
-        self._root, self._journal = root, journal
+        self._root, self._journal = target.root, journal
         self._pouring, self._placed, self._report = pouring, placed, report
-        self._target, self._arriving = Target(root), Arriving(root, journal)
+        self._target, self._arriving = target, Arriving(target.root, journal)
         self._waiting: list[tuple[Plan, Item, Offered, Written]] = []
 
     def place(self, item: Item, offered: Offered) -> None:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from torchkeeper.stores.items import Item
 
 #: To be raised whenever facts change their meaning.
-VERSION = 13
+VERSION = 14
 #: Seconds to wait for another process that writes.
 _PATIENCE = 0.8
 #: Seconds after which a place nobody looked at is forgotten.

@@ -3,7 +3,8 @@
 ``<root>/.torchkeeper-journal-<uid>-<time>.jsonl`` lies there while an import, a purge, an undo or
 an emptying of the trash lasts, under the lock of ``folders.guard``; whoever finds one with the lock
 free finds an operation that was cut off (``folders.recovering``). Its first line says what is done,
-each other line is a step that is about to be taken, and the last one that all of them were.
+each other line is a step that is about to be taken, and the last one that all of them were. A
+record outside of the folder shows that we began it there (``folders.proof``).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import contextlib
 import errno
 import json
 import os
+import re
 import stat
 import time
 from collections.abc import Iterator, Sequence
@@ -19,14 +21,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchkeeper.artifacts.layout import JOURNAL
+from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.atrest import here, may_work
 from torchkeeper.stores.durable import sync_folder
+from torchkeeper.stores.folders import proof
 
 #: A step: its name, and what it is done to; paths relative to the folder.
 Step = list[Any]
 #: Bytes of a journal that are read. An import of a million files writes a third of that.
 _LARGEST = 1 << 30
+#: More than what there is of a first line that was cut off while it was written.
+_FIRST = 1 << 16
 _DONE = ["done"]
+_NAME = re.compile(re.escape(JOURNAL) + r"[0-9]+-[0-9]+-[0-9a-f]{6}\.jsonl")
 #: Permissions of one that its process has left behind: that says so even where there is no room.
 _LEFT = 0o400
 
@@ -35,28 +42,25 @@ def in_folder(root: str) -> list[str]:
     """The paths of all journals of this user in a folder, the oldest first: of what is at work
     there, and of what was cut off.
     """
-    try:
-        names = sorted(name for name in os.listdir(root) if name.startswith(_begin()))
-    except OSError:
-        return []
-    return [os.path.join(root, name) for name in names]
+    return [path for path in _all(root) if os.path.basename(path).startswith(_begin())]
 
 
 def lies_in(place: str) -> bool:
     """Whether there is any journal in a folder."""
-    try:
-        return any(name.startswith(JOURNAL) for name in os.listdir(place))
-    except OSError:
-        return False
+    return bool(_all(place))
 
 
 def of_others(root: str) -> list[str]:
     """The paths of the journals of other users in a folder."""
+    return [path for path in _all(root) if not os.path.basename(path).startswith(_begin())]
+
+
+def _all(root: str) -> list[str]:
     try:
-        names = sorted(name for name in os.listdir(root) if name.startswith(JOURNAL))
+        names = sorted(filter(_NAME.fullmatch, os.listdir(root)))
     except OSError:
         return []
-    return [os.path.join(root, name) for name in names if not name.startswith(_begin())]
+    return [os.path.join(root, name) for name in names]
 
 
 def _begin() -> str:
@@ -65,17 +69,19 @@ def _begin() -> str:
 
 class Journal:
     """The journal of an operation. ``about`` is said in its first line; the file is there from the
-    first step on.
+    first step on. ``report`` hears, as ``unproven``, where no record of it can be kept: cut off,
+    the operation is then completed by nobody who is not told to.
 
     steps: those noted so far. Raises OSError by ``open``, ``note``, ``sync`` and ``done``.
     """
 
-    def __init__(self, root: str, what: str, **about: object) -> None:
+    def __init__(self, root: str, what: str, report: Report | None = None, **about: object) -> None:
         self.steps: list[Step] = []
         #: What the names of temporary files of the operation have in common.
         self.id = os.urandom(3).hex()
-        self._root = root
-        self._about = {"version": 1, "what": what, "id": self.id, **here(), **about}
+        self._root, self._report, self._nonce = root, report, proof.new_nonce()
+        self._about = {"version": 2, "what": what, "id": self.id, "nonce": self._nonce,
+                       **here(), **about}  # fmt: skip
         self._path = os.path.join(root, f"{_begin()}{time.time_ns()}-{self.id}.jsonl")
         self._handle: int | None = None
 
@@ -92,7 +98,7 @@ class Journal:
                 self.close()
                 self._handle = os.open(os.devnull, flags & ~(os.O_CREAT | os.O_EXCL))
         try:
-            _write(self._handle, [{**self._about, "made": time.time()}])
+            self._begin()
             self.sync()
             sync_folder(self._root)
         except BaseException:
@@ -100,11 +106,25 @@ class Journal:
             raise
         return self._handle
 
+    def _begin(self) -> None:
+        """Write the first line, after the record that this is the journal it belongs to."""
+        assert self._handle is not None
+        first = _lines([{**self._about, "made": time.time()}])
+        if self._is_file:
+            try:
+                proof.keep(self._root, self._nonce, first, os.fstat(self._handle))
+            except OSError as e:
+                # Nothing is lost: whoever is cut off now is completed by who is told to do it.
+                if self._report is not None:
+                    why = e.strerror or str(e)
+                    self._report.finding(unproven={"place": self._root, "why": why})
+        _write(self._handle, first)
+
     def note(self, *steps: Step) -> None:
         """Write down what is done next: it outlives this process, after ``sync`` a power cut."""
         handle = self.open()
         self.steps += steps
-        _write(handle, steps)
+        _write(handle, _lines(steps))
 
     def sync(self) -> None:
         """Have all of it on the disk."""
@@ -118,7 +138,7 @@ class Journal:
     def done(self) -> None:
         """Write down that all was done: from here on nothing is taken back."""
         if self._handle is not None:
-            _write(self._handle, [_DONE])
+            _write(self._handle, _lines([_DONE]))
             self.sync()
 
     def close(self) -> None:
@@ -126,7 +146,7 @@ class Journal:
         if self._handle is not None:
             self._end()
             with contextlib.suppress(OSError):
-                remove(self._path)
+                remove(self._path, self._nonce)
 
     def leave(self) -> None:
         """Leave it where it is, for the next one that comes: not all could be done."""
@@ -142,17 +162,20 @@ class Journal:
             os.close(handle)
 
 
-def _write(handle: int, lines: Sequence[object]) -> None:
-    data = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+def _lines(lines: Sequence[object]) -> bytes:
+    return "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+
+
+def _write(handle: int, data: bytes) -> None:
     while data:
         data = data[os.write(handle, data) :]
 
 
-def begun(root: str, what: str, **about: object) -> Journal | None:
+def begun(root: str, what: str, report: Report, **about: object) -> Journal | None:
     """A journal that is begun, or None where there is no room for one, and the operation can do
     without. Raises OSError.
     """
-    journal = Journal(root, what, **about)
+    journal = Journal(root, what, report, **about)
     try:
         journal.open()
     except OSError as e:
@@ -174,20 +197,29 @@ class NotOurs(Exception):
 @dataclass
 class CutOff:
     """What a journal says that was left: ``about`` is its first line; done: whether all steps were
-    taken; running: whether the operation may still be under way, where locks do not tell.
+    taken; running: whether the operation may still be under way, where locks do not tell; proven:
+    whether we began it in this folder (folders.proof).
     """
 
     about: dict[str, Any] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     done: bool = False
     running: bool = False
+    proven: bool = False
+
+    @property
+    def nonce(self) -> str:
+        """By which its record goes."""
+        said = self.about.get("nonce")
+        return said if isinstance(said, str) else ""
 
 
 def said(path: str) -> CutOff:
     """What a journal says.
 
-    Only one that this user wrote and nobody else can write to: what it says is carried out. A line
-    that was cut off is a step that was never taken. Raises NotOurs for another one, and OSError.
+    Only one of this user's that nobody else can write to: what it says may be carried out, if it
+    is ``proven``. A line that was cut off is a step that was never taken; nothing was done yet
+    where that is the first. Raises NotOurs for another one, and OSError.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
@@ -204,7 +236,7 @@ def said(path: str) -> CutOff:
         if at.st_size > _LARGEST:
             raise OSError(errno.EFBIG, "It is too large")
         lines = stream.read().split(b"\n")[:-1]
-    cut = CutOff()
+    cut = CutOff(proven=not lines and at.st_size < _FIRST)
     for number, line in enumerate(lines):
         try:
             said = json.loads(line)
@@ -212,6 +244,8 @@ def said(path: str) -> CutOff:
             break
         if number == 0 and isinstance(said, dict):
             cut.about = said
+            first = line + b"\n"
+            cut.proven = proof.holds(os.path.dirname(path), said.get("nonce"), first, at)
         elif said == _DONE:
             cut.done = True
         elif isinstance(said, list) and said and isinstance(said[0], str):
@@ -220,10 +254,12 @@ def said(path: str) -> CutOff:
     return cut
 
 
-def remove(path: str) -> None:
-    """Remove the journal of an operation that is at its end. Raises OSError."""
+def remove(path: str, nonce: str = "") -> None:
+    """Remove the journal of an operation that is at its end, and its record. Raises OSError."""
     with _times_of(os.path.dirname(path)), contextlib.suppress(FileNotFoundError):
         os.unlink(path)
+    if nonce:
+        proof.forget(nonce)
 
 
 @contextlib.contextmanager

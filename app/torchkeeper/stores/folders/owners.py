@@ -35,7 +35,7 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from torchkeeper.artifacts.layout import JOURNAL, TRASH
@@ -183,6 +183,20 @@ class _Place:
             found.append(self._finding("trash", path, who, bool(among) and not foreign, mine=mine))
         return found
 
+    def changers(self) -> Iterator[tuple[str, Who, bool]]:
+        """What on the way to a file, and the file, can others change: it, who, and whether it
+        belongs to them.
+        """
+        for path, status in self._way.items():
+            if not self._accounts.trusted(status.st_uid) and not unmapped(status.st_uid):
+                yield path, self._accounts.user(status.st_uid), True
+            sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
+            if sticky or self._closed(os.path.dirname(path)):
+                continue
+            for who in self._accounts.writers(path, status):
+                narrow = self._narrow(os.path.dirname(path))
+                yield path, narrow if who == ALL and narrow else who, False
+
     def _finding(self, what: str, path: str, who: Who, grave: bool, **more: Any) -> Finding:
         about = {"place": self._place, "root": self._root, "default": _is_default(self._place),
                  "path": path, "who": who.to_json()}  # fmt: skip
@@ -322,6 +336,20 @@ def of_program(place: str) -> list[Finding]:
     if not _is_default(place):
         found += [one for one in glance(default_folder()) if one["grave"]]
     return found
+
+
+def of_program_files(paths: Iterable[str]) -> list[Finding]:
+    """Who else can change what runs when some files are run or read by a program: ``{path, who,
+    owned}`` of each file, folder or link that it hangs on, once.
+    """
+    accounts = Seen("")
+    found: dict[tuple[str, Who], bool] = {}
+    for one in paths:
+        for path, who, owned in _Place(one, accounts).changers():
+            found[path, who] = found.get((path, who), False) or owned
+    return [
+        {"path": path, "who": who.to_json(), "owned": owned} for (path, who), owned in found.items()
+    ]
 
 
 def _is_default(place: str) -> bool:

@@ -9,7 +9,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,8 @@ from torchkeeper.stores.pouring import Pouring, Take, drop, unchanged, unreadabl
 ORDER = (
     "triton", "code", "autotune", "pgo", "fxgraph", "aotautograd", "precompile", "aoti_eager",
 )  # fmt: skip
+#: Folders that only Inductor's cache has.
+_INDUCTOR = frozenset({"fxgraph", "aotautograd", "triton", "dynamo", "aoti_eager"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +76,10 @@ def in_order(offered: Offered) -> list[tuple[Item, Problem | None]]:
 class Target:
     """A cache folder that entries are to be placed in, which need not exist yet."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, items: Iterable[Item]) -> None:
+        """items: all that are to be placed there."""
         self.root = root
-        self._style = _style(root)
+        self._style = _style(root, items)
         # What entries before would have placed, where they are not placed in fact.
         self._claimed: dict[str, str | None] = {}
         self._listed: dict[str, list[dict[str, Any]]] = {}
@@ -144,13 +147,7 @@ class Target:
         return (path, made) if merging.lacks(path, there, made, self._exists) else None
 
     def _plan_kernel(self, item: Item, offered: Offered, pouring: Pouring) -> Plan:
-        home = item.path
-        if self._style == "triton":
-            home = item.key
-        elif self._style == "vllm":
-            home = f"triton_cache/{item.key}"
-        elif self._style == "inductor" and home == item.key:
-            home = f"triton/0/{item.key}"
+        home = self._home_of_kernel(item)
         folder = os.path.join(self.root, home)
         if os.path.islink(folder) or (os.path.lexists(folder) and not os.path.isdir(folder)):
             raise Problem("key-taken", path=home)
@@ -174,6 +171,15 @@ class Target:
         missing.sort(key=lambda pair: is_group(item.kind, pair[0].name))
         return Plan(home, tuple(missing), frozenset(replaced), folder=folder, there=tuple(there))
 
+    def _home_of_kernel(self, item: Item) -> str:
+        if self._style == "triton":
+            return item.key
+        if self._style == "vllm":
+            return f"triton_cache/{item.key}"
+        # Inductor has a cache of Triton's for each device (triton_cache_dir in
+        # torch/_inductor/runtime/runtime_utils.py). Of most kernels nobody has said which.
+        return item.path if item.path != item.key else f"triton/0/{item.key}"
+
     def claim(self, plan: Plan) -> None:
         """Take a plan for carried out, where it is not: what follows finds its files there."""
         if plan.folder:
@@ -191,20 +197,28 @@ class Target:
         return self._claimed.get(path) or _digest_at(path, kind, pouring)
 
 
-def _style(root: str) -> str | None:
-    """Whose layout a folder has: "inductor", "triton", "vllm" for that of a rank with a cache of
-    each, or None where nothing tells.
+def _style(root: str, items: Iterable[Item]) -> str:
+    """Whose layout a folder has, or gets by what is placed there: "inductor", "triton" for Triton's
+    own cache, "vllm" for a rank with a cache of each.
+
+    What is empty becomes what the kernels come from, and Inductor's with anything that is not one:
+    no other program looks for that.
     """
     try:
         with os.scandir(root) as entries:
             names = {entry.name for entry in entries}
     except FileNotFoundError:
-        return None
-    if names & {"fxgraph", "aotautograd", "triton"}:
+        names = set()
+    if names & _INDUCTOR:
         return "inductor"
-    if names & {"inductor_cache", "triton_cache"}:
+    if names & {"inductor_cache", "triton_cache"} or layout.is_rank(os.path.basename(root)):
         return "vllm"
-    return "triton" if any(map(layout.is_triton_key, names)) else None
+    kinds, homes = {item.kind for item in items}, {item.path for item in items}
+    if kinds - {"triton"} or any(map(layout.is_shard, names)):
+        return "inductor"
+    if any(map(layout.is_triton_key, names)):
+        return "triton"
+    return "inductor" if any("/" in home for home in homes) else "triton"
 
 
 def _surely_broken(item: Item, target: str) -> bool:
@@ -214,7 +228,7 @@ def _surely_broken(item: Item, target: str) -> bool:
     """
     if not os.path.isfile(target) or os.path.islink(target):
         return False
-    if item.kind in ("fxgraph", "aotautograd"):
+    if layout.is_named_by_content(item.kind, os.path.basename(target)):
         return True
     if not target.endswith(".so"):
         return False

@@ -2,7 +2,8 @@
 
 The trash is ``<root>/.torchkeeper-trash/<receipt>/files/…`` with the files under their own paths,
 so that moving is a rename and keeps times; ``receipt.json`` beside them is written first and tells
-the folders' times. What is undone is what lies there, not what a receipt claims.
+the folders' times. What is undone is what lies there, not what a receipt claims. No link is
+followed on the way to a receipt, or in it (folders.inside).
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ import json
 import os
 import re
 import secrets
-import shutil
 import stat
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.layout import TRASH
+from torchkeeper.artifacts.entry import Problem, measured, tally
+from torchkeeper.artifacts.layout import TRASH, among
 from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.walking import file_at
 from torchkeeper.stores.items import File, Item, allocated, group
 from torchkeeper.stores.lists import taken_apart
@@ -38,14 +39,25 @@ _NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}")
 
 @dataclass(frozen=True)
 class Receipt:
-    """One purge in the trash. made: seconds since the epoch; bytes: on the disk, as of
-    all that goes and comes back."""
+    """One purge in the trash. made: seconds since the epoch; counts: as of ``tally``; bytes: on the
+    disk, as of all that goes and comes back.
+    """
 
     receipt: str
     made: float | None
-    entries: int
+    counts: dict[str, int]
     files: int
     bytes: int
+
+    @property
+    def entries(self) -> int:
+        """How many of it are entries."""
+        return self.counts["entries"]
+
+    def to_json(self) -> dict[str, Any]:
+        """One flat JSON object."""
+        about = {"receipt": self.receipt, "made": self.made, **self.counts, "files": self.files}
+        return {**about, **measured(self.bytes, on_disk=True)}
 
 
 def new_name() -> str:
@@ -76,21 +88,24 @@ def make(root: str, name: str, paths: Iterable[str]) -> str:
             if not folder:
                 break
             folder = os.path.dirname(folder)
-    trash = os.path.join(root, TRASH)
-    bin_ = os.path.join(trash, name)
+    bin_ = os.path.join(root, TRASH, name)
     try:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(trash, 0o700)
-        if os.path.islink(trash) or not os.path.isdir(trash):
-            raise Problem("trash-not-folder", place=root)
-        if os.lstat(trash).st_uid not in _trusted(root):
-            raise Problem("trash-foreign", place=root, file=trash)
-        os.makedirs(os.path.join(bin_, FILES))
-        receipt = {"version": 1, "made": time.time(), "folders": folders}
-        with open(os.path.join(bin_, _RECEIPT), "w", encoding="ascii") as out:
-            json.dump(receipt, out)
-            out.flush()
-            os.fsync(out.fileno())
+        with Inside(root) as inside:
+            with contextlib.suppress(FileExistsError):
+                inside.make_folder(TRASH, 0o700)
+            if not inside.is_folder(TRASH):
+                raise Problem("trash-not-folder", place=root)
+            if inside.stat(TRASH).st_uid not in _trusted(root):
+                raise Problem("trash-foreign", place=root, file=os.path.join(root, TRASH))
+            inside.make_folder(f"{TRASH}/{name}")
+            inside.make_folder(f"{TRASH}/{name}/{FILES}")
+            receipt = {"version": 1, "made": time.time(), "folders": folders}
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+            handle = inside.opened(f"{TRASH}/{name}/{_RECEIPT}", flags, 0o666)
+            with os.fdopen(handle, "w", encoding="ascii") as out:
+                json.dump(receipt, out)
+                out.flush()
+                os.fsync(out.fileno())
     except OSError as e:
         discard(bin_)
         if e.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -108,42 +123,60 @@ def discard(bin_: str) -> str | None:
     """Remove a receipt with all that is left of it, and the trash with the last; why it is not
     gone, or None. What is left then is no receipt any more: nothing is ever put back in part.
     """
-    trash, name = os.path.split(bin_)
-    aside = os.path.join(trash, f"{_REMOVING}{name}")
+    root, name = root_of(bin_), os.path.basename(bin_)
     try:
-        os.rename(bin_, aside)
+        with Inside(root) as inside:
+            if inside.is_folder(f"{TRASH}/{name}"):
+                inside.rename(f"{TRASH}/{name}", f"{TRASH}/{_REMOVING}{name}")
     except FileNotFoundError:
         pass
     except OSError as e:
         return e.strerror
-    return clear(os.path.dirname(trash))
+    return clear(root)
 
 
 def clear(root: str) -> str | None:
     """Remove what is left of receipts that were to be removed, and the trash if it is empty then;
     why not all of it is gone, or None.
     """
-    trash = os.path.join(root, TRASH)
-    if os.path.islink(trash):
-        return None
     why: str | None = None
-    for bin_ in _in(trash):
-        if os.path.basename(bin_).startswith(_REMOVING):
-            try:
-                shutil.rmtree(bin_)
-            except OSError as e:
-                why = e.strerror or str(e)
-    with contextlib.suppress(OSError):
-        os.rmdir(trash)
+    with contextlib.suppress(OSError), Inside(root) as inside:
+        for name in _in(inside):
+            if name.startswith(_REMOVING):
+                try:
+                    inside.remove_tree(f"{TRASH}/{name}")
+                except OSError as e:
+                    why = e.strerror or str(e)
+        inside.remove_folder(TRASH)
     return why
+
+
+def root_of(bin_: str) -> str:
+    """The folder in whose trash a receipt is."""
+    return os.path.dirname(os.path.dirname(bin_))
+
+
+def lies(bin_: str) -> bool:
+    """Whether a receipt is there, with no link in place of it or on the way."""
+    with contextlib.suppress(OSError), Inside(root_of(bin_)) as inside:
+        return inside.is_folder(within(bin_))
+    return False
+
+
+def within(bin_: str, path: str = "") -> str:
+    """The path of a receipt below the folder it is of, or of one of its files."""
+    here = f"{TRASH}/{os.path.basename(bin_)}"
+    return f"{here}/{FILES}/{path}" if path else here
 
 
 def folders_of(root: str) -> list[str]:
     """The folders of all receipts, oldest first."""
-    trash = os.path.join(root, TRASH)
-    if os.path.islink(trash):
+    try:
+        with Inside(root) as inside:
+            names = [name for name in _in(inside) if not name.startswith(_REMOVING)]
+    except OSError:
         return []
-    return [bin_ for bin_ in _in(trash) if not os.path.basename(bin_).startswith(_REMOVING)]
+    return [os.path.join(root, TRASH, name) for name in names]
 
 
 def _trusted(root: str) -> set[int]:
@@ -153,42 +186,40 @@ def _trusted(root: str) -> set[int]:
     return {os.geteuid(), 0, os.lstat(root).st_uid}
 
 
-def _in(trash: str) -> list[str]:
+def _in(inside: Inside) -> list[str]:
+    """The names of the folders in a trash that are believed."""
     try:
-        trusted = _trusted(os.path.dirname(trash))
-        if os.lstat(trash).st_uid not in trusted:
+        trusted = _trusted(inside.root)
+        if inside.stat(TRASH).st_uid not in trusted:
             return []
-        with os.scandir(trash) as entries:
-            names = sorted(
-                e.name
-                for e in entries
-                if e.is_dir(follow_symlinks=False)
-                and e.stat(follow_symlinks=False).st_uid in trusted
-            )
+        handle = inside.opened(TRASH, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
         return []
-    return [os.path.join(trash, name) for name in names]
+    try:
+        with os.scandir(handle) as entries:
+            return sorted(
+                e.name
+                for e in entries
+                # Nobody else's folder has such a name; one of a user's own stays where it is.
+                if _NAME.fullmatch(e.name.removeprefix(_REMOVING))
+                and e.is_dir(follow_symlinks=False)
+                and e.stat(follow_symlinks=False).st_uid in trusted
+            )
+    finally:
+        os.close(handle)
 
 
 def trashed(bin_: str) -> list[File]:
     """The files of one receipt, by the paths they had."""
-    found = []
-    pending = [""]
-    base = os.path.join(bin_, FILES)
-    if os.path.islink(base):
-        return []  # it would lead out of the trash
-    while pending:
-        folder = pending.pop()
-        try:
-            with os.scandir(os.path.join(base, folder)) as entries:
-                for entry in entries:
-                    path = f"{folder}/{entry.name}" if folder else entry.name
-                    if entry.is_dir(follow_symlinks=False):
-                        pending.append(path)
-                    else:
-                        found.append(file_at(path, entry.stat(follow_symlinks=False)))
-        except OSError:
-            continue
+    found: list[File] = []
+    base = f"{within(bin_)}/{FILES}"
+    with contextlib.suppress(OSError), Inside(root_of(bin_)) as inside:
+        for above, _, names, handle in inside.walk(base):
+            folder = above[len(base) + 1 :]
+            for name in names:
+                with contextlib.suppress(OSError):
+                    at = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                    found.append(file_at(f"{folder}/{name}" if folder else name, at))
     return sorted(found, key=lambda file: file.path)
 
 
@@ -197,11 +228,12 @@ def items_of(bin_: str, files: list[File]) -> list[Item]:
     folders: dict[str, list[File]] = {}
     for file in files:
         folders.setdefault(file.path.rpartition("/")[0], []).append(file)
+    items = group(files, among(os.path.dirname(os.path.dirname(bin_))))
     try:
         source = Folder(os.path.join(bin_, FILES))
     except Problem:
-        return group(files)
-    return taken_apart(group(files), lambda folder: folders.get(folder, []), source)
+        return items
+    return taken_apart(items, lambda folder: folders.get(folder, []), source)
 
 
 def in_trash(place: str) -> list[Receipt]:
@@ -215,7 +247,7 @@ def in_trash(place: str) -> list[Receipt]:
             Receipt(
                 os.path.basename(bin_),
                 when,
-                len(items_of(bin_, files)),
+                tally(item.kind for item in items_of(bin_, files)),
                 len(files),
                 allocated(files),
             )
@@ -224,9 +256,10 @@ def in_trash(place: str) -> list[Receipt]:
 
 
 def said_by(bin_: str) -> dict[str, Any]:
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    """What a receipt says; nothing for what makes no sense."""
     try:
-        handle = os.open(os.path.join(bin_, _RECEIPT), flags)
+        with Inside(root_of(bin_)) as inside:
+            handle = inside.opened(f"{within(bin_)}/{_RECEIPT}", os.O_RDONLY | os.O_NONBLOCK)
         with os.fdopen(handle, "rb") as stream:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 return {}
@@ -258,34 +291,31 @@ class Folders:
                 kept[path] = values
         return cls(kept)
 
-    def make(self, root: str, folder: str) -> None:
-        """Make a folder below the root again, with its mode; links are refused."""
+    def make(self, inside: Inside, folder: str) -> None:
+        """Make a folder again, with its mode; links are refused."""
         if not folder:
             return
-        self.make(root, os.path.dirname(folder))
-        path = os.path.join(root, folder)
-        if os.path.islink(path):
-            raise Problem("link-in-place", path=path)
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(path)
+        self.make(inside, os.path.dirname(folder))
+        try:
+            inside.make_folder(folder)
+        except FileExistsError:
+            if stat.S_ISLNK(inside.stat(folder).st_mode):
+                path = os.path.join(inside.root, folder)
+                raise Problem("link-in-place", path=path) from None
+        else:
             if folder in self.said:
-                os.chmod(path, self.said[folder][0] & 0o7777)
+                inside.set_mode(folder, self.said[folder][0] & 0o7777)
 
-    def prune(self, root: str) -> None:
+    def prune(self, inside: Inside) -> None:
         """Remove those that are empty."""
         for folder in sorted(filter(None, self.said), key=lambda path: -path.count("/")):
-            path = os.path.join(root, folder)
-            if os.path.realpath(path) == path:
-                with contextlib.suppress(OSError):
-                    os.rmdir(path)
+            with contextlib.suppress(OSError):
+                inside.remove_folder(folder)
 
-    def restore_times(self, root: str, folders: set[str]) -> None:
+    def restore_times(self, inside: Inside, folders: set[str]) -> None:
         """Give folders the times they had, the deepest first."""
         for folder in sorted(folders, key=lambda path: -path.count("/") - bool(path)):
-            # What is above a folder may have become a link since.
-            inside = os.path.realpath(os.path.join(root, folder)) == os.path.join(root, folder)
-            if folder in self.said and (inside or not folder):
+            if folder in self.said:
                 _, accessed, modified = self.said[folder]
                 with contextlib.suppress(OSError):
-                    times = (accessed, modified)
-                    os.utime(os.path.join(root, folder), ns=times, follow_symlinks=False)
+                    inside.set_times(folder, (accessed, modified))

@@ -1,8 +1,10 @@
 """Bringing an operation to an end that was cut off: by a kill, a power cut, a disk that was full.
 
 Its journal (folders.journal) says what it was. An import is taken back, unless all was placed; a
-purge is put back, unless all was moved; an undo and the emptying of the trash are completed. What
-was done is told by a finding ``recovered``, a Recovered by the names of its fields.
+purge is put back, unless all was moved; an undo and the emptying of the trash are completed. That
+is done by the next operation that changes the place, and by who is told to; whoever looks only says
+so (``seen``). What was done is told by a finding ``recovered``, a Recovered by the names of its
+fields. A journal is believed if we began it here (folders.proof); no link is followed.
 """
 
 from __future__ import annotations
@@ -10,9 +12,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem
@@ -20,6 +21,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.bundles.leftovers import remove_leftovers
 from torchkeeper.stores.durable import sync_folder
 from torchkeeper.stores.folders import journal, receipts, steps
+from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.journal import CutOff
 from torchkeeper.stores.folders.restoring import restore
 from torchkeeper.stores.items import Item
@@ -30,12 +32,12 @@ class Recovered:
     """What was cut off in a place, and what has become of it.
 
     what: "import", "purge", "undo" or "empty". outcome: "completed", "taken-back" or "put-back";
-    "no-room" where the disk is full, so that the next one tries again; "unfinished" where that
-    cannot be, and why; "not-believed" of a journal that others can have written; "of-another" of
-    that of another user. made: when it was begun, in seconds since the epoch, None where
-    that is not known. entries: of what was put back; files: that were put back, taken back, or are
-    completed with it, and their bytes on the disk where they were put back; left: files that stay
-    in the trash, or where an import had put some. file: the journal.
+    "no-room" where the disk is full, so that the next one tries again; "waiting" where it was only
+    looked; "not-believed" of a journal of which nothing shows that we began it here; "forgotten" of
+    one that was removed; "of-another" of that of another user. made: when it was begun, in seconds
+    since the epoch, None where that is not known. entries: of what was put back; files: that were
+    put back, taken back, or are completed with it, and their bytes on the disk where they were put
+    back; left: files that stay in the trash, or where an import had put some. file: the journal.
     """
 
     place: str
@@ -47,7 +49,6 @@ class Recovered:
     bytes: int
     left: int
     file: str
-    why: str = ""
 
 
 class _Ended(NamedTuple):
@@ -61,74 +62,127 @@ class _Ended(NamedTuple):
 
 
 _NOTHING = _Ended("")
+_KNOWN = frozenset({"import", "purge", "undo", "empty"})
+#: What becomes of a journal that is not believed, if that is wished.
+BELIEVE, FORGET = "believe", "forget"
 _ID = re.compile(r"[0-9a-f]{6}")
 
 
-def recover(root: str, report: Report, keep: bool = True) -> list[Recovered]:
+def recover(root: str, report: Report, keep: bool = True, insisted: str = "") -> list[Recovered]:
     """Bring what was cut off in a folder to its end, whose lock is ours, and say what was done. The
     folder itself, if it was made for what is taken back, goes only without ``keep``.
 
-    Once it was begun it cannot be cancelled. Raises Problem("place-unfinished") where it cannot be
-    done; then everything is as it was, for the next time; and ("place-busy") where somebody may be
-    at work whose lock cannot be seen.
+    insisted: what becomes of a journal that is not believed: with BELIEVE it is carried out as any
+    other, with FORGET it is removed and what it tells of stays as it is. Once it was begun it
+    cannot be cancelled. Raises Problem("place-unfinished") where it cannot be done; then
+    everything is as it was, for the next time; and ("place-busy") where somebody may be at work
+    whose lock cannot be seen.
     """
     told = []
     for path in journal.in_folder(root):
-        if (one := _recover(root, path, keep)) is not None:
+        if (one := _recover(root, path, keep, insisted, report)) is not None:
             told.append(one)
-    for path in journal.of_others(root):
-        told.append(Recovered(root, "", "of-another", None, 0, 0, 0, 0, path))
+    told += _of_others(root)
     for one in told:
         report.finding(recovered=asdict(one))
     return told
 
 
-def unfinished(root: str, problem: Problem, report: Report) -> None:
-    """Say that ``recover`` could not do it; nothing where somebody is at work."""
-    if problem.code == "place-unfinished":
-        file, why = str(problem.params.get("file")), str(problem.params.get("why"))
-        told = Recovered(root, "", "unfinished", None, 0, 0, 0, 0, file, why)
-        report.finding(recovered=asdict(told))
+def seen(root: str) -> list[Recovered]:
+    """What was cut off in a folder whose lock is ours, as far as its journals say. Nothing is done
+    about it.
+    """
+    told = []
+    for path in journal.in_folder(root):
+        try:
+            cut = journal.said(path)
+        except journal.NotOurs:
+            told.append(_not_believed(root, path))
+        except OSError:
+            continue
+        else:
+            if not cut.proven:
+                told.append(_not_believed(root, path, cut))
+            elif not cut.running and _what(cut):
+                told.append(Recovered(root, _what(cut), "waiting", _made(cut), 0, 0, 0, 0, path))
+    return [*told, *_of_others(root)]
 
 
-def _recover(root: str, path: str, keep: bool) -> Recovered | None:
+def _of_others(root: str) -> list[Recovered]:
+    return [
+        Recovered(root, "", "of-another", None, 0, 0, 0, 0, path)
+        for path in journal.of_others(root)
+    ]
+
+
+def _not_believed(root: str, path: str, cut: CutOff | None = None) -> Recovered:
+    cut = cut or CutOff()
+    return Recovered(root, _what(cut), "not-believed", _made(cut), 0, 0, 0, 0, path)
+
+
+def _what(cut: CutOff) -> str:
+    """What a journal is about; "" for what none of ours is."""
+    what = cut.about.get("what")
+    return what if isinstance(what, str) and what in _KNOWN else ""
+
+
+def _made(cut: CutOff) -> float | None:
+    made = cut.about.get("made")
+    return float(made) if isinstance(made, (int, float)) and 0 < made < 1e11 else None
+
+
+def _recover(root: str, path: str, keep: bool, insisted: str, report: Report) -> Recovered | None:
+    cut = CutOff()
     try:
         cut = journal.said(path)
         if cut.running:
             raise Problem("place-busy", place=root)
-        ended = _ended(root, cut)
+        if not cut.proven and insisted != BELIEVE:
+            return _forgotten(root, path, cut, insisted)
+        ended = _ended(root, cut, report)
         sync_folder(root)
         if ended.outcome != "no-room":
-            journal.remove(path)
+            # The record of what is not proven is that of another journal, of which this is a copy.
+            journal.remove(path, cut.nonce if cut.proven else "")
     except journal.NotOurs:
-        return Recovered(root, "", "not-believed", None, 0, 0, 0, 0, path)
+        return _forgotten(root, path, cut, insisted)
     except FileNotFoundError:
         return None
     except OSError as e:
         why = e.strerror or str(e)
         raise Problem("place-unfinished", place=root, why=why, file=path) from e
     except Problem as problem:
-        if problem.code == "place-busy":
+        if problem.code in ("place-busy", "place-unfinished"):
             raise
         why = "A list of eager kernels cannot be changed now"
         raise Problem("place-unfinished", place=root, why=why, file=path) from problem
-    if not keep:
+    if not keep and cut.proven:
         _remove_above(root, cut)
     if not ended.outcome:
         return None
-    made = cut.about.get("made")
-    when = float(made) if isinstance(made, (int, float)) and 0 < made < 1e11 else None
-    return Recovered(root, str(cut.about["what"]), *ended[:1], when, *ended[1:], path)
+    return Recovered(root, _what(cut), *ended[:1], _made(cut), *ended[1:], path)
 
 
-def _ended(root: str, cut: CutOff) -> _Ended:
+def _forgotten(root: str, path: str, cut: CutOff, insisted: str) -> Recovered:
+    """Pass a journal over that is not believed, or remove it, if that is wished."""
+    told = _not_believed(root, path, cut)
+    if insisted != FORGET:
+        return told
+    try:
+        journal.remove(path)
+    except OSError as e:
+        raise Problem("place-unfinished", place=root, why=e.strerror or str(e), file=path) from e
+    return replace(told, outcome="forgotten")
+
+
+def _ended(root: str, cut: CutOff, report: Report) -> _Ended:
     about = cut.about
     match about.get("what"):
         case "import" if cut.done:
             steps.settle(root, cut.steps)
             return _Ended("completed", files=sum(map(_count, cut.steps)))
         case "import":
-            taken = steps.take_back(root, cut.steps)
+            taken = steps.take_back(root, cut.steps, report)
             _sweep(root, about.get("id"))
             return _Ended("taken-back", files=taken, left=steps.there(root, cut.steps))
         case "purge":
@@ -151,22 +205,27 @@ def _sweep(root: str, operation: object) -> None:
     journal, which told them; and what somebody has left who was killed while he wrote a list.
     """
     mine = operation if isinstance(operation, str) and _ID.fullmatch(operation) else "?"
-    for above, folders, files in os.walk(root, topdown=False):
-        gone = [name for name in (*files, *folders) if steps.is_temporary(name, mine)]
-        for name in gone:
-            path = os.path.join(above, name)
-            with contextlib.suppress(OSError):
-                if os.lstat(path).st_uid == os.geteuid():
-                    os.unlink(path) if name in files else shutil.rmtree(path)
-        count = len(gone)
-        if os.path.basename(os.path.dirname(os.path.dirname(above))) == "aoti_eager":
-            count += remove_leftovers(above, Report())
-        while count and above != root:
-            try:
-                os.rmdir(above)
-            except OSError:
-                break
-            above = os.path.dirname(above)
+    with Inside(root) as inside:
+        for above, folders, files, handle in inside.walk():
+            gone = [name for name in (*files, *folders) if steps.is_temporary(name, mine)]
+            for name in gone:
+                with contextlib.suppress(OSError):
+                    at = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                    if at.st_uid != os.geteuid():
+                        continue
+                    if name in files:
+                        os.unlink(name, dir_fd=handle)
+                    else:
+                        inside.remove_tree(f"{above}/{name}" if above else name)
+            count = len(gone)
+            if os.path.basename(os.path.dirname(os.path.dirname(above))) == "aoti_eager":
+                count += remove_leftovers(os.path.join(root, above), Report())
+            while count and above:
+                try:
+                    inside.remove_folder(above)
+                except OSError:
+                    break
+                above = os.path.dirname(above)
 
 
 def _count(step: journal.Step) -> int:
@@ -183,7 +242,8 @@ def _purge(root: str, about: Mapping[str, Any], done: bool) -> _Ended:
     if not done:
         return _restore(root, bin_, about, "put-back")
     count = len(receipts.trashed(bin_))
-    receipts.Folders.of(receipts.said_by(bin_)).prune(root)
+    with Inside(root) as inside:
+        receipts.Folders.of(receipts.said_by(bin_)).prune(inside)
     if about.get("now") or not count:
         receipts.discard(bin_)
     return _Ended("completed", files=count)
@@ -193,9 +253,9 @@ def _restore(root: str, bin_: str | None, about: Mapping[str, Any], outcome: str
     """Put back what a receipt holds; what cannot be, for something has come into its place, stays
     in the trash.
     """
-    if bin_ is None or os.path.islink(os.path.dirname(bin_)):
+    if bin_ is None:
         return _NOTHING
-    if not os.path.isdir(bin_):
+    if not receipts.lies(bin_):
         receipts.discard(bin_)  # the trash may have been made for it
         return _Ended(outcome)
     _sweep(root, about.get("id"))

@@ -5,13 +5,23 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.entry import Problem, measured, tally
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders import withdrawing
-from torchkeeper.stores.folders.receipts import FILES, Folders, discard, items_of, said_by, trashed
+from torchkeeper.stores.folders.inside import Inside
+from torchkeeper.stores.folders.receipts import (
+    FILES,
+    Folders,
+    discard,
+    items_of,
+    said_by,
+    trashed,
+    within,
+)
 from torchkeeper.stores.folders.withdrawing import is_list
 from torchkeeper.stores.items import File, Item, allocated, is_group
 
@@ -21,12 +31,31 @@ Back = Callable[[list[Item]], None]
 
 @dataclass
 class Purged:
-    """What a purge or an undo did. bytes: allocated on the disk. receipt: for undo, or None."""
+    """What a purge or an undo did, counted as ``tally`` does. bytes: allocated on the disk.
+    receipt: for undo, or None.
+    """
 
     entries: int = 0
     files: int = 0
     bytes: int = 0
     receipt: str | None = None
+    locks: int = 0
+    headers: int = 0
+    unknown: int = 0
+
+    def count(self, kinds: Iterable[str]) -> None:
+        """As many more, of these kinds."""
+        for name, number in tally(kinds).items():
+            setattr(self, name, getattr(self, name) + number)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether nothing was done."""
+        return not (self.files or self.entries or self.locks or self.headers or self.unknown)
+
+    def to_json(self) -> dict[str, Any]:
+        """Its fields, and what its bytes are."""
+        return {**asdict(self), **measured(self.bytes, on_disk=True)}
 
 
 def restore(
@@ -35,8 +64,15 @@ def restore(
     """Put the entries of a receipt back, as far as nothing has come into their place; what cannot
     be goes to ``left``, what is back to ``told``. Of a receipt that is empty then nothing stays.
     Returns what was done, and whether the disk was too full for all: no further entry is tried
-    then.
+    then. No link is followed, in the folder or its trash. Raises OSError where the folder is gone.
     """
+    with Inside(root) as inside:
+        return _restore(inside, bin_, files, report, left, told)
+
+
+def _restore(
+    inside: Inside, bin_: str, files: list[File], report: Report, left: Left, told: Back | None
+) -> tuple[Purged, bool]:
     folders = Folders.of(said_by(bin_))
     done = Purged(receipt=os.path.basename(bin_))
     back: list[File] = []
@@ -46,7 +82,7 @@ def restore(
     # Lists last: PyTorch takes none of one of which a library is missing.
     for item in sorted(items, key=lambda item: any(is_list(file.path) for file in item.files)):
         try:
-            back += _restore_item(root, bin_, item, folders, paths, left)
+            back += _restore_item(inside, bin_, item, folders, paths, left)
         except OSError as e:
             if e.errno in (errno.ENOSPC, errno.EDQUOT):
                 full = True
@@ -55,7 +91,7 @@ def restore(
         number += len(item.files)
         report.progress(number, len(files), "files")
     whole = [item for item in items if all(file.path in paths for file in item.files)]
-    done.entries = len(whole)
+    done.count(item.kind for item in whole)
     touched = {""}
     for path in paths:
         while (path := os.path.dirname(path)) and path not in touched:
@@ -63,10 +99,10 @@ def restore(
     if not trashed(bin_):
         # Also of what one that was cut off has put back.
         touched |= folders.said.keys()
-        folders.restore_times(root, touched)
+        folders.restore_times(inside, touched)
         discard(bin_)
     if paths or not files:
-        folders.restore_times(root, touched)
+        folders.restore_times(inside, touched)
     done.files = len(back)
     done.bytes = allocated(back)
     if told is not None:
@@ -75,7 +111,7 @@ def restore(
 
 
 def _restore_item(
-    root: str, bin_: str, item: Item, folders: Folders, paths: set[str], left: Left
+    inside: Inside, bin_: str, item: Item, folders: Folders, paths: set[str], left: Left
 ) -> list[File]:
     """Put an entry back, whose files come to ``paths``; returns those that were moved.
 
@@ -91,19 +127,21 @@ def _restore_item(
         if file.path in paths:
             continue  # it came with another entry that has it, too
         try:
-            merged = is_list(file.path) and os.path.lexists(os.path.join(root, file.path))
+            merged = is_list(file.path) and inside.there(file.path)
             if merged:
-                if not withdrawing.give_back(root, file.path, os.path.join(bin_, FILES)):
+                if not inside.there(within(bin_, file.path)):
+                    raise Problem("link-in-place", path=file.path)
+                if not withdrawing.give_back(inside.root, file.path, os.path.join(bin_, FILES)):
                     raise Problem("path-taken", path=file.path)
             else:
-                _put_back(root, bin_, file, folders)
+                _put_back(inside, bin_, file, folders)
         except Problem as problem:
             left(item, problem)
             continue
         except OSError:
             for one in back:
                 with contextlib.suppress(OSError):
-                    os.rename(os.path.join(root, one.path), os.path.join(bin_, FILES, one.path))
+                    inside.rename(one.path, within(bin_, one.path))
                     paths.remove(one.path)
             raise
         if not merged:
@@ -112,22 +150,21 @@ def _restore_item(
     return back
 
 
-def _put_back(root: str, bin_: str, file: File, folders: Folders) -> None:
-    target = os.path.join(root, file.path)
-    folders.make(root, os.path.dirname(file.path))
+def _put_back(inside: Inside, bin_: str, file: File, folders: Folders) -> None:
+    folders.make(inside, os.path.dirname(file.path))
     # A link fails where a rename would replace what PyTorch has written there meanwhile.
-    source = os.path.join(bin_, FILES, file.path)
+    source, target = within(bin_, file.path), file.path
     try:
-        os.link(source, target, follow_symlinks=False)
+        inside.link(source, target)
     except FileExistsError as e:
         # An undo that was killed between the two steps left both names of one file.
-        if not os.path.samestat(os.lstat(source), os.lstat(target)):
+        if not os.path.samestat(inside.stat(source), inside.stat(target)):
             raise Problem("path-taken", path=file.path) from e
-        os.unlink(source)
+        inside.unlink(source)
     except OSError:
-        if os.path.lexists(target):
+        if inside.there(target):
             raise Problem("path-taken", path=file.path) from None
-        os.rename(source, target)  # a file system without hard links
+        inside.rename(source, target)  # a file system without hard links
     else:
         with contextlib.suppress(OSError):  # it is back, and has two names, as above
-            os.unlink(source)
+            inside.unlink(source)

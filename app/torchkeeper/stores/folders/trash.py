@@ -11,8 +11,8 @@ import errno
 import os
 from dataclasses import dataclass
 
-from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.entry import Problem, tally
+from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.durable import sync_folder
 from torchkeeper.stores.folders import receipts, withdrawing
 from torchkeeper.stores.folders.folder import Folder
@@ -52,19 +52,23 @@ def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
     """Move what was planned to the trash, or with ``now`` remove it.
 
     A file that changed since the plan was made stays and goes to ``left``, and so does what
-    cannot be moved. Cancelling stops between entries; what was moved can be undone. With ``now``
+    cannot be moved. Cancelling stops between entries; what was moved can be undone, and a finding
+    ``removed`` says how much that is, as of a server's (stores.redis.removing). With ``now``
     all is moved as well, and removed then, so that no part of it is ever lost.
     Raises Problem("place-busy" | "place-unwritable" | "trash-full" | "trash-not-folder" |
     "trash-foreign").
     """
     with changing(plan.root, report):
-        purging = _Purging(plan, now, left)
+        purging = _Purging(plan, now, report, left)
         try:
             purging.run(report)
         except OSError as e:
             # The trash is full: all or nothing.
             purging.put_back()
             raise Problem("trash-full", place=plan.root) from e
+        except Cancelled:
+            purging.tell(report)
+            raise
         finally:
             purging.end()
     report.progress(len(plan.items), len(plan.items), "entries")
@@ -74,11 +78,11 @@ def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
 class _Purging:
     """A purge that is under way. Raises Problem as ``purge`` when made."""
 
-    def __init__(self, plan: Plan, now: bool, left: Left) -> None:
+    def __init__(self, plan: Plan, now: bool, report: Report, left: Left) -> None:
         name = receipts.new_name()
         self.done = Purged()
         self._plan, self._root, self._now, self._left = plan, plan.root, now, left
-        self._journal, self._bin = _begin(plan, name, now)
+        self._journal, self._bin = _begin(plan, name, now, report)
         if self._bin and not now:
             self.done.receipt = name
         self._taken: list[File] = []
@@ -101,10 +105,17 @@ class _Purging:
             self._taken += gone
             paths.update(file.path for file in gone)
             # What two of a list have in common has gone with the first of them.
-            self.done.entries += all(file.path in paths for file in item.files)
+            if all(file.path in paths for file in item.files):
+                self.done.count([item.kind])
             self._emptied |= {os.path.dirname(file.path) for file in gone}
         self.done.files = len(self._taken)
         self.done.bytes = allocated(self._taken)
+
+    def tell(self, report: Report) -> None:
+        """Say how much is gone where it ends early."""
+        entries = tally(item.kind for item in self._plan.items)["entries"]
+        gone = {"entries": self.done.entries, "of": entries, "sure": True}
+        report.finding(removed={**gone, "bytes": allocated(self._taken), "trash": not self._now})
 
     def put_back(self) -> None:
         """Put back what was moved; what cannot be now is by the next one that comes."""
@@ -139,14 +150,14 @@ class _Purging:
             self._journal.close()
 
 
-def _begin(plan: Plan, name: str, now: bool) -> tuple[Journal | None, str | None]:
+def _begin(plan: Plan, name: str, now: bool, report: Report) -> tuple[Journal | None, str | None]:
     """The journal and the receipt. What is to be removed ``now`` goes without, where there can be
     none: a full disk is what it is for.
 
     Raises Problem as ``purge``.
     """
     try:
-        journal = begun(plan.root, "purge", receipt=name, now=now)
+        journal = begun(plan.root, "purge", report, receipt=name, now=now)
     except OSError as e:
         if now:
             return None, None
@@ -283,7 +294,7 @@ def undo(
             bins = [bin_ for bin_ in bins if os.path.basename(bin_) == os.path.basename(only)]
         for bin_ in reversed(bins):
             done = _undo(root, bin_, report, left, told)
-            if done.files or done.entries:
+            if not done.nothing:
                 return done
         if not any(map(receipts.trashed, bins)):
             raise Problem("nothing-to-undo", place=place)
@@ -293,7 +304,7 @@ def undo(
 def _undo(root: str, bin_: str, report: Report, left: Left, told: Back | None) -> Purged:
     files = receipts.trashed(bin_)
     try:
-        journal = begun(root, "undo", receipt=os.path.basename(bin_))
+        journal = begun(root, "undo", report, receipt=os.path.basename(bin_))
         try:
             done, full = restore(root, bin_, files, report, left, told)
             sync_folder(root)
@@ -322,7 +333,7 @@ def empty(place: str, report: Report) -> Purged:
     with changing(root, report):
         bins = receipts.folders_of(root)
         try:
-            journal = begun(root, "empty", receipts=list(map(os.path.basename, bins)))
+            journal = begun(root, "empty", report, receipts=list(map(os.path.basename, bins)))
         except OSError as e:
             raise Problem("trash-unremovable", place=place, why=e.strerror) from e
         try:
@@ -330,10 +341,10 @@ def empty(place: str, report: Report) -> Purged:
                 report.check()
                 report.progress(number, len(bins), "entries")
                 files = receipts.trashed(bin_)
-                entries = len(receipts.items_of(bin_, files))
+                kinds = [item.kind for item in receipts.items_of(bin_, files)]
                 if (why := receipts.discard(bin_)) is not None:
                     raise Problem("trash-unremovable", place=place, why=why)
-                done.entries += entries
+                done.count(kinds)
                 done.files += len(files)
                 done.bytes += allocated(files)
             if (why := receipts.clear(root)) is not None:

@@ -15,11 +15,14 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.stores.redis import wire
 from torchkeeper.stores.redis.address import Address
 
-#: Seconds to wait for a connection, and for an answer.
+#: Seconds to wait for a connection, and for all that was asked for at once; and bytes a second that
+#: buy more time: a large value may come over a slow line, a byte now and then is no answer.
 CONNECT_TIMEOUT = 5.0
 ANSWER_TIMEOUT = 30.0
+SLOWEST = 16 << 10
 #: Seconds after which somebody who waits is asked whether to go on.
 _TICK = 0.1
 _BUFFER = 256 << 10
@@ -123,7 +126,8 @@ class Connection:
     "certificate-expired", "certificate-wrong-host", "certificate-untrusted",
     "certificate-file", "client-certificate-needed", "client-certificate-refused",
     "server-no-tls", "server-wants-tls", "server-not-redis", "server-lost", "tls-failed", and
-    those of ``problem_of``. Later: "server-lost", "server-timeout", "server-not-redis".
+    those of ``problem_of``. Later: "server-lost", "server-timeout", "server-not-redis",
+    "server-unbounded".
     """
 
     def __init__(
@@ -138,6 +142,9 @@ class Connection:
         hiredis = _hiredis()
         # The default decodes nothing, and gives errors as objects.
         self._reader = hiredis.Reader(notEnoughData=self._none)
+        self._bounds = wire.Bounds()
+        #: How many answers were read.
+        self._read = 0
         self._wrong_words = hiredis.ProtocolError
         self._socket = _connected(address, self._server)
         try:
@@ -161,6 +168,15 @@ class Connection:
         reply = self.ask("PING")
         if isinstance(reply, Refusal) and not str(reply).startswith("NOPERM"):
             raise problem_of(str(reply), self._server)
+
+    @property
+    def peer(self) -> str:
+        """The address of the other end; empty for a unix socket, and where there is none."""
+        try:
+            name = self._socket.getpeername() if self._socket else ""
+        except OSError:
+            return ""
+        return str(name[0]) if isinstance(name, tuple) else ""
 
     def close(self) -> None:
         """Close it. May be called twice."""
@@ -197,17 +213,22 @@ class Connection:
                     add(Refusal(str(reply)) if isinstance(reply, Exception) else reply)
                 else:
                     deadline = deadline or time.monotonic() + ANSWER_TIMEOUT
-                    self._fill(deadline)
-        # An answer may promise more parts than there is memory for their places.
+                    deadline += self._fill(deadline) / SLOWEST
+            self._read += count
         except (self._wrong_words, MemoryError) as e:
-            code = "server-not-redis"
-            if self._welcome and self.address.scheme == "redis" and _speaks_tls(self.address):
-                code = "server-wants-tls"
-            self.close()
-            raise Problem(code, server=self._server) from e
+            raise self._no_redis() from e
         return replies
 
-    def _fill(self, deadline: float) -> None:
+    def _no_redis(self) -> Problem:
+        """What arrived is no answer of a Redis."""
+        code = "server-not-redis"
+        if self._welcome and self.address.scheme == "redis" and _speaks_tls(self.address):
+            code = "server-wants-tls"
+        self.close()
+        return Problem(code, server=self._server)
+
+    def _fill(self, deadline: float) -> int:
+        """Take what has arrived; how many bytes."""
         if self._socket is None:
             raise Problem("server-lost", server=self._server)
         while True:
@@ -217,19 +238,37 @@ class Connection:
                 # The answers that are still to come would be taken for those of later questions.
                 self.close()
                 raise
+            # Whether anything comes or not: a byte now and then would keep us for ever.
+            if time.monotonic() > deadline:
+                self.close()
+                raise Problem("server-timeout", server=self._server)
             try:
                 self._socket.settimeout(_TICK)
                 data = self._socket.recv(_BUFFER)
                 break
             except TimeoutError:
-                if time.monotonic() > deadline:
-                    self.close()
-                    raise Problem("server-timeout", server=self._server) from None
+                continue
             except (OSError, ValueError) as e:
                 raise self._lost(e) from e
         if not data:
             raise self._lost(None)
+        try:
+            self._bounds.look(data)
+        except wire.Malformed as e:
+            raise self._no_redis() from e
+        except wire.Unbounded as e:
+            self.close()
+            raise Problem("server-unbounded", server=self._server) from e
         self._reader.feed(data)
+        return len(data)
+
+    def _nothing_unasked(self) -> None:
+        """See that all that has arrived was asked for: what else there is would be taken for the
+        answers to what is asked next.
+        """
+        if self._bounds.within or self._bounds.answers != self._read:
+            self.close()
+            raise Problem("server-not-redis", server=self._server)
 
     def _lost(self, error: Exception | None) -> Problem:
         """The connection broke; at its beginning that may be an answer."""
@@ -244,6 +283,7 @@ class Connection:
 
     def ask(self, *arguments: Argument) -> Reply:
         """The answer to a command; an error answer is returned as a Refusal."""
+        self._nothing_unasked()
         self.send(pack(*arguments))
         return self.read()
 
@@ -257,6 +297,7 @@ class Connection:
     def many(self, commands: Iterable[bytes]) -> list[Reply]:
         """The answers to packed commands, all sent at once; error answers are Refusals."""
         commands = list(commands)
+        self._nothing_unasked()
         self.send(b"".join(commands))
         return self.read_many(len(commands))
 

@@ -10,6 +10,7 @@ from typing import BinaryIO
 from torchkeeper.artifacts import remote, triton
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.budget import Budget
 from torchkeeper.stores.describe import Described, describe, unread
 from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.offering import Left
@@ -23,7 +24,12 @@ MAX_READ = MAX_PAYLOAD // 3 * 4
 
 
 def described(
-    store: Redis, items: Iterable[Item], reader: Reader, report: Report, full: bool = False
+    store: Redis,
+    items: Iterable[Item],
+    reader: Reader,
+    report: Report,
+    full: bool = False,
+    budget: Budget | None = None,
 ) -> Iterator[list[Described]]:
     """The entries of some items in batches, in bounded memory; values that are bad are broken.
 
@@ -47,7 +53,7 @@ def described(
             yield one
 
     streamed = Streamed(noted())
-    for batch in describe(streamed.items(), streamed, reader, report, full):
+    for batch in describe(streamed.items(), streamed, reader, report, full, budget=budget):
         found, bad = bad, []
         for one in batch:
             origin, compile_s = origins.pop(id(one.item))

@@ -18,6 +18,7 @@ from torchkeeper.stores.describe import MAX_SOURCE, Described, unread
 from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.reader import Reader, Reading
 from torchkeeper.stores.redis.connecting import Refusal, can_be_key, encoded, pack, problem_of
+from torchkeeper.stores.redis.endless import Endless
 
 if TYPE_CHECKING:
     from torchkeeper.stores.redis.store import Redis
@@ -113,13 +114,17 @@ def _scanned(store: Redis, key: str, report: Report) -> Item | None:
     pattern = store.triton.key("\0", "\1") or ""
     escaped = re.sub(r"([*?\[\]\\])", r"\\\1", pattern).replace("\0", key).replace("\1", "*")
     cursor, paths = b"0", set[str]()
+    about = store.connection.ask("DBSIZE")
+    endless = Endless(store.place, about if isinstance(about, int) else 0)
     while True:
         report.check()
         reply = store.connection.ask("SCAN", cursor, "MATCH", escaped, "COUNT", 5000)
         if isinstance(reply, Refusal):
             raise problem_of(str(reply), store.place)
         cursor, some = store.page_of(reply)
+        before = len(paths)
         paths |= {one.decode("utf-8", "surrogateescape") for one in some}
+        endless.page(cursor, len(paths) - before)
         if cursor == b"0":
             break
     mine = [path for path in paths if (at := store.triton.locate(path)) and at.key == key]

@@ -8,6 +8,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import BinaryIO
 
 from torchkeeper.artifacts import layout, remote, triton
@@ -161,7 +162,7 @@ def _made(
     if payload is None:
         raise _bad(problem)
     sha256 = hashlib.sha256(payload).hexdigest()
-    path = _path(item, sha256, describing)
+    path = _path(item, sha256, [payload], describing)
     found = Item(item.kind, item.key, path, [File(path, len(payload), sha256=sha256)])
     return Fetched(found, item, compile_s, {path: payload})
 
@@ -183,9 +184,10 @@ def _content(store: Redis, file: File, reply: object) -> bytes:
     return reply
 
 
-def _path(item: Item, sha256: str, describing: bool) -> str:
+def _path(item: Item, sha256: str, pieces: Iterable[bytes], describing: bool) -> str:
     if item.kind != "autotune":
-        return layout.payload_path(item.kind, item.key, sha256)
+        name = layout.file_name(item.kind, sha256, pieces)
+        return layout.payload_path(item.kind, item.key, sha256, name)
     if describing:
         return item.path
     # Its file is named after a source that is not known here (torch/_inductor/runtime/
@@ -234,7 +236,8 @@ def _spooled(store: Redis, item: Item, report: Report, describing: bool) -> Fetc
             raise Problem(problem)
         spool.flush()
         sha256 = digest.hexdigest()
-        path = _path(item, sha256, describing)
+        spool.seek(0)
+        path = _path(item, sha256, iter(partial(spool.read, PIECE), b""), describing)
     except BaseException:
         spool.close()
         raise

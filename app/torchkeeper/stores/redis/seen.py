@@ -19,6 +19,9 @@ class Seen:
         self._count = 0
         self._make(_LEAST)
 
+    def __len__(self) -> int:
+        return self._count
+
     def expect(self, count: int) -> None:
         """About so many keys will come."""
         places = 1 << (2 * min(count, 1 << 24)).bit_length()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
+from torchkeeper.stores.redis import exposed
 from torchkeeper.stores.redis.connecting import Refusal, pack, problem_of
 from torchkeeper.stores.redis.store import Redis, info
 
@@ -16,7 +18,8 @@ class Server:
     counts since its start. keys: in this database. expiring: how many of them have an expiry.
     role: "master" or "slave". quiet: whether looking leaves idle times as they are.
     forbidden: the commands it would not answer. meanings: codes of MEANINGS. changes: for each of
-    CHANGES None where it is allowed, or the code of the problem that it ends with.
+    CHANGES None where it is allowed, or the code of the problem that it ends with. owners: who else
+    can write to it (redis.exposed).
     """
 
     version: str | None = None
@@ -36,6 +39,7 @@ class Server:
     forbidden: list[str] = field(default_factory=list)
     meanings: list[str] = field(default_factory=list)
     changes: dict[str, str | None] = field(default_factory=dict)
+    owners: list[dict[str, Any]] = field(default_factory=list)
 
 
 #: What figures of a server can mean; the words are with who shows them.
@@ -93,6 +97,7 @@ def look(store: Redis) -> Server:
         page.max_memory = _number(_config(store, page, "maxmemory"))
     page.changes = _changes(store)
     page.meanings = _meanings(page)
+    page.owners = exposed.found(store)
     return page
 
 

@@ -28,6 +28,7 @@ from torchkeeper.stores.redis.connecting import (
     pack,
     problem_of,
 )
+from torchkeeper.stores.redis.endless import Endless
 from torchkeeper.stores.redis.patience import PASSING, Patience, patiently
 from torchkeeper.stores.redis.seen import Seen
 
@@ -136,6 +137,11 @@ class Redis:
         if about.get("cluster_enabled") == "1" or about.get("redis_mode") == "cluster":
             # Each of its servers has a part of the keys.
             raise Problem("server-cluster", server=self.place, why="")
+
+    @property
+    def anonymous(self) -> bool:
+        """Whether the server has let us in without a password."""
+        return not self._password
 
     @property
     def read_only(self) -> bool:
@@ -257,6 +263,7 @@ class Redis:
         """
         about = connection.ask("DBSIZE")
         total = about if isinstance(about, int) else None
+        endless = Endless(self.place, len(seen))
         seen.expect(total or 0)
         told = 0.0
         looked = 0
@@ -268,7 +275,9 @@ class Redis:
                 report.check()
                 cursor, keys = self.page_of(connection.read())
                 looked += len(keys)
-                known, asked = self._ours(seen.new(keys))
+                new = seen.new(keys)
+                endless.page(cursor, len(new), looked, total)
+                known, asked = self._ours(new)
                 if cursor != b"0":
                     # Ahead of the lengths, so that we look at the next page while they are got.
                     asked.insert(0, pack("SCAN", cursor, "COUNT", PAGE))

@@ -34,14 +34,11 @@ MAX_GRAPHS = 20_000
 _MAX_PARTS = 3 * MAX_GRAPHS
 #: Names of files, and compiles, of which something is remembered.
 _MAX_NAMES = 100_000
-#: Characters of factors and graphs that are kept in all, and factors of one graph.
+#: Characters of factors and graphs that are kept in all: whole, or they would be compared as if
+#: they were.
 MAX_KEPT = 200_000_000
-_MAX_FACTORS = 2000
-#: Characters of a factor's value, of a name or a reason.
-_MAX_VALUE = 20_000
-_MAX_LINE = _MAX_VALUE + 500
+#: Characters of a name or a reason.
 _MAX_TEXT = 1000
-_MAX_GRAPH = 200_000
 
 _KEY = re.compile(r"[a-z0-9]{1,80}")
 _AOT = re.compile(r"aotautograd_cache_(hit|miss|bypass)")
@@ -90,7 +87,10 @@ class Graph:
 
 @dataclass
 class Aot:
-    """One AOTAutograd lookup; its graphs are those of the same process and compile id."""
+    """One AOTAutograd lookup; its graphs are those of the same process and compile id.
+
+    found: whether the entry was there all the same, for what is no hit.
+    """
 
     process: str
     compile_id: str
@@ -99,6 +99,7 @@ class Aot:
     key: str | None = None
     seconds: float | None = None
     reason: str | None = None
+    found: bool = False
 
 
 @dataclass
@@ -289,7 +290,7 @@ class _File:
         elif found := _AOT.fullmatch(name):
             self._aot_lookup(where, found[1], record)
         elif name == _TEXT:
-            text = record.payload()[0][:_MAX_GRAPH]
+            text = record.payload()[0]
             if self._fits(where, self._texts):
                 self._texts[where] = text if self._kept.has_room(len(text)) else ""
 
@@ -381,22 +382,26 @@ class _File:
             _key(said.get("key")),
             _seconds(saved * 1e6 if isinstance(saved, (int, float)) else None),
             _text(said.get("cache_bypass_reason")),
+            outcome == "miss" and said.get("cache_status_detailed") == "hit",
         )
 
     def _read_factors(self, lines: Any) -> list[Factor]:
         """The key factors; those that graphs share, which are most, are kept once."""
         known = self._kept.factors
-        found = []
-        for line in lines[:_MAX_FACTORS] if isinstance(lines, list) else ():
+        found: list[Factor] = []
+        if isinstance(lines, list) and len(lines) > fxgraph.MAX_FACTORS:
+            self._trace.full = True
+            return found
+        for line in lines if isinstance(lines, list) else ():
             if not isinstance(line, str):
                 continue
             factor = known.get(line)
             if factor is None:
-                for one in fxgraph.key_factors([line[:_MAX_LINE]]):
+                for one in fxgraph.key_factors([line]):
                     if not self._kept.has_room(2 * len(line)):
                         self._trace.full = True
                         return []  # some of them would be compared as if they were all
-                    factor = known[line] = (one[0], one[1], one[2][:_MAX_VALUE])
+                    factor = known[line] = one
             if factor:
                 found.append(factor)
         return found

@@ -1,0 +1,94 @@
+"""What must be seen besides a path before a file is taken for what its path says.
+
+Some names of known writers are such as a user gives, too: 32 hexadecimal digits,
+``tmp01234567.py``, ``locks/report.lock``. Of these the first bytes tell, or what lies beside them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from torchkeeper.artifacts import ondisk, scratch
+
+#: How many bytes of a file tell what it is.
+HEAD = 2048
+
+
+class Proof(NamedTuple):
+    """What tells: the first bytes of the file, and what must be in a folder.
+
+    folder: a path in which ``*`` is any folder; name: of a file in it, or of a folder; value:
+    whether that must be one of PyTorch's generic caches.
+    """
+
+    head: Callable[[bytes], object] | None = None
+    folder: str = ""
+    name: str = ""
+    value: bool = False
+
+
+def _begins(pattern: str) -> Callable[[bytes], object]:
+    return re.compile(pattern.encode(), re.DOTALL).match
+
+
+#: The end of a path, and how such a file begins.
+_HEADS = (
+    # OnDiskCache and its like (torch/_inductor/cache.py), and Memoizer.
+    (r"[0-9a-f]{32}", ondisk.is_value),
+    (r"memoizer_cache\.json", _begins(r'\s*\{\s*"(?:collections|cache_size)"')),
+    # CacheBase.update_local_cache (codecache.py).
+    (rf"cache/{scratch.HEX64}", _begins(r'\s*\{\s*"(?:system|cache)"')),
+    # CUTLASS's operations (codegen/cutlass/cache.py) and cache, AutoHeuristic's measurements.
+    (r"configs_[0-9a-f]{8}\.json", _begins(r'\s*\[\s*(?:\]|"\{)')),
+    (r"compiled_cache\.db", _begins(r"SQLite format 3\0")),
+    (r"autoheuristic/[^/]+/[^/]+\.txt", _begins(r"\s*\{")),
+    # vllm/compilation/backends.py and decorators.py; a compiled function is a pickle, or a zip.
+    (r"computation_graph\.py", _begins(r".*\bclass GraphModule\b")),
+    (r"vllm_compile_cache\.py|cache_key_factors\.json", _begins(r"\s*[\[{]")),
+    (rf"{scratch.HEX64}/rank_\d+_\d+/model|rank_\d+_\d+/model|model", _begins(r"\x80|PK")),
+    # write_kernel_autotune_defs_header (codegen/wrapper.py).
+    (r"tmp[a-z0-9_]{8}\.py", _begins(r"\s*import torch\n.*\bAlgorithmSelectorCache\b")),
+)
+_HEAD = [(re.compile(rf"(?:.*/)?(?:{end})"), begins) for end, begins in _HEADS]
+#: Of a hundred thousand paths nearly all end in none of these.
+_ANY = re.compile(rf"(?:.*/)?(?:{'|'.join(end for end, _ in _HEADS)})")
+_SURE_LOCK = re.compile(
+    rf"(?:.*/)?(?:locks/(?:{scratch.CODE}|g\+\+)|{scratch.CODE}\.debug|memoizer_cache|"
+    r"inductor_on_disk_cache/locks/[0-9a-f]{4}|code_state_[^/]+\.pkl)\.lock"
+)
+_VALUE_LOCK = re.compile(r"((?:.*/)?)(?:locks/([0-9a-f]{4})|dir)\.lock")
+_LIBRARY_LOCK = re.compile(r"((?:.*/)?aoti_eager/[^/]+/[^/]+/)lib/locks/([^/]+)\.lock")
+_OPERATOR_LOCK = re.compile(r"((?:.*/)?)locks/([^/]+)\.lock")
+_LIST = re.compile(r"((?:.*/)?aoti_eager/[^/]+/[^/]+/)[^/]+\.json")
+_TRANSFORMED = re.compile(r"((?:.*/)?)transformed_code\.py")
+_DUMPED = re.compile(rf"((?:.*/)?{scratch.SHARD}/)\w+_run_\d+/tensor_\d+\.pt")
+
+
+def wanted(path: str) -> list[Proof]:
+    """What may tell of a file, of which one is enough; nothing where its path tells all.
+
+    path: one that ``layout.locate`` knows.
+    """
+    if _ANY.fullmatch(path):
+        return [Proof(head=next(begins for end, begins in _HEAD if end.fullmatch(path)))]
+    if match := _TRANSFORMED.fullmatch(path):
+        return [Proof(folder=match[1], name=r"vllm_compile_cache\.py")]
+    if match := _LIST.fullmatch(path):
+        return [Proof(folder=match[1], name="lib")]
+    if match := _DUMPED.fullmatch(path):
+        return [Proof(folder=match[1], name=rf"{scratch.CODE}\.py")]
+    if not path.endswith(".lock") or _SURE_LOCK.fullmatch(path):
+        return []
+    found = []
+    if match := _VALUE_LOCK.fullmatch(path):
+        rest = (match[2] or r"[0-9a-f]{4}") + r"[0-9a-f]{28}"
+        found.append(Proof(folder=match[1], name=rest, value=True))
+    if match := _LIBRARY_LOCK.fullmatch(path):
+        found.append(Proof(folder=match[1], name=re.escape(match[2]) + r"\.json"))
+    elif match := _OPERATOR_LOCK.fullmatch(path):
+        # Whoever compiled the operator took the lock there.
+        name = re.escape(match[2]) + r"\.lock"
+        found.append(Proof(folder=f"{match[1]}aoti_eager/*/*/lib/locks/", name=name))
+    return found

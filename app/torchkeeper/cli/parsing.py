@@ -1,0 +1,84 @@
+"""The parser of the command line, which knows what a mistyped word may have been meant for."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import NoReturn
+
+from torchkeeper.artifacts.masking import without_logins
+from torchkeeper.link.words.problems import visible
+
+#: How alike two words are at least, of which one may have been meant for the other, from 0 to 1.
+_ALIKE = 0.6
+#: Words of which as many are told.
+_MOST = 3
+
+
+def alike(word: str, known: Iterable[str]) -> list[str]:
+    """Those words that a mistyped one may have been meant for, the likeliest first."""
+    return difflib.get_close_matches(word, list(known), _MOST, _ALIKE)
+
+
+def meant(words: Sequence[str]) -> str:
+    """``Did you mean “ls”?``; empty where nobody can guess."""
+    if not words:
+        return ""
+    quoted = [f"“{word}”" for word in words]
+    last = f" or {quoted[-1]}" if len(quoted) > 1 else ""
+    return f"Did you mean {', '.join(quoted[: -1 or None] if last else quoted)}{last}?"
+
+
+class _Wrong(Exception):
+    """What a parser, of all or of one command, found wrong."""
+
+    def __init__(self, parser: Parser, message: str) -> None:
+        super().__init__(message)
+        self.parser = parser
+
+
+class Parser(argparse.ArgumentParser):
+    """As its base; what is wrong is said with what may have been meant."""
+
+    def parsed(self, words: Sequence[str]) -> argparse.Namespace:
+        """As ``parse_args``: prints the usage, what is wrong, and what may have been meant, and
+        exits with 2. A password that was typed where none belongs is not said, and what a terminal
+        would obey is shown: a shell puts names of files among the words.
+        """
+        try:
+            return self.parse_args(words)
+        except _Wrong as wrong:
+            said = "\n".join(filter(None, [str(wrong), self._guess(words)]))
+            argparse.ArgumentParser.error(wrong.parser, visible(without_logins(said)))
+
+    def error(self, message: str) -> NoReturn:
+        """Raises what ``parsed`` waits for."""
+        raise _Wrong(self, message)
+
+    def _guess(self, words: Sequence[str]) -> str:
+        """What the first word that is none of this parser's may have been meant for."""
+        for number, word in enumerate(words):
+            if word == "--":
+                return ""
+            option = word.partition("=")[0]
+            if word.startswith("--") and not self._takes(option):
+                return meant(alike(option, self._option_string_actions))
+            for commands in self._commands():
+                if word in commands:
+                    return commands[word]._guess(words[number + 1 :])
+                if not word.startswith("-") and (guess := meant(alike(word, commands))):
+                    return guess
+        return ""
+
+    def _takes(self, option: str) -> bool:
+        """Whether it is an option, or the beginning of one, which is taken for it."""
+        return any(name.startswith(option) for name in self._option_string_actions)
+
+    def _commands(self) -> list[dict[str, Parser]]:
+        """The parsers of the commands below this one, by their names."""
+        return [
+            {name: one for name, one in action.choices.items() if isinstance(one, Parser)}
+            for action in self._actions
+            if isinstance(action, argparse._SubParsersAction)
+        ]

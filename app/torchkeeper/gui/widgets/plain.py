@@ -1,0 +1,90 @@
+"""The one door for texts that Qt may take for more than text: tooltips, What's This, labels, and
+what an ``&`` underlines.
+
+A name, a path, a recipe or an answer of a server may say ``<img src="/dev/zero">``. Qt guesses by
+its first line whether a tooltip is HTML (``Qt.mightBeRichText``), and loads then what that names.
+What goes through here is never taken for HTML, has a bound, and hides nothing. tests/test_house.py
+finds what goes past it.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import textwrap
+
+from PySide6 import QtGui
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QWidget
+
+from torchkeeper.link.words.problems import printable, visible
+
+#: Characters of a tooltip, and of its lines: Qt breaks the lines of nothing but HTML.
+_TIP, _LINE = 2000, 120
+#: Characters of what stands in a menu or on a button, and of a label at most.
+_CAPTION, _LABEL = 120, 10_000
+#: Nobody sees it; what it stands behind begins neither a tag nor an entity.
+_JOINER = "\u2060"
+_BEGINS = re.compile(f"<(?!{_JOINER})|&(?=lt;)")
+_BROKEN = re.compile(f"([<&]{_JOINER}|:/{{2}}{_JOINER})")
+
+
+def tip(text: str) -> str:
+    """A text as a tooltip. To go through it twice does no harm."""
+    return _no_html("\n".join(map(_wrapped, shown(text).split("\n"))))
+
+
+def caption(text: str, most: int = _CAPTION) -> str:
+    """What a cache or a path says, for what has a key with Alt: a menu, a button, a tab, the label
+    of a field. Qt makes a tooltip of it where there is no other.
+    """
+    return _no_html(printable(text, most)).replace("&", "&&")
+
+
+def window_title(text: str) -> str:
+    """A text as the title of a window, in which Qt puts a star for ``[*]``."""
+    return printable(text, _CAPTION).replace("[*]", "[*][*]")
+
+
+def explained(name: str, text: str) -> str:
+    """A name and a text as What's This, which shows the name in bold."""
+    heading = f"<b>{html.escape(name)}</b><br>" if name else ""
+    return f"<p>{heading}{html.escape(text)}</p>"
+
+
+def shown(text: str, most: int = _TIP) -> str:
+    """Lines of text, also to be read aloud, with what cannot be seen made visible, cut to so many
+    characters.
+    """
+    cut = text if len(text) <= most else text[:most] + "…"
+    return "\n".join(line if line.isprintable() else _visible(line) for line in cut.split("\n"))
+
+
+class Label(QLabel):
+    """A label in which nothing is ever read as HTML, nor hidden, nor without an end."""
+
+    def __init__(self, text: str = "", role: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        if role:
+            self.setProperty("role", role)
+        self.setText(text)
+
+    def setText(self, text: str, /) -> None:
+        super().setText(shown(text, _LABEL))
+
+
+def _visible(line: str) -> str:
+    # A joiner behind what it breaks is one of ours.
+    parts = _BROKEN.split(line)
+    return "".join(part if _BROKEN.fullmatch(part) else visible(part) for part in parts)
+
+
+def _wrapped(line: str) -> str:
+    return line if len(line) <= _LINE else "\n".join(textwrap.wrap(line, _LINE))
+
+
+def _no_html(text: str) -> str:
+    if not QtGui.Qt.mightBeRichText(text):
+        return text
+    return _BEGINS.sub(lambda found: found[0] + _JOINER, text)

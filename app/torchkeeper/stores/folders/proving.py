@@ -1,0 +1,77 @@
+"""Whether a file of a folder is what its path says (artifacts.proofs), told by looking."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+from collections.abc import Iterator
+
+from torchkeeper.artifacts import ondisk, proofs
+from torchkeeper.stores.items import File
+
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+#: Names that are looked at for one proof.
+_MOST = 10_000
+
+
+class Proving:
+    """Looks at the files of one folder, as it is now. Follows no link."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._names: dict[str, list[str]] = {}
+
+    def __call__(self, file: File) -> bool:
+        """Whether a file is what its path says, if it says something. Of locks only empty ones
+        are: PyTorch writes nothing into them.
+        """
+        path = file.path
+        if path.endswith(".lock") and file.size:
+            return False
+        wanted = proofs.wanted(path)
+        return not wanted or any(map(self._is_there, [path] * len(wanted), wanted))
+
+    def _is_there(self, path: str, proof: proofs.Proof) -> bool:
+        if proof.head is not None:
+            return bool(proof.head(self._head(path)))
+        named = re.compile(proof.name)
+        for folder in self._folders(proof.folder.strip("/").split("/")):
+            for name in self._in(folder):
+                if named.fullmatch(name) and (
+                    not proof.value or ondisk.is_value(self._head(os.path.join(folder, name)))
+                ):
+                    return True
+        return False
+
+    def _folders(self, parts: list[str]) -> Iterator[str]:
+        """The folders that a path with ``*`` means."""
+        if "*" not in parts:
+            yield "/".join(parts)
+            return
+        star = parts.index("*")
+        for name in self._in("/".join(parts[:star])):
+            yield from self._folders([*parts[:star], name, *parts[star + 1 :]])
+
+    def _in(self, folder: str) -> list[str]:
+        if folder not in self._names:
+            here = os.path.join(self._root, folder) if folder else self._root
+            found = list[str]()
+            if os.path.realpath(here) == here:
+                with contextlib.suppress(OSError), os.scandir(here) as entries:
+                    found = [entry.name for entry in itertools.islice(entries, _MOST)]
+            self._names[folder] = found
+        return self._names[folder]
+
+    def _head(self, path: str) -> bytes:
+        try:
+            handle = os.open(os.path.join(self._root, path), _OPEN)
+        except OSError:
+            return b""
+        try:
+            return os.read(handle, proofs.HEAD)
+        except OSError:
+            return b""
+        finally:
+            os.close(handle)

@@ -1,0 +1,128 @@
+"""Who else can write to a Redis server, told as ``stores.folders.owners`` tells it of folders.
+
+PyTorch unpickles and runs what it finds in its cache: whoever can write to the server runs code as
+everybody who uses it. What is found are objects ``{what, grave, place, …}``, the words for which
+are in ``torchkeeper.link.words.owned``:
+
+- ``server-open``: it wants no password. ``reach``: "network" where others than this machine reach
+  it, "machine" where only this one does, "unknown" where it does not tell. ``all``: it answers on
+  other addresses than this machine's own, its protected mode being off.
+- ``server-plain``: it is on another machine, and is reached without TLS.
+- ``socket-open``: ``who`` may connect to its socket, ``path``, which wants no password.
+
+A server that does not tell (``ACL GETUSER``, ``CONFIG GET`` may be forbidden) is judged by what was
+seen: whether it has let us in without a password.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from typing import Any
+
+from torchkeeper.stores.folders import owners
+from torchkeeper.stores.redis.address import Address
+from torchkeeper.stores.redis.connecting import Connection, pack
+from torchkeeper.stores.redis.store import Redis
+
+Finding = dict[str, Any]
+
+#: What the server is asked; ``ACL`` is there from Redis 6 on.
+_ASKED = (
+    pack("ACL", "GETUSER", "default"),
+    pack("CONFIG", "GET", "requirepass"),
+    pack("CONFIG", "GET", "bind"),
+    pack("CONFIG", "GET", "protected-mode"),
+)
+#: Of what a user may do, what is enough to write an entry.
+_WRITES = ("+@all", "allcommands", "+@write", "+@string", "+set")
+
+
+def found(store: Redis) -> list[Finding]:
+    """What can be said of a server that is connected to. Raises Problem as Connection does."""
+    address, connection = store.address, store.connection
+    user, password, bind, protected = connection.many(_ASKED)
+    open_ = _open_to_all(user)
+    if open_ is None:
+        wanted = _config(password)
+        # Who was let in without a password is what everybody is.
+        open_ = store.anonymous if wanted is None else not wanted
+    if address.scheme == "unix":
+        return _socket(address, store.place) if open_ else []
+    here = _is_here(connection)
+    some: list[Finding] = []
+    if open_:
+        reach, everywhere = "network", False
+        if here:
+            bound, shut = _config(bind), _config(protected)
+            reach = "unknown" if bound is None or shut is None else "machine"
+            if reach == "machine" and shut == "no" and _beyond(bound or ""):
+                reach, everywhere = "network", True
+        some.append({"what": "server-open", "grave": reach == "network", "reach": reach,
+                     "all": everywhere, **_about(address, store.place)})  # fmt: skip
+    if address.scheme == "redis" and not here:
+        some.append(_plain(address, store.place))
+    return some
+
+
+def glance(address: Address) -> list[Finding]:
+    """What an address alone tells; nothing is connected to."""
+    plain = address.scheme == "redis" and not _is_loopback(address.host)
+    return [_plain(address, str(address))] if plain else []
+
+
+def _plain(address: Address, place: str) -> Finding:
+    return {"what": "server-plain", "grave": True, **_about(address, place)}
+
+
+def _about(address: Address, place: str) -> Finding:
+    return {"place": place, "host": address.host, "port": address.port, "mine": False}
+
+
+def _socket(address: Address, place: str) -> list[Finding]:
+    some = owners.of_program_files([address.path])
+    return [
+        {"what": "socket-open", "grave": one["who"].get("kind") == "all", "place": place, **one}
+        for one in some
+        if one["path"] == os.path.realpath(address.path)
+    ]
+
+
+def _is_here(connection: Connection) -> bool:
+    """Whether the other end of a connection is this machine."""
+    return _is_loopback(connection.peer)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _beyond(bind: str) -> bool:
+    """Whether others than this machine reach a server that is bound so; without anything, all."""
+    addresses = [one.lstrip("-") for one in bind.split()]
+    return not addresses or not all(_is_loopback(one) for one in addresses)
+
+
+def _config(reply: object) -> str | None:
+    match reply:
+        case [_, bytes(value)]:
+            return value.decode("utf-8", "replace")
+    return None
+
+
+def _open_to_all(reply: object) -> bool | None:
+    """Whether everybody may write, from what the server says of the user whom those without a name
+    are; None where it says nothing.
+    """
+    if not isinstance(reply, list):
+        return None
+    fields = dict(zip(reply[::2], reply[1::2], strict=False))
+    flags, commands = fields.get(b"flags"), fields.get(b"commands")
+    if not isinstance(flags, list) or not isinstance(commands, bytes):
+        return None
+    may = commands.decode("utf-8", "replace").split()
+    writes = b"allcommands" in flags or any(one in _WRITES for one in may)
+    return b"on" in flags and b"nopass" in flags and writes

@@ -1,0 +1,74 @@
+"""Ctrl-C while entries are placed: what becomes of it is said, once and again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tk
+from torchkeeper.artifacts.layout import JOURNAL
+from torchkeeper.cli.output import progress_text
+
+
+def files(place: Path) -> list[str]:
+    return [name for _, _, names in os.walk(place) for name in names]
+
+
+@pytest.fixture
+def copying(many: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A copy into ``target`` that has placed some hundred entries."""
+    target = tmp_path / "target"
+    target.mkdir()
+    command = [sys.executable, "-m", "torchkeeper", "copy", str(many), str(target), "--trust"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while sum(name.endswith(".best_config") for name in files(target)) < 500:
+            assert process.poll() is None
+            time.sleep(0.01)
+        yield process
+        process.kill()
+
+
+def test_it_takes_back_and_says_so(
+    copying: subprocess.Popen[str], many: Path, tmp_path: Path
+) -> None:
+    copying.send_signal(signal.SIGINT)
+    _, said = copying.communicate(timeout=300)
+    assert copying.returncode == 130
+    first, second, last = said.splitlines()[-3:]
+    assert first.startswith("Cancelling: what was done is taken back.")
+    assert second.endswith("files were taken back. Nothing was left behind.")
+    assert last == "torchkeeper: Cancelled."
+    assert files(tmp_path / "target") == []
+
+
+def test_who_does_not_wait_is_told_what_completes_it(
+    copying: subprocess.Popen[str], tk: Tk, tmp_path: Path
+) -> None:
+    target = tmp_path / "target"
+    children = Path(f"/proc/{copying.pid}/task/{copying.pid}/children").read_text().split()
+    for child in children:  # so that it has not ended by then
+        os.kill(int(child), signal.SIGSTOP)
+    copying.send_signal(signal.SIGINT)
+    assert copying.stderr is not None
+    while "Ctrl-C once more leaves that for later" not in copying.stderr.readline():
+        assert copying.poll() is None
+    copying.send_signal(signal.SIGINT)
+    _, said = copying.communicate(timeout=300)
+    assert copying.returncode == 130
+    assert f"“torchkeeper recover {target}” brings it to its end" in said
+    assert len(files(target)) > 500 and list(target.glob(f"{JOURNAL}*"))
+    ran = tk("recover", target)
+    assert ran.code == 0 and "files of it were taken back" in ran.err
+    assert files(target) == []
+
+
+def test_how_far_it_is_with_taking_back_is_said() -> None:
+    told = {"done": 3000, "total": 12000, "unit": "taken-back"}
+    assert progress_text(told) == "taking back: 3,000 of 12,000 steps"

@@ -1,0 +1,72 @@
+"""A password that is typed into an address, or into what was to be one, is said nowhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tk
+from tests.redis_server import serving
+from torchkeeper.artifacts.masking import without_logins
+
+PASSWORD = "hunter2"  # made up
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "ls HTTP://x:{}@y", "ls redis:/:{}@h", "ls :{}@host", "ls me:{}@host:6379",
+        "ls redis://:{}@h:port", "ls redis://:{}/x@h", "recipe check redis://:{}@h",
+        "config import redis://:{}@h", "config import HTTP://x:{}@y", "server redis//:{}@h",
+        "doctor reddis://:{}@h", "redis://:{}@h:port", "rediss//x:{}@h", "ls --env redis://:{}@h x",
+        "import redis://:{}@h --into /nowhere", "du x redis://:{}@h", "overview http://x:{}@y",
+        "warm redis://:{}@h", "verify http://x:{}@h", "purge http://x:{}@h --yes", "ls redis://h?password={}&x=1",
+        "env --env redis://:{}@h", "protect redis://:{}@h", "history redis://:{}@h",
+        "run --env http://x:{}@y -- x", "import b --into rdis://me:{}@h:6379",
+        "ls redis:\\\\me:{}@h",
+        "export x -o redis:/:{}@localhost", "import b --into me:{}@localhost:6379",
+    ],
+)  # fmt: skip
+def test_a_mistyped_address_is_never_said(tk: Tk, tmp_path: Path, words: str) -> None:
+    ran = tk(*words.format(PASSWORD).split(" "), cwd=tmp_path)
+    assert ran.code not in (0, 134)
+    assert PASSWORD not in ran.out + ran.err
+    assert "Traceback" not in ran.err
+    assert list(tmp_path.iterdir()) == [], "nor does it name anything on the disk"
+
+
+def test_a_password_that_is_typed_is_said_to_be_seen(tk: Tk, tmp_path: Path) -> None:
+    with serving(tmp_path, "--requirepass", PASSWORD) as server:
+        ran = tk("server", server.url.replace("//", f"//:{PASSWORD}@"))
+        assert ran.code == 0 and PASSWORD not in ran.out + ran.err
+        assert ran.err.count("is seen by other users") == 1
+        assert "TORCHKEEPER_REDIS_PASSWORD" in ran.err
+        quiet = tk("server", server.url, TORCHKEEPER_REDIS_PASSWORD=PASSWORD)
+        assert quiet.code == 0 and "is seen by other users" not in quiet.err
+
+
+def test_who_can_write_to_a_server_is_said(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
+    with serving(tmp_path / "redis") as server:
+        to = tk("copy", "--allow-secrets", kept_291, server.url)
+        assert to.code == 0 and to.err.count("Everybody on this machine may write") == 1
+        back = tk("copy", "--allow-secrets", server.url, tmp_path / "back")
+        assert "Everybody on this machine may write" in back.err
+        ran = tk("server", server.url)
+        assert "Everybody on this machine may write" in ran.err and "requirepass" in ran.err
+        (one,) = tk("server", server.url, "--json").objects[0]["owners"]
+        assert one["code"] == "server-open" and not one["grave"]
+    listed = tk("places", TORCHINDUCTOR_REDIS_HOST="cache.example").out
+    assert "[is reached without TLS]" in listed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "redis://h:6379/0 wants a password", "git@github.com:a/b", "me@host: it is busy",
+        "/data/a:b/c@d", "at 12:30 bob@example.org wrote", "image@sha256:abc",
+        "It must start with redis://, rediss:// or unix://",
+    ],
+)  # fmt: skip
+def test_what_holds_no_password_is_said_as_it_is(text: str) -> None:
+    assert without_logins(text) == text

@@ -1,0 +1,81 @@
+"""People's own files in a cache: the window leaves them, unless their rows are chosen and asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pytestqt.qtbot import QtBot
+
+from tests.forest import grow_old, plant
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle
+from tests.snapshots import snapshot
+from torchkeeper.gui.dialogs.purging import PurgeDialog
+from torchkeeper.gui.window import Window
+
+
+def purging(qtbot: QtBot, window: Window, action: str) -> PurgeDialog:
+    window.actions_[action].trigger()
+    dialog = next(x for x in window.findChildren(PurgeDialog) if x.isVisible())
+    qtbot.waitUntil(lambda: dialog.plan is not None, timeout=PATIENCE)
+    return dialog
+
+
+def test_all_that_is_shown_is_nothing_of_a_users_own(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    mine = set(plant(fixture_cache, 3, seed=3))
+    grow_old(fixture_cache)
+    before = snapshot(fixture_cache)
+    window = open_window(fixture_cache)
+    window.actions_["apart"].trigger()
+    settle(qtbot)
+    dialog = purging(qtbot, window, "purge-shown")
+    assert {e.kind for e in dialog.model.shown()} == {
+        "fxgraph", "aotautograd", "code", "pgo", "lock"
+    }  # fmt: skip
+    assert dialog.strange.isVisible() and not dialog.strange.also.isVisible()
+    assert f"{len(mine)} files stay" in dialog.strange.what.text()
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    after = snapshot(fixture_cache)
+    assert {path: after[path] for path in mine} == {path: before[path] for path in mine}
+    assert not (fixture_cache / "aotautograd").exists() or mine
+
+
+def test_chosen_rows_of_a_users_own_are_asked_for_by_themselves(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    (fixture_cache / "notes.md").write_text("mine\n")
+    window = open_window(fixture_cache)
+    window.actions_["apart"].trigger()
+    settle(qtbot)
+    window.table.select({("unknown", "notes.md")})
+    settle(qtbot)
+    dialog = purging(qtbot, window, "purge")
+    assert dialog.title.text() == "No known writer wrote any of this"
+    assert not dialog.go.isEnabled()
+    assert dialog.strange.also.isVisible() and not dialog.strange.also.isChecked()
+    dialog.strange.also.setChecked(True)
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    assert "1 file goes that no known writer wrote" in dialog.strange.what.text()
+    assert (fixture_cache / "notes.md").exists()
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    assert not (fixture_cache / "notes.md").exists()
+
+
+def test_a_folder_of_projects_is_no_cache(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    plant(fixture_cache, 12, seed=4)
+    (fixture_cache / "video.mp4").write_bytes(bytes(8 << 20))
+    grow_old(fixture_cache)
+    before = snapshot(fixture_cache)
+    window = open_window(fixture_cache)
+    window.actions_["purge-shown"].trigger()
+    dialog = next(x for x in window.findChildren(PurgeDialog) if x.isVisible())
+    qtbot.waitUntil(lambda: "is no cache" in dialog.title.text(), timeout=PATIENCE)
+    assert not dialog.go.isVisible()
+    dialog.cancel.click()
+    idle(qtbot, window)
+    assert snapshot(fixture_cache) == before
