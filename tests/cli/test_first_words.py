@@ -48,6 +48,15 @@ def test_a_slip_of_the_pen_is_guessed(tk: Tk, words: list[str], meant: str) -> N
     assert f"Did you mean {meant}" in ran.err
 
 
+@pytest.mark.parametrize(
+    ("word", "command"),
+    [("remove", "purge"), ("rm", "purge"), ("clean", "purge"), ("list", "ls"), ("restore", "undo")],
+)
+def test_a_word_of_other_programs_has_its_command_here(tk: Tk, word: str, command: str) -> None:
+    assert f"Did you mean “{command}”?" in tk(word).err
+    assert f"Did you mean “{command}”?" in tk("help", word).err
+
+
 def test_what_looks_like_nothing_is_not_guessed(tk: Tk) -> None:
     for words in (["qqqqqq"], ["ls", "/tmp", "--qqqqqq"]):
         ran = tk(*words)

@@ -17,7 +17,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
 from tests.redis_server import Server, dump, free_port, serving
-from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.entry import Entry, tallied
 from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.gui import start
 from torchkeeper.gui.background.engines import Engines, Listener
@@ -758,7 +758,7 @@ def test_a_purge_that_is_cancelled_says_what_is_gone_for_good(
     window = open_window()
     job = window.jobs.add("Purge it", "purge", "redis://127.0.0.1:1/0")
     window.jobs.begin(job)
-    gone = {"entries": 1500, "bytes": 3_000_000, "of": 200_000, "sure": True}
+    gone = {**tallied(1500), "bytes": 3_000_000, "of": tallied(200_000), "sure": True}
     window.operations._findings(job, [{"removed": gone}])
     window.operations._ended(job, State.CANCELLED)
     said = "Removed by then: 1,500 of 200,000 entries, 3.0 MB."

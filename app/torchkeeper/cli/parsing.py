@@ -14,11 +14,23 @@ from torchkeeper.link.words.problems import visible
 _ALIKE = 0.6
 #: Words of which as many are told.
 _MOST = 3
+#: What other programs call a command, which may look like another one here.
+_ELSEWHERE = {
+    **dict.fromkeys(("clean", "clear", "delete", "drop", "remove", "rm", "uninstall"), "purge"),
+    **dict.fromkeys(("dir", "list"), "ls"),
+    **dict.fromkeys(("restore", "revert", "rollback"), "undo"),
+    **dict.fromkeys(("cp", "pull", "push"), "copy"),
+}
 
 
 def alike(word: str, known: Iterable[str]) -> list[str]:
-    """Those words that a mistyped one may have been meant for, the likeliest first."""
-    return difflib.get_close_matches(word, list(known), _MOST, _ALIKE)
+    """Those words that a mistyped one may have been meant for, the likeliest first; one that other
+    programs have for it is meant for that.
+    """
+    there = list(known)
+    if (meant := _ELSEWHERE.get(word)) in there:
+        return [meant]
+    return difflib.get_close_matches(word, there, _MOST, _ALIKE)
 
 
 def meant(words: Sequence[str]) -> str:

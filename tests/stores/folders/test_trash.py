@@ -388,12 +388,23 @@ def test_a_purge_that_is_cancelled_says_what_is_in_the_trash(fixture_cache: Path
                 raise Cancelled
 
     kinds = [item.kind for item in plan(fixture_cache).items]
-    whole = tally(kinds)["entries"]
+    of = tally(kinds)
+    whole = of["entries"]
     assert 5 < whole < len(kinds), "locks are no entries"
     with pytest.raises(Cancelled):
         trash.purge(plan(fixture_cache), False, Stops(), lambda _item, _problem: None)
     [told] = [one["removed"] for one in found if "removed" in one]
-    assert (told["entries"], told["of"], told["trash"]) == (5, whole, True)
-    assert removed_by_then(told).startswith(f"Moved to the trash by then: 5 of {whole} entries")
+    assert (told["entries"], told["of"], told["trash"]) == (5, of, True)
+    said = f"Moved to the trash by then: 5 of {whole} entries and 0 of {of['locks']} locks"
+    assert removed_by_then(told).startswith(said)
     undone = trash.undo(str(fixture_cache), Report(), lambda _item, _problem: None)
     assert undone.bytes == told["bytes"] and snapshot(fixture_cache) == before
+    # Of locks alone nothing is said of entries.
+    found.clear()
+    locks = plan(fixture_cache)
+    locks = trash.Plan(locks.root, [item for item in locks.items if item.kind == "lock"])
+    with pytest.raises(Cancelled):
+        trash.purge(locks, True, Stops(), lambda _item, _problem: None)
+    [told] = [one["removed"] for one in found if "removed" in one]
+    said = f"Removed by then: 5 of {of['locks']} locks, 0 B."
+    assert removed_by_then(told) == said and of["locks"] > 5

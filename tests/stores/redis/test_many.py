@@ -10,7 +10,7 @@ import pytest
 
 from tests.redis_server import Server, serving
 from tests.stores.redis.test_listing import KERNEL, fx_key
-from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.entry import Problem, tallied
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.link.words.problems import removed_by_then
 from torchkeeper.stores.items import in_order
@@ -74,7 +74,7 @@ def test_a_purge_that_ends_early_says_what_is_gone(server: Server) -> None:
         items = Packed(store.stream(Report()))
         with pytest.raises(Cancelled):
             remove(store, items, stopping, lambda *_: None)
-    gone = {"entries": 1500, "bytes": 3000, "of": 3000, "sure": True}
+    gone = {**tallied(1500), "bytes": 3000, "of": tallied(3000), "sure": True}
     assert stopping.found == [{"removed": gone}]
     assert server("DBSIZE") == 1500
     assert removed_by_then(gone) == "Removed by then: 1,500 of 3,000 entries, 3.0 kB."

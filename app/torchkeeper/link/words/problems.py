@@ -1584,17 +1584,16 @@ def user_of_place(user: Mapping[str, object]) -> str:
 
 def removed_by_then(removed: Mapping[str, object]) -> str:
     """How much a purge that ended early has removed for good, or moved to the trash."""
-    entries, of, size = (removed.get(name) for name in ("entries", "of", "bytes"))
-    if not (isinstance(entries, int) and isinstance(of, int) and isinstance(size, int)):
+    of, size = removed.get("of"), removed.get("bytes")
+    if not (isinstance(of, Mapping) and isinstance(size, int)):
         return ""
     return tr(
-        "Moved to the trash by then: {entries} of {all}, {size}."
+        "Moved to the trash by then: {some}, {size}."
         if removed.get("trash")
-        else "Removed by then: {entries} of {all}, {size}."
+        else "Removed by then: {some}, {size}."
         if removed.get("sure")
-        else "Removed by then: at least {entries} of {all}, {size}.",
-        entries=entries,
-        all=say.count(of, "entry", "entries"),
+        else "Removed by then: at least {some}, {size}.",
+        some=say.part_of(removed, of),
         size=say.size(size),
     )
 

@@ -94,6 +94,7 @@ _APART: dict[str, Nouns] = {
     "headers": ("header", "headers"),
     "unknown": ("unknown file", "unknown files"),
 }
+_ALL: dict[str, Nouns] = {"entries": ("entry", "entries"), **_APART}
 
 
 def _counted(counts: Mapping[str, object], nouns: Mapping[str, Nouns]) -> list[str]:
@@ -116,8 +117,19 @@ def held(counts: Mapping[str, object]) -> str:
     """All of a count as ``artifacts.entry.tally`` has it: 74 entries, 28 locks and 1 header; for
     none, 0 entries.
     """
-    said = _counted(counts, {"entries": ("entry", "entries"), **_APART})
+    said = _counted(counts, _ALL)
     return together(said or [count(0, "entry", "entries")])
+
+
+def part_of(some: Mapping[str, object], of: Mapping[str, object]) -> str:
+    """How much of a count as ``held`` tells it: 5 of 74 entries and 0 of 28 locks."""
+    there = {name: (some.get(name), of.get(name)) for name in _ALL}
+    said = [
+        tr("{n} of {all}", n=done, all=count(number, *_ALL[name]))
+        for name, (done, number) in there.items()
+        if isinstance(done, int) and isinstance(number, int) and number
+    ]
+    return together(said) if said else count(0, "entry", "entries")
 
 
 def stays(told: Mapping[str, object]) -> str:

@@ -113,9 +113,10 @@ class _Purging:
 
     def tell(self, report: Report) -> None:
         """Say how much is gone where it ends early."""
-        entries = tally(item.kind for item in self._plan.items)["entries"]
-        gone = {"entries": self.done.entries, "of": entries, "sure": True}
-        report.finding(removed={**gone, "bytes": allocated(self._taken), "trash": not self._now})
+        of = tally(item.kind for item in self._plan.items)
+        done = {name: getattr(self.done, name) for name in of}
+        about = {"of": of, "sure": True, "bytes": allocated(self._taken), "trash": not self._now}
+        report.finding(removed={**done, **about})
 
     def put_back(self) -> None:
         """Put back what was moved; what cannot be now is by the next one that comes."""

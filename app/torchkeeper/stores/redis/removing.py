@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.entry import Problem, tallied
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.redis.connecting import Refusal, encoded, pack, problem_of
@@ -54,7 +54,7 @@ def remove(store: Redis, items: Items, report: Report, left: Left) -> Removed:
     length, is left as "entry-gone" or "entry-changed". The look and the removal are one
     transaction, so that nobody can write between them. Raises Problem("server-read-only") before
     anything, and those of Connection where it breaks. Where it ends early, a finding ``removed``
-    says what is gone by then: {entries, bytes, of, sure}.
+    says what is gone by then: {bytes, of, sure} and counts, as ``of`` has them of all (``tally``).
     """
     store.check_writable()
     done = Removed()
@@ -66,8 +66,8 @@ def remove(store: Redis, items: Items, report: Report, left: Left) -> Removed:
     except (Cancelled, Problem) as e:
         # What was sent last before a connection broke may have been done.
         sure = isinstance(e, Cancelled)
-        gone = {"entries": done.entries, "bytes": done.bytes, "of": len(items), "sure": sure}
-        report.finding(removed=gone)
+        about = {"bytes": done.bytes, "of": tallied(len(items)), "sure": sure}
+        report.finding(removed={**tallied(done.entries), **about})
         raise
     report.progress(len(items), len(items), "entries")
     return done
