@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.pace import LONG
 from torchkeeper.stores.redis.connecting import pack
 
 DUMP = Path(__file__).parent / "data" / "torch-2.9.1" / "redis.jsonl.gz"
@@ -153,7 +154,7 @@ class Server:
         """End it."""
         with contextlib.suppress(ProcessLookupError):
             self.process.terminate()
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=LONG)
 
 
 @contextlib.contextmanager

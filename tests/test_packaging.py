@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.pace import LONG
+
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 MANUAL = ROOT / "resources" / "manual"
@@ -26,7 +28,7 @@ QT_LIBRARIES = ("Core", "Gui", "Widgets", "Svg", "DBus", "OpenGL", "XcbQpa", "Wa
 
 
 def call(
-    *command: str | Path, timeout: float = 60, **environment: str
+    *command: str | Path, timeout: float = LONG, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command,

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tk
+from tests.pace import LONG
 from tests.redis_server import serving
 from torchkeeper.doctor import mounts
 
@@ -135,7 +136,7 @@ def test_on_a_terminal_it_asks(machine: dict[str, str], torch_python: str) -> No
         stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
         os.write(mine, b"n\n" * 4)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=LONG)
     os.close(mine)
     os.close(theirs)
     assert process.returncode == 4, out + err

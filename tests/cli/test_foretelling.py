@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tk
+from tests.pace import LONG
 from tests.snapshots import snapshot
 
 
@@ -118,7 +119,7 @@ def test_import_says_what_is_new_before_it_asks(
     ) as process:
         os.close(theirs)
         os.write(ours, b"n\n")
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=LONG)
     os.close(ours)
     # The others are objects of which nothing tells for which CPU they were built.
     assert "  new      19 entries" in out

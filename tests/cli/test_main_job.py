@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.conftest import DATA, RunPlain, objects_of
+from tests.pace import LONG
 from tests.snapshots import snapshot
 
 FIELDS = {"kind", "key", "name", "size", "files", "mtime", "torch", "device", "compile_s", "path",
@@ -138,7 +139,7 @@ def test_kernels_hit_after_import(tk: Tk, kernels: Path, tmp_path: Path, torch_p
     before = snapshot(target)
     env = {**os.environ, "TRITON_CACHE_DIR": str(target / "triton" / "0")}
     script = str(DATA / "triton_kernels.py")
-    subprocess.run([torch_python, script], env=env, check=True, timeout=120)
+    subprocess.run([torch_python, script], env=env, check=True, timeout=LONG)
     assert snapshot(target) == before, "Triton compiled again"
 
 

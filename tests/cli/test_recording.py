@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.cli.test_run import tracing
+from tests.pace import LONG
 from torchkeeper.link.recipes import defining, recorded, recording, tomltext
 from torchkeeper.link.recipes.recorded import Recorded
 from torchkeeper.warm.recipes import recipe as recipes
@@ -738,7 +739,7 @@ def test_what_was_changed_after_it_was_built_is_not_taken_for_what_it_was(
         for line in process.stderr:
             if line.startswith("Proving the recipe"):
                 process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=LONG)
     assert process.returncode == 130
     assert "# Not proved: the proof was interrupted.\n" in out.read_text()
     assert [*tomllib.loads(out.read_text())] == ["callable", "compile"]

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.pace import LONG
 from torchkeeper.engine.wire import Message
 from torchkeeper.link import diagnosing
 from torchkeeper.link.engines import probes
@@ -52,7 +53,7 @@ class Stock:
 
     def close(self) -> None:
         """End it."""
-        self._process.communicate(timeout=60)
+        self._process.communicate(timeout=LONG)
 
 
 @pytest.fixture(scope="session")

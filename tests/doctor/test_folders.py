@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.doctor.conftest import Doctor, Stock
+from tests.pace import LONG
 from torchkeeper.doctor.clock import skew_of
 from torchkeeper.link import diagnosing
 from torchkeeper.link.engines.process import Engine
@@ -342,7 +343,7 @@ def test_a_folder_that_nothing_reads(
         assert program.stdout
         program.stdout.readline()
         assert doctor(cache, only=("unread",), facts=facts).codes == []
-        program.communicate(timeout=30)
+        program.communicate(timeout=LONG)
 
 
 def test_the_same_entries_twice(doctor: Doctor, cache: Path, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QSettings, Qt, QTim
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from tests.pace import LONG
 from torchkeeper.gui.app import application
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.verdicts.environments import KEY, NONE
@@ -77,7 +78,7 @@ def native_threads() -> list[str]:
     return [name for name in names if name.startswith("torchkeeper-wo")]
 
 
-def gone(began: list[str], seconds: float = 30.0) -> bool:
+def gone(began: list[str], seconds: float = LONG) -> bool:
     """Whether our threads but these are gone, or go soon: one says it is over before it is."""
     until = time.monotonic() + seconds
     while any(name not in began for name in native_threads()):
@@ -122,7 +123,7 @@ def nothing_survives(
     # Python knows of a QThread only by a stand-in that never ends; the system knows better.
     left = [t for t in threading.enumerate() if t not in threads and t.name[:5] != "Dummy"]
     for thread in left:
-        thread.join(30.0)  # on a busy machine who looks something up may be at it for a moment
+        thread.join(LONG)  # on a busy machine who looks something up may be at it for a moment
     alive = [thread for thread in left if thread.is_alive()]
     working = [] if gone(began) else native_threads()
     started = {n: c for n, c in children().items() if n not in processes}

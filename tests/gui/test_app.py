@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
+from tests.pace import LONG
 from torchkeeper.gui.app import application
 
 
@@ -39,14 +40,14 @@ def test_starts_on_a_folder_and_ends_when_asked(fixture_cache: Path) -> None:
     process = subprocess.Popen(argv, env=env, stderr=subprocess.PIPE, text=True)
     try:
         # Its worker is started by the window, shortly before that is shown.
-        limit = time.monotonic() + 60
+        limit = time.monotonic() + LONG
         while "torchkeeper-wor" not in threads_of(process.pid) and time.monotonic() < limit:
             time.sleep(0.05)
         engines = started_by(process.pid)
         assert engines
         time.sleep(1.5)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=LONG)
     finally:
         process.kill()
         process.communicate()

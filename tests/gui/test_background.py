@@ -19,6 +19,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import OpenWindow
 from tests.gui.test_handover import ARGV, RAISES, runtime, sockets, until
 from tests.gui.test_notifying import Desktop, bus, desktop
+from tests.pace import LONG
 from torchkeeper.gui.guide.bar import own_folder
 from torchkeeper.gui.guide.guide import SINCE, STEP
 from torchkeeper.gui.jobs.model import State
@@ -87,7 +88,7 @@ def busy(waits: Path, runtime: Path, tmp_path: Path) -> Iterator[Driven]:
     with contextlib.suppress(ProcessLookupError):
         made.process.send_signal(signal.SIGINT)
     try:
-        made.process.communicate(timeout=60)
+        made.process.communicate(timeout=LONG)
     finally:
         made.process.kill()
 
@@ -102,7 +103,7 @@ def test_who_starts_again_has_the_window_back_with_its_jobs(busy: Driven) -> Non
     until(lambda: bool(running.found()))
     [job] = jobs()
     assert (job["state"], job["window"], job["process"]) == ("running", False, busy.process.pid)
-    again = subprocess.run(ARGV, capture_output=True, text=True, check=False, timeout=60)
+    again = subprocess.run(ARGV, capture_output=True, text=True, check=False, timeout=LONG)
     assert (again.returncode, again.stderr) == (
         0, "torchkeeper: The window that is open has taken it.\n",
     )  # fmt: skip

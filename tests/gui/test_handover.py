@@ -20,6 +20,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, listed
+from tests.pace import LONG
 from torchkeeper.gui.desktop.door import Door
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.window import Window
@@ -59,13 +60,13 @@ def running() -> Iterator[Callable[..., subprocess.Popen[str]]]:
             process.send_signal(signal.SIGINT)
     for process in made:
         try:
-            process.communicate(timeout=60)
+            process.communicate(timeout=LONG)
         finally:
             process.kill()
             process.communicate()
 
 
-def until(true: Callable[[], object], seconds: float = 60) -> None:
+def until(true: Callable[[], object], seconds: float = LONG) -> None:
     limit = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < limit
@@ -106,12 +107,12 @@ def test_a_second_start_is_over_at_once_and_the_first_opens_it(
     until(lambda: sockets(runtime))
     assert stat.S_IMODE((runtime / "torchkeeper").stat().st_mode) == 0o700
     second = running(fixture_cache)
-    _, said = second.communicate(timeout=60)
+    _, said = second.communicate(timeout=LONG)
     assert (second.returncode, said) == (0, "torchkeeper: The window that is open has taken it.\n")
     kept = Path(os.environ["XDG_CONFIG_HOME"]) / "torchkeeper/torchkeeper.conf"
     until(lambda: kept.exists() and f"current={fixture_cache}\n" in kept.read_text())
     first.send_signal(signal.SIGINT)
-    _, said = first.communicate(timeout=60)
+    _, said = first.communicate(timeout=LONG)
     assert first.returncode == 0, said
     assert sockets(runtime) == []
 

@@ -21,6 +21,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
 from tests.gui.test_look import contrast
 from tests.gui.test_models import entry, under_test
+from tests.pace import within
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.layout import payload_path
 from torchkeeper.gui.background.engines import Listener
@@ -543,7 +544,7 @@ def test_a_graph_of_20_mb_in_one_line(
     assert edit.blockCount() == 16_001
     inspector.source.search.setText("1")
     qtbot.waitUntil(lambda: inspector.source.count.text() == "1/10,000+")
-    assert clock.stop() < 0.1
+    assert clock.stop() < within(0.1)
 
 
 def test_graphs_of_several_entries_count_once(
@@ -593,7 +594,7 @@ def test_a_large_selection_is_counted_in_pieces(qtbot: QtBot) -> None:
     qtbot.waitUntil(
         lambda: inspector.several_title.text() == "100,000 entries selected", timeout=PATIENCE
     )
-    assert clock.stop() < 0.1
+    assert clock.stop() < within(0.1)
     counts = Counts()
     counts.add(many)
     assert counts.size == sum(x.size for x in many)
@@ -688,7 +689,7 @@ def test_no_line_is_slow(line: str) -> None:
     begun = time.thread_time()
     for language in (PYTHON, CPP):
         syntax.tokens(line, syntax.NOTHING, language)
-    assert time.thread_time() - begun < 0.1
+    assert time.thread_time() - begun < within(0.1)
 
 
 @pytest.mark.parametrize("shades", [LIGHT, DARK], ids=["light", "dark"])

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, type_in
+from tests.pace import within
 from tests.redis_server import serving
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.profileexport import ProfileExport
@@ -265,7 +266,7 @@ def test_making_the_page_never_holds_up_the_window(qtbot: QtBot, open_window: Op
         turn("group")
     assert len(other.fields) == len(other.settings)
     # A slow turn or two may be the machine's; many are ours.
-    assert sorted(takes)[-3][0] < SLICE, sorted(takes)[-6:]
+    assert sorted(takes)[-3][0] < within(SLICE), sorted(takes)[-6:]
     qtbot.waitUntil(lambda: window.here.environments.found, timeout=PATIENCE)
 
 
@@ -583,7 +584,7 @@ def test_checking_never_holds_up_who_types(qtbot: QtBot, open_window: OpenWindow
         begun = time.thread_time()
         check(values)
         takes.append(time.thread_time() - begun)
-    assert sorted(takes)[10] < 0.002
+    assert sorted(takes)[10] < within(0.002)
     page = shown(qtbot, open_window())
     edit = line(page, FOLDER)
     edit.clear()
@@ -594,7 +595,7 @@ def test_checking_never_holds_up_who_types(qtbot: QtBot, open_window: OpenWindow
         QApplication.processEvents()
         turns.append(time.thread_time() - begun)
     # One slow turn may be the machine's; many are ours.
-    assert sorted(turns)[-2] < SLICE
+    assert sorted(turns)[-2] < within(SLICE)
 
 
 def test_who_warms_chooses_a_profile(qtbot: QtBot, open_window: OpenWindow) -> None:

@@ -37,13 +37,19 @@ def test_what_was_listed_ahead_is_shown_and_not_asked_for_again(
     assert ahead is not None
     window = Window(settings, Engines(ahead), str(fixture_cache))
     assert window.place == str(fixture_cache), "it is being read before anything is painted"
+    # Later it is looked at again now and then, and nobody waits for that.
+    whole = {"op": "list", "place": str(fixture_cache), "unless": ""}
+    when_over: list[int] = []
+    waited: list[bool] = []
+    window.listing.over.connect(lambda _: when_over.append(asked.count(whole)))
+    window.listing.changed.connect(lambda: waited.append(window.listing.loading))
     window.show()
     window.open_paths([str(fixture_cache)])
     listed(qtbot, window, fixture_cache)
     assert window.entries.total > 0
     qtbot.waitUntil(lambda: window.discovery.known, timeout=PATIENCE)
-    whole = {"op": "list", "place": str(fixture_cache), "unless": ""}
-    assert asked.count(whole) == 1, "before there was a window"
+    assert when_over[0] == 1, "before there was a window"
+    assert True not in waited[waited.index(False) :]
     window.close_surely()
     qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
     assert ahead.engine.returncode is not None

@@ -14,6 +14,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import OpenWindow
+from tests.pace import LONG
 from torchkeeper import gui
 from torchkeeper.gui.background import garbage
 
@@ -34,7 +35,7 @@ def test_one_hears_while_the_other_connects_and_lets_go() -> None:
         [sys.executable, "-X", "faulthandler", "-m", "tests.gui.crossing", "3"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LONG,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr

@@ -18,6 +18,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, settle
 from tests.gui.test_models import entry
+from tests.pace import within
 from tests.redis_server import dump, serving
 from tests.stores.bundles.test_bundle import make
 from torchkeeper.artifacts.entry import VERDICTS, Entry
@@ -335,7 +336,7 @@ def test_many_verdicts_are_taken_in_without_a_pause(qtbot: QtBot, by: str) -> No
         begun = time.thread_time()
         QApplication.processEvents()
         turns.append(time.thread_time() - begun)
-    assert sorted(turns)[-2] < 0.04, "as of a listing (test_slices.py)"
+    assert sorted(turns)[-2] < within(0.04), "as of a listing (test_slices.py)"
     wanted = {identity: name for identity, name, _ in said}
     assert all(e.verdict == wanted[e.identity] for e in model.everything())
     shown = model.shown()

@@ -18,6 +18,7 @@ import pytest
 from tests.hostile import bundles, messages
 from tests.hostile.running import Run
 from tests.hostile.tripwires import MOST_MEMORY, Arena, memory_bounded, peak_of
+from tests.pace import LONG
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.engine import wire
 from torchkeeper.link.engines.process import Engine
@@ -32,7 +33,7 @@ _BOOT = """if True:
     main()
 """
 #: Seconds for an answer on a busy machine.
-_PATIENCE = 20.0
+_PATIENCE = LONG
 
 
 class Asked:

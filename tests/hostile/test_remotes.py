@@ -18,6 +18,7 @@ from tests.hostile.listing import Watched
 from tests.hostile.placing import check_placed, told
 from tests.hostile.running import Run
 from tests.hostile.tripwires import Arena
+from tests.pace import LONG
 from tests.redis_server import Server, serving
 from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import Problem, entry_from_json
@@ -162,7 +163,7 @@ def test_a_server_that_promises_more_than_there_is_memory_for(tmp_path: Path) ->
             with answering:
                 answering.recv(1 << 16)
                 answering.sendall(b"*4294967295\r\n" * 9)
-                assert client.communicate(timeout=60)[0] == b"server-unbounded\n"
+                assert client.communicate(timeout=LONG)[0] == b"server-unbounded\n"
 
 
 def test_odd_json(arena: Arena) -> None:

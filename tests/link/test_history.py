@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.pace import LONG
 from torchkeeper.link.kept import history
 from torchkeeper.link.kept.history import Past
 from torchkeeper.link.words.problems import UserError
@@ -106,7 +107,7 @@ def test_two_windows_write_at_once() -> None:
                          env={**os.environ, "PYTHONPATH": root})
         for letter in "ab"
     ]  # fmt: skip
-    assert [run.wait(timeout=120) for run in runs] == [0, 0]
+    assert [run.wait(timeout=LONG) for run in runs] == [0, 0]
     kept = history.kept()
     assert len(kept.jobs) == 80 and kept.damaged == 0
 

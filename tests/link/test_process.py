@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import shutil
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.pace import LONG
 from torchkeeper.engine import home
 from torchkeeper.engine.operations import OPERATIONS
 from torchkeeper.engine.wire import MAX_ROWS, Message
@@ -29,7 +31,7 @@ from torchkeeper.stores import atrest
 def until(engine: Engine, done: Callable[[Message], bool]) -> list[Message]:
     """The messages up to one that ends the waiting."""
     found: list[Message] = []
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + LONG
     while time.monotonic() < deadline:
         select.select([engine], [], [], 0.2)
         found += engine.receive()
@@ -177,7 +179,7 @@ def test_a_dead_window_leaves_no_engine(tmp_path: Path) -> None:
     window.kill()
     window.wait()
     window.stdout.close()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + LONG
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not alive(pid)
@@ -196,7 +198,7 @@ def test_an_engine_whose_window_dies_before_it_has_said_hello_leaves_no_folder(
     env = {**os.environ, "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-c", script]
     window = subprocess.run(command, env=env, stdout=subprocess.PIPE, check=False)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + LONG
     while alive(int(window.stdout)) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert list(tmp_path.iterdir()) == []
@@ -223,6 +225,10 @@ def test_what_was_killed_with_its_engine_leaves_no_folder_after_the_next(
         *left, kept = sorted(tmp_path.iterdir(), key=lambda path: path.samefile(running._home))
         assert kept.samefile(running._home)
         assert left, "it was killed before it could remove it"
+        for path in left:  # one that was killed may still be on its way out
+            lock = os.open(path, os.O_RDONLY)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            os.close(lock)
         starting, handle = home.make()  # of an app whose engine is not there yet
         spared = [tmp_path / f"{left[0].name}-{number}" for number in range(3)]
         spared[0].symlink_to(tmp_path)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import DATA
+from tests.pace import LONG
 from tests.redis_server import Server, serving
 
 
@@ -99,7 +100,7 @@ class Torch:
 
     def close(self) -> None:
         """End it."""
-        self._process.communicate(timeout=60)
+        self._process.communicate(timeout=LONG)
 
 
 @pytest.fixture(scope="session")

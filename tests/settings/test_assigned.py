@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.pace import LONG
 from tests.settings.secrets import FORMS, MARK, PASSWORDS
 from torchkeeper.settings.assigned import HOWS, Assigned, Unreadable, look
 from torchkeeper.settings.known import BY_NAME
@@ -177,7 +178,7 @@ def test_hostile_sources(name: str) -> None:
     app = str(Path(__file__).parents[2] / "app")
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-W", "error", "-c", script, app],
-        input=HOSTILE[name], capture_output=True, check=False, timeout=30,
+        input=HOSTILE[name], capture_output=True, check=False, timeout=LONG,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.strip() in (b"0", b"1", b"not-python", b"too-deep")

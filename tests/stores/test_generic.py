@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import torchkeeper
+from tests.pace import LONG
 from torchkeeper.stores import generic, places
 from torchkeeper.stores.generic import CacheError, InductorOnDiskCache, InMemoryCache, OnDiskCache
 
@@ -49,7 +50,7 @@ def start(
 
 
 def finish(process: subprocess.Popen[str]) -> str:
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=LONG)
     assert process.returncode == 0, err
     return out
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.pace import LONG
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.warm.giveway import give_way
 
@@ -92,4 +93,4 @@ def test_the_session_of_a_job_gives_way_as_its_engine_does() -> None:
         job = json.loads(starter.stdout.readline())
         assert os.getpriority(os.PRIO_PROCESS, job) == _OWN + NICE
         assert group_of(job) == (_OWN + NICE if GROUPS else None)
-        starter.communicate("\n", timeout=30)
+        starter.communicate("\n", timeout=LONG)

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import torchkeeper
+from tests.pace import LONG
 from tests.warm.conftest import Filled, Recorder
 from torchkeeper.artifacts import elf
 from torchkeeper.artifacts.entry import Problem
@@ -250,7 +251,7 @@ def test_the_job_ends_with_its_engine(
             assert line, "the engine ended"
         [job] = [pid for pid in processes.family(engine.pid) if os.getsid(pid) == pid]
         engine.kill()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + LONG
     while processes.family(job) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert processes.family(job) == set()

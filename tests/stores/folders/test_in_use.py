@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import torchkeeper
+from tests.pace import within
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.folders.folder import Folder
@@ -325,7 +326,7 @@ def test_many_processes_take_no_time(start: Start, folder: Path) -> None:
     began = time.process_time()
     assert users(str(folder), Report()).processes == []
     # 5,000 in less than 4 s on a slow machine; about 0.1 ms each are usual.
-    assert time.process_time() - began < 0.3
+    assert time.process_time() - began < within(0.3)
 
 
 def test_what_is_told_counts_entries(start: Start, folder: Path) -> None:

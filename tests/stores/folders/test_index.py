@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.pace import LONG
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.budget import Budget
@@ -182,7 +183,7 @@ def test_two_processes_share_one_index(fixture_cache: Path, file: Path, tmp_path
         )
         for place in places
     ]
-    outputs = [process.communicate(timeout=60)[0] for process in both]
+    outputs = [process.communicate(timeout=LONG)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
     assert {line for output in outputs for line in output.split()} == {"70"}
     for place in places:

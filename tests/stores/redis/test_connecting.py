@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import torchkeeper
+from tests.pace import LONG
 from tests.redis_server import Server, dump, free_port, serving
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
@@ -284,7 +285,7 @@ def test_a_replica_is_known_before_anything_is_written(full: Server, tmp_path: P
     # It waits five seconds for other replicas otherwise.
     full("CONFIG", "SET", "repl-diskless-sync-delay", "0")
     with serving(tmp_path, "--replicaof", "127.0.0.1", str(full.port)) as replica:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + LONG
         while replica("DBSIZE") != 12:
             assert time.monotonic() < deadline
             time.sleep(0.05)
