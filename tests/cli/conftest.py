@@ -41,7 +41,7 @@ def tk() -> Tk:
     """``torchkeeper ARGUMENTS…`` without a terminal."""
 
     def run(
-        *arguments: object, timeout: float = 120, cwd: str | os.PathLike[str] | None = None,
+        *arguments: object, timeout: float = LONG, cwd: str | os.PathLike[str] | None = None,
         **env: str,
     ) -> Ran:  # fmt: skip
         done = subprocess.run(

@@ -218,22 +218,26 @@ def idle(qtbot: QtBot, window: Window) -> None:
 def settle(qtbot: QtBot) -> None:
     """Let the timers run that gather changes of the filter and the totals."""
     # One may start the next. In a single wait that a busy machine makes late, it would not run.
-    quiet = 0
-    for _ in range(15):
+    quiet = turns = 0
+    while quiet < 2 and turns < (200 if unanswered() else 15):
         qtbot.wait(10)
         quiet = 0 if expects() else quiet + 1
-        if quiet == 2:
-            return
+        turns += 1
+
+
+def unanswered() -> bool:
+    """Whether an engine was asked something by a window and has not answered."""
+    windows = [one for one in QApplication.topLevelWidgets() if isinstance(one, Window)]
+    return any(one.engines._listeners for one in windows)
 
 
 def expects() -> bool:
     """Whether the windows wait for an answer or for a timer that soon runs. What is no window's
     may wait unseen: where there is none, always.
     """
-    windows = [one for one in QApplication.topLevelWidgets() if isinstance(one, Window)]
     return (
-        not windows
-        or any(one.engines._listeners for one in windows)
+        not any(isinstance(one, Window) for one in QApplication.topLevelWidgets())
+        or unanswered()
         or any(
             timer.isActive() and timer.remainingTime() < 150
             for top in QApplication.topLevelWidgets()
