@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.pace import LONG
+
 
 @dataclass
 class Ran:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -16,13 +17,18 @@ from PySide6.QtGui import QHelpEvent
 from PySide6.QtWidgets import QApplication, QLabel, QToolTip, QWidget
 
 from tests.gui.strangers import Strangers
+from tests.pace import LONG
 from torchkeeper.gui.app import application
 from torchkeeper.gui.shots.stage import turn
 from torchkeeper.gui.theme import Theme, look
 from torchkeeper.gui.verdicts.environments import KEY, NONE
 from torchkeeper.gui.window import PAGE, Window
 
-_PATIENCE = 120.0
+
+def _wait(until: Callable[[], bool]) -> None:
+    """Let the event loop run until that is so."""
+    turn(LONG, until)
+    assert until()
 
 
 def hover(over: QWidget, at: QPoint) -> tuple[str, float]:
@@ -66,13 +72,14 @@ def main() -> None:
     faults: list[str] = []
     longest = 0.0
     for place in places:
-        window.open_paths([place])
-        turn(_PATIENCE, partial(_listed, window, place))
+        window.places.add(place)
+        window.places_pane.choose(place)
+        _wait(partial(_listed, window, place))
         window.later.start()
-        turn(_PATIENCE, lambda: window.later.over and window.entries.rowCount() > 0)
+        _wait(lambda: window.later.over and window.entries.rowCount() > 0)
         # The kernels have the names; all others are as everywhere.
         window.head.box.setText("kind:triton")
-        turn(_PATIENCE, lambda: window.entries.rowCount() < 40)
+        _wait(lambda: window.entries.rowCount() < 40)
         table, model = window.table, window.table.model()
         for row in range(model.rowCount()):
             table.go_to_row(row)
@@ -88,7 +95,7 @@ def main() -> None:
             if widget.isVisible() and widget.toolTip():
                 longest = max(longest, hover(widget, widget.rect().center())[1])
     window.close_surely()
-    turn(_PATIENCE, lambda: not window.engines.running)
+    _wait(lambda: not window.engines.running)
     print(json.dumps({"tips": tips, "faults": faults, "longest": longest, "peak": _peak()}))
 
 
