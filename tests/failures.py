@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 #: So many are run again; more have a cause in common that another run would not take away.
-FEW = 10
+FEW = 5
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -236,7 +236,7 @@ def test_tests_that_pass_are_not_run_again(tmp_path: Path) -> None:
         # Too many.
         (
             ("-k", "many"), 1, "failed: test_also.py::test_many[0]",
-            "import pytest\n@pytest.mark.parametrize('a', range(11))\ndef test_many(a): assert 0",
+            "import pytest\n@pytest.mark.parametrize('a', range(6))\ndef test_many(a): assert 0",
         ),
     ],
 )  # fmt: skip

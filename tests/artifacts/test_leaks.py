@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.pace import within
 from torchkeeper.artifacts import opcodes
 from torchkeeper.artifacts.echoes import Echoes, is_distinctive
 from torchkeeper.artifacts.leakforms import Fact, Leak
@@ -186,10 +185,14 @@ def test_where_a_stream_is_cut_makes_no_difference(head: bytes, piece: int, tail
      b"api_key\x8c\xff", b"/home/", b"# File: ", b"authorization: basic ", b"_pass" + b"_" * 40],
 )  # fmt: skip
 def test_hostile_bytes_take_time_by_their_size_alone(unit: bytes) -> None:
-    data = unit * ((1 << 18) // len(unit))
-    begun = time.process_time()
-    found(data)
-    assert time.process_time() - begun < within(4)
+    takes = []
+    for size in (1 << 13, 1 << 16):
+        data = unit * (size // len(unit))
+        begun = time.process_time()
+        found(data)
+        takes.append(time.process_time() - begun)
+    # Eight times the bytes: by their square it would be 64 times the time.
+    assert takes[1] < 24 * max(takes[0], 0.01)
 
 
 @pytest.mark.parametrize("value", [b"hunter2-not-a-real-password", "pä%2Fss'w\"örd-9".encode()])

@@ -100,16 +100,25 @@ def type_in(qtbot: QtBot, widget: QWidget, text: str) -> None:
     qtbot.keyClicks(widget, text)  # type: ignore[no-untyped-call]
 
 
+@pytest.fixture
+def own_home(home: Path) -> Path:
+    """An empty home, which temporary files are in too. All tests of a process have it at the same
+    path: what a torch says of itself, which takes seconds, is kept by that too.
+    """
+    own = home.with_name("own-home")
+    shutil.rmtree(own, ignore_errors=True)
+    own.mkdir()
+    return own
+
+
 @pytest.fixture(autouse=True)
 def nothing_survives(
-    qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    qapp: QApplication, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
     """No thread, process or top-level window outlives a test; no cache of the user is found."""
-    home = tmp_path / "home"
-    home.mkdir()
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("TMPDIR", str(home))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    monkeypatch.setenv("HOME", str(own_home))
+    monkeypatch.setenv("TMPDIR", str(own_home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(own_home / "config"))
     application()
     threads = set(threading.enumerate())
     began = native_threads()

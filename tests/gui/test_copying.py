@@ -28,8 +28,8 @@ from torchkeeper.stores.bundles.bundle import Bundle
 
 
 @pytest.fixture(autouse=True)
-def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "home"))
+def own_temporary_folder(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(own_home))
 
 
 def ask(qtbot: QtBot, window: Window, into: Path | str) -> CopyDialog:

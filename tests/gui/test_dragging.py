@@ -26,8 +26,8 @@ Dropped = list[tuple[Path, bytes]]
 
 
 @pytest.fixture(autouse=True)
-def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "home"))
+def own_temporary_folder(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(own_home))
 
 
 @pytest.fixture
@@ -50,9 +50,9 @@ def offers(monkeypatch: pytest.MonkeyPatch, answer: Qt.DropAction) -> Dropped:
     return seen
 
 
-def scratch(tmp_path: Path) -> list[Path]:
+def scratch() -> list[Path]:
     """The folders that drags have left."""
-    return list((tmp_path / "home").glob("torchkeeper-drag-*"))
+    return list(Path(os.environ["HOME"]).glob("torchkeeper-drag-*"))
 
 
 def mouse(window: Window, kind: QEvent.Type, at: QPoint, held: bool = True) -> None:
@@ -112,7 +112,7 @@ def test_a_bundle_is_offered_when_it_is_ready(
     assert len(data) == path.stat().st_size
     window.close_surely()
     qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
-    assert scratch(tmp_path) == []
+    assert scratch() == []
 
 
 def test_what_is_dropped_nowhere_is_removed(
@@ -127,7 +127,7 @@ def test_what_is_dropped_nowhere_is_removed(
     for number in (1, 2):
         drag(window)
         qtbot.waitUntil(lambda number=number: len(seen) == number, timeout=PATIENCE)  # type: ignore[misc]
-        qtbot.waitUntil(lambda: scratch(tmp_path) == [], timeout=PATIENCE)
+        qtbot.waitUntil(lambda: scratch() == [], timeout=PATIENCE)
         assert "Dropped where nothing takes a file" in window.statusBar().currentMessage()
     assert window.error_bar.error is None
 
@@ -143,7 +143,7 @@ def test_letting_go_too_soon_cancels_without_a_trace(
 ) -> None:
     window = opened(qtbot, open_window, fixture_cache)
     at = drag(window)
-    qtbot.waitUntil(lambda: scratch(tmp_path) != [], timeout=PATIENCE)
+    qtbot.waitUntil(lambda: scratch() != [], timeout=PATIENCE)
     if escape:
         qtbot.keyClick(window.table, Qt.Key.Key_Escape)  # type: ignore[no-untyped-call]
         # The button is still held: no new drag before it is let go of.
@@ -152,7 +152,7 @@ def test_letting_go_too_soon_cancels_without_a_trace(
         mouse(window, QEvent.Type.MouseButtonRelease, at, held=False)
     assert "nothing was written" in window.statusBar().currentMessage()
     qtbot.waitUntil(lambda: not window.dragging.preparing, timeout=PATIENCE)
-    qtbot.waitUntil(lambda: scratch(tmp_path) == [], timeout=PATIENCE)
+    qtbot.waitUntil(lambda: scratch() == [], timeout=PATIENCE)
     assert dropped == []
     if escape:
         mouse(window, QEvent.Type.MouseButtonRelease, at, held=False)
@@ -190,10 +190,10 @@ def test_ten_thousand_rows_dropped_nowhere(
         timeout=PATIENCE,
     )
     assert window.dragging.preparing
-    assert scratch(tmp_path) != []
+    assert scratch() != []
     mouse(window, QEvent.Type.MouseButtonRelease, at, held=False)
     qtbot.waitUntil(lambda: not window.dragging.preparing, timeout=PATIENCE)
-    qtbot.waitUntil(lambda: scratch(tmp_path) == [], timeout=PATIENCE)
+    qtbot.waitUntil(lambda: scratch() == [], timeout=PATIENCE)
     assert dropped == []
     assert len(window.table.selected()) == 10_000
     assert window.error_bar.error is None
@@ -209,7 +209,7 @@ def test_an_engine_that_dies_while_dragging_is_told(
     for line in [line for line in lines if not line.shared]:
         os.kill(line.engine.pid, signal.SIGKILL)
     qtbot.waitUntil(lambda: window.error_bar.error is not None, timeout=PATIENCE)
-    qtbot.waitUntil(lambda: scratch(tmp_path) == [], timeout=PATIENCE)
+    qtbot.waitUntil(lambda: scratch() == [], timeout=PATIENCE)
     mouse(window, QEvent.Type.MouseButtonRelease, at, held=False)
     assert dropped == []
     idle(qtbot, window)

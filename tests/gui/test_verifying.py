@@ -561,7 +561,7 @@ def test_after_an_import_is_said_what_its_objects_want(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As on the command line: a header to prepare, or the variable that does without."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "home"))
+    monkeypatch.setattr(tempfile, "tempdir", os.environ["HOME"])
     [first, _] = NATIVE["commands"]
     rename(fixture_cache, first["extra"])
     window = open_window()
