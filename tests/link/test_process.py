@@ -308,3 +308,28 @@ def test_words_show_no_control_characters() -> None:
     assert printable("x" * 1000).endswith("…")
     assert "engine reported" in user_error("never-heard-of", {"a": 1}).what
     assert user_error("place-unreadable", {}).what == "? cannot be read."
+
+
+def test_an_interrupt_that_comes_while_one_is_told_of_is_told_of_too(many: Path) -> None:
+    heard: list[bool] = []
+
+    def first(_: Message) -> None:
+        if not heard:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def told(again: bool) -> None:
+        heard.append(again)
+        if not again:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0)  # where Python would raise it
+
+    with Engine() as engine, pytest.raises(KeyboardInterrupt):
+        engine.call("list", {"place": str(many)}, first, told)
+    assert heard == [False, True]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with Engine() as engine:
+        heard.clear()
+        with pytest.raises(KeyboardInterrupt):
+            engine.call("list", {"place": str(many)}, first, heard.append)
+        assert heard == [False], "what an answer is cut by is told of, and the engine cancels"
+        assert engine.call("list", {"place": str(many)})["entries"] == 3000

@@ -24,6 +24,54 @@ class Ended(KeyboardInterrupt):
         self.number = number
 
 
+class Interrupts:
+    """While it lasts, signals that raise an exception in the main thread do so only where they are
+    let in; elsewhere one that comes waits for that. So none is lost between two steps that belong
+    together, and none tears an answer apart.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[int, Any] = {}
+        self._late: list[tuple[int, FrameType | None]] = []
+        self._let_in = False
+
+    def __enter__(self) -> Interrupts:
+        if threading.current_thread() is threading.main_thread():
+            for name in ("SIGINT", *_NAMES):
+                number = getattr(signal, name, None)
+                if number is not None and callable(before := signal.getsignal(number)):
+                    self._before[number] = before
+                    signal.signal(number, self._came)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for number, before in self._before.items():
+            if signal.getsignal(number) == self._came:  # else it is ignored meanwhile
+                signal.signal(number, before)
+        if exc == (None, None, None):
+            self._raise()
+
+    @contextlib.contextmanager
+    def let_in(self) -> Iterator[None]:
+        """Where one that comes, or has come, raises its exception."""
+        self._let_in = True
+        try:
+            self._raise()
+            yield
+        finally:
+            self._let_in = False
+
+    def _came(self, number: int, frame: FrameType | None) -> None:
+        self._late.append((number, frame))
+        if self._let_in:
+            self._raise()
+
+    def _raise(self) -> None:
+        if self._late:
+            number, frame = self._late.pop(0)
+            self._before[number](number, frame)
+
+
 @contextlib.contextmanager
 def signals_as_interrupts() -> Iterator[None]:
     """While it lasts, such a signal raises Ended in the main thread, as Ctrl-C does.

@@ -23,7 +23,7 @@ from typing import Any
 import torchkeeper
 from torchkeeper.engine import home, wire
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.ending import Ended
+from torchkeeper.link.ending import Ended, Interrupts
 from torchkeeper.link.engines import interpreters, travel
 from torchkeeper.link.words.problems import UserError, user_error
 from torchkeeper.link.words.tongue import tr
@@ -274,41 +274,52 @@ class Engine:
         for which nobody waits, after CANCEL seconds at most. ``on_interrupt`` hears of each, and
         whether the engine was ended then before it was done.
         """
-        ident = self.send(op, params)
         interrupted: KeyboardInterrupt | None = None
         latest = math.inf
-        while True:
-            try:
-                select.select([self._stdout], [], [], 1.0)
-            except KeyboardInterrupt as interrupt:
-                if interrupted:
-                    self.kill()
-                if on_interrupt:
-                    on_interrupt(interrupted is not None)
-                if interrupted:
-                    raise
-                interrupted = interrupt
-                if isinstance(interrupt, Ended):
-                    latest = time.monotonic() + CANCEL
-                self.cancel(ident)
-            if interrupted and time.monotonic() > latest:
+
+        def cancel(interrupt: KeyboardInterrupt) -> None:
+            nonlocal interrupted, latest
+            if interrupted:
                 self.kill()
-                if on_interrupt:
-                    on_interrupt(True)
-                raise interrupted
-            for message in self.receive():
-                if message.id != ident:
-                    continue
-                if message.type == "result":
-                    result: dict[str, Any] = message.body["result"]
-                    return result
-                if message.type == "error":
-                    if interrupted:
-                        raise interrupted
-                    error = message.body["error"]
-                    raise user_error(error["code"], error.get("params", {}))
-                if on_message:
-                    on_message(message)
+            if on_interrupt:
+                on_interrupt(interrupted is not None)
+            if interrupted:
+                raise interrupt
+            interrupted = interrupt
+            if isinstance(interrupt, Ended):
+                latest = time.monotonic() + CANCEL
+            self.cancel(ident)
+
+        with Interrupts() as interrupts:
+            ident = self.send(op, params)
+            while True:
+                try:
+                    with interrupts.let_in():
+                        select.select([self._stdout], [], [], 1.0)
+                except KeyboardInterrupt as interrupt:
+                    cancel(interrupt)
+                if interrupted and time.monotonic() > latest:
+                    self.kill()
+                    if on_interrupt:
+                        on_interrupt(True)
+                    raise interrupted
+                for message in self.receive():
+                    if message.id != ident:
+                        continue
+                    if message.type == "result":
+                        result: dict[str, Any] = message.body["result"]
+                        return result
+                    if message.type == "error":
+                        if interrupted:
+                            raise interrupted
+                        error = message.body["error"]
+                        raise user_error(error["code"], error.get("params", {}))
+                    if on_message:
+                        try:
+                            with interrupts.let_in():
+                                on_message(message)
+                        except KeyboardInterrupt as interrupt:
+                            cancel(interrupt)
 
     def end_input(self) -> None:
         """Close the engine's input: it cancels what it does and ends. Does not wait."""
