@@ -324,7 +324,7 @@ def test_dropped_on_a_place_before_the_bundle_is_ready(
     assert dialog.target.path == str(target)
     assert dialog.title.text().startswith("Copy 4 entries")
     assert list(target.iterdir()) == [], "never without the dialog"
-    qtbot.waitUntil(lambda: dialog.known and scratch(tmp_path) == [], timeout=PATIENCE)
+    qtbot.waitUntil(lambda: dialog.known and scratch() == [], timeout=PATIENCE)
     assert dialog.go.isDefault()
     assert dialog.needed.isChecked()
     # It counts as the export does: with what the four need.
@@ -346,7 +346,7 @@ def test_escape_over_a_place_drops_nothing(qtbot: QtBot, dragging: Window, tmp_p
     hold_over(window, tmp_path / "target")
     assert aim(window) is None, "that drag is over"
     mouse(window, QEvent.Type.MouseButtonRelease, at, held=False)
-    qtbot.waitUntil(lambda: scratch(tmp_path) == [], timeout=PATIENCE)
+    qtbot.waitUntil(lambda: scratch() == [], timeout=PATIENCE)
     assert window.findChildren(CopyDialog) == []
 
 
@@ -401,7 +401,7 @@ def test_dropped_on_a_place_when_the_bundle_is_ready(
 
     monkeypatch.setattr(QDrag, "exec", dragged)
     drag(window)
-    qtbot.waitUntil(lambda: bool(seen) and scratch(tmp_path) == [], timeout=PATIENCE)
+    qtbot.waitUntil(lambda: bool(seen) and scratch() == [], timeout=PATIENCE)
     ours = (True, str(target))
     assert seen == [(False, None), ours, (False, None), ours]
     assert aim(window) is None
