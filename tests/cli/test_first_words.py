@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -174,3 +175,36 @@ def test_a_word_too_many_is_shown_and_not_obeyed_by_the_terminal(tk: Tk) -> None
     ran = tk("places", "ev\x1b]0;pwn\x07il\u202e")
     assert ran.code == 2
     assert not {"\x1b", "\x07", "\u202e"} & set(ran.out + ran.err)
+
+
+def test_a_command_after_what_it_is_to_do_comes_first(tk: Tk) -> None:
+    for words in (["redis://h:6379", "ls"], ["./x", "ls"], [".", "ls"]):
+        ran = tk(*words, **NOWHERE)
+        assert ran.code == 2
+        assert "“ls” is a command" in ran.err and "Did you mean" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "stray"),
+    [(["-x"], "-x"), (["-xls"], "-xls"), (["ls", "-x"], "-x"), (["config", "show", "-x"], "-x")],
+)
+def test_an_option_that_there_is_not_is_what_is_wrong(tk: Tk, words: list[str], stray: str) -> None:
+    ran = tk(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"unrecognized arguments: {stray}" in ran.err and "required" not in ran.err
+
+
+def test_what_is_no_file_that_can_be_read_is_said(tk: Tk, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    special = [tmp_path / "pipe", "/dev/zero"]
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket"))
+        special.append(tmp_path / "socket")
+        if sys.platform == "linux":
+            # A file of which no byte can be read, a folder whose path is nobody's to follow.
+            special += ["/proc/self/mem", "/proc/1/root/x"]
+        for path in special:
+            for words in (["ls", path], ["inspect", path], ["copy", path, tmp_path / "to"]):
+                ran = tk(*words)
+                assert (ran.code, ran.out) == (3, ""), words
+                assert "mistake" not in ran.err and str(path) in ran.err

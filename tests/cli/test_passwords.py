@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.redis_server import serving
-from torchkeeper.artifacts.masking import without_logins
+from torchkeeper.artifacts.masking import hidden, without_logins
 
 PASSWORD = "hunter2"  # made up
 
@@ -26,6 +26,9 @@ PASSWORD = "hunter2"  # made up
         "run --env http://x:{}@y -- x", "import b --into rdis://me:{}@h:6379",
         "ls redis:\\\\me:{}@h",
         "export x -o redis:/:{}@localhost", "import b --into me:{}@localhost:6379",
+        "config import redis://:{}", "recipe check redis://:{}", "run redis://:{}", "ls redis::{}",
+        "ls redis//:{}", "config import http://x:{}", "du reddis:////me:{}",
+        "config import redis://u：{}＠h", "ls redis：//u：{}＠h", "recipe check me：{}＠h",
     ],
 )  # fmt: skip
 def test_a_mistyped_address_is_never_said(tk: Tk, tmp_path: Path, words: str) -> None:
@@ -65,8 +68,25 @@ def test_who_can_write_to_a_server_is_said(tk: Tk, kept_291: Path, tmp_path: Pat
     [
         "redis://h:6379/0 wants a password", "git@github.com:a/b", "me@host: it is busy",
         "/data/a:b/c@d", "at 12:30 bob@example.org wrote", "image@sha256:abc",
-        "It must start with redis://, rediss:// or unix://",
+        "It must start with redis://, rediss:// or unix://", "(redis://h:6379): it is busy",
+        "redis://[::1]:6379/0, redis://h: 6379", "The image redis:7.2", "/data/redis/a:b",
+        "redis:6379", "“redis://h:6379”. unix:///run/a:b and https://example.org:8080/a:b?c=d:e",
     ],
 )  # fmt: skip
 def test_what_holds_no_password_is_said_as_it_is(text: str) -> None:
     assert without_logins(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("There is no “redis://:pw”.", "There is no “redis://:…”."),
+        ("redis://me:p“w cannot be read", "redis://me:… cannot be read"),
+        ("redis：//me：pw＠h", "redis://me:…@h"),
+        ("rediss::pw, http://x:p/w@h", "rediss::…, http://x:…@h"),
+    ],
+)
+def test_what_looks_like_a_password_is_an_ellipsis(text: str, shown: str) -> None:
+    assert without_logins(text) == shown
+    assert without_logins(shown) == shown
+    assert "pw" not in hidden([text])[0]

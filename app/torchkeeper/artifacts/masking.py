@@ -18,6 +18,16 @@ _URL = re.compile(r"([A-Za-z][\w+.-]*://[^/\s:@]*):[^@\s]*@")
 #: The same of what is mistyped: of a path that is made of it one slash is left. The last @ ends it,
 #: and where there is no scheme the name before it can be nothing else.
 _LOGIN = re.compile(r"([A-Za-z][\w+.-]*:[/\\]{1,3}[^/\\\s:@]*):(?:\S*@|[^@\n]*@)")
+#: The same where no @ follows: a host would have a port there, or be an IPv6 address. Of a Redis
+#: the slashes may be missing, or the colon. It ends with its word, less what a sentence has there.
+_ENDS = r"[”’\"'.,;:!?)}\]]{0,4}(?=\s|$)"
+_HALF = re.compile(
+    r"((?<![\w+.-])(?:[A-Za-z][\w+.-]{0,30}:[/\\]+|(?:rediss?|valkeys?)(?::[/\\]*|[/\\]+(?=:)))"
+    r"(?!\[[\da-fA-F:.]+\])[^/\\\s:@]*):"
+    rf"(?!\d{{1,5}}(?:[/?#]|{_ENDS})|{_ENDS})[^\s@]+?(?={_ENDS})(?![^\s@]*@)"
+)
+#: What keyboards of some languages have for the characters of an address.
+_WIDE = str.maketrans("：﹕︓＠﹫／＼", ":::@@/\\")
 _QUERY = re.compile(r"([?&]password=)[^&\s]+", re.IGNORECASE)
 _BARE = re.compile(r"(?<![^\s“\"'‘(=/])([\w.-]*):[^\s/@:]+@(?=[\w\[])")
 _USER = re.compile(r"([A-Za-z][\w+.-]*://)[^/\s:@]+@")
@@ -54,7 +64,8 @@ def hidden(command: Sequence[str]) -> list[str]:
         if whole := _WHOLE.fullmatch(argument):
             shown = f"{whole[1]}…"
         else:
-            shown = _REDIS_CLI.sub(r"\1…", _REDIS.sub(_without_login, argument))
+            shown = _REDIS.sub(_without_login, without_logins(argument))
+            shown = _REDIS_CLI.sub(r"\1…", shown)
             shown = _USER.sub(r"\1…@", _URL.sub(r"\1:…@", shown))
             shown = _TOKEN.sub("…", _NEXT.sub(r"\1…", _NAMED.sub(r"\1…", shown)))
         if after and not argument.startswith("-"):
@@ -67,12 +78,14 @@ def hidden(command: Sequence[str]) -> list[str]:
 
 def without_logins(text: str) -> str:
     """A text without the passwords in what looks like an address with one, mistyped or not:
-    ``HTTP:/x:…@host``, ``:…@host``.
+    ``HTTP:/x:…@host``, ``:…@host``, ``redis://:…``.
     """
     text = _QUERY.sub(r"\1…", text)
-    if "@" not in text:
-        return text
-    return _BARE.sub(r"\1:…@", _LOGIN.sub(r"\1:…@", text))
+    plain = hidden = text.translate(_WIDE)
+    if "@" in plain:
+        hidden = _BARE.sub(r"\1:…@", _LOGIN.sub(r"\1:…@", plain))
+    hidden = _HALF.sub(r"\1:…", hidden)
+    return text if hidden == plain else hidden
 
 
 def has_login(text: str) -> bool:

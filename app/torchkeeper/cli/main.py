@@ -184,6 +184,11 @@ def _window(files: list[str], alone: bool) -> int:
     from torchkeeper.link.secrets import named
     from torchkeeper.stores.names import is_server
 
+    for word in files:
+        if word in COMMANDS:
+            raise UserError(f"“{word}” is a command, and a command comes first.", "",
+                            f"Write “torchkeeper {word}”, then the rest.",
+                            code="wrong-usage")  # fmt: skip
     for file in files:
         if not is_server(file):
             _check_word(file, what_at_once(file))

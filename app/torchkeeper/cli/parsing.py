@@ -42,6 +42,10 @@ def meant(words: Sequence[str]) -> str:
     return f"Did you mean {', '.join(quoted[: -1 or None] if last else quoted)}{last}?"
 
 
+#: How argparse begins when it misses something, which it does before it looks at options.
+_MISSING = "the following arguments are required"
+
+
 class _Wrong(Exception):
     """What a parser, of all or of one command, found wrong."""
 
@@ -61,7 +65,10 @@ class Parser(argparse.ArgumentParser):
         try:
             return self.parse_args(words)
         except _Wrong as wrong:
-            said = "\n".join(filter(None, [str(wrong), self._guess(words)]))
+            message = str(wrong)
+            if message.startswith(_MISSING) and (stray := self._stray(words)):
+                message = f"unrecognized arguments: {stray}"
+            said = "\n".join(filter(None, [message, self._guess(words)]))
             argparse.ArgumentParser.error(wrong.parser, visible(without_logins(said)))
 
     def error(self, message: str) -> NoReturn:
@@ -81,6 +88,18 @@ class Parser(argparse.ArgumentParser):
                     return commands[word]._guess(words[number + 1 :])
                 if not word.startswith("-") and (guess := meant(alike(word, commands))):
                     return guess
+        return ""
+
+    def _stray(self, words: Sequence[str]) -> str:
+        """The first word that is an option but none of this parser's; "" where there is none."""
+        for number, word in enumerate(words):
+            if word == "--":
+                break
+            if word.startswith("-") and not self._takes(word.partition("=")[0]):
+                return word
+            for commands in self._commands():
+                if word in commands:
+                    return commands[word]._stray(words[number + 1 :])
         return ""
 
     def _takes(self, option: str) -> bool:

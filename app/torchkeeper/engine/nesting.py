@@ -31,8 +31,8 @@ class At(NamedTuple):
 
 def where(name: str, _: Report) -> At:
     """Where a place is. Raises Problem as stores.store.opened."""
-    real = os.path.realpath(name)
     try:
+        real = os.path.realpath(name)  # fails at some links of /proc
         status = os.stat(real)
     except FileNotFoundError as e:
         raise Problem("place-missing", place=name) from e

@@ -26,13 +26,16 @@ def what_is(target: str) -> str:
 
 
 def check_other(source: Store, target: str) -> None:
-    """Raises Problem("copy-onto-itself" | "copy-into-itself").
+    """Raises Problem("copy-onto-itself" | "copy-into-itself" | "place-unreadable").
 
     Of a server that has another name only ``check_target`` knows.
     """
     same = source.place == target
     if not is_server(source.place) and not is_server(target):
-        here, there = os.path.realpath(source.place), os.path.realpath(target)
+        try:
+            here, there = os.path.realpath(source.place), os.path.realpath(target)
+        except OSError as e:  # at some links of /proc
+            raise Problem("place-unreadable", place=target, why=e.strerror) from e
         same = here == there
         folders = os.path.isdir(here) and what_is(target) == "folder"
         if folders and not same and os.path.commonpath([here, there]) == here:

@@ -405,6 +405,11 @@ def open_file(path: str) -> BinaryIO:
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise Problem("bundle-unreadable", file=path, why="It is not a regular file")
+    try:
+        os.pread(handle, 1, 0)  # there are files of the system that look like others until then
+    except OSError as e:
+        os.close(handle)
+        raise Problem("bundle-unreadable", file=path, why=e.strerror) from e
     return os.fdopen(handle, "rb")
 
 

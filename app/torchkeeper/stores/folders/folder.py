@@ -33,8 +33,8 @@ class Folder:
 
     def __init__(self, place: str) -> None:
         self.place = place
-        self.root = os.path.realpath(place)
         try:
+            self.root = os.path.realpath(place)  # fails at some links of /proc
             with os.scandir(self.root):
                 pass
         except FileNotFoundError as e:
