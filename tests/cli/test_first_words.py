@@ -208,3 +208,7 @@ def test_what_is_no_file_that_can_be_read_is_said(tk: Tk, tmp_path: Path) -> Non
                 ran = tk(*words)
                 assert (ran.code, ran.out) == (3, ""), words
                 assert "mistake" not in ran.err and str(path) in ran.err
+        cache = tmp_path / "cache"
+        cache.mkdir()
+        ran = tk("copy", cache, "/proc/1/root/x")
+        assert ran.code != 0 and "mistake" not in ran.err

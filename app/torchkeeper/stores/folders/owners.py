@@ -129,7 +129,10 @@ class Seen:
 
 def glance(place: str) -> list[Finding]:
     """What can be said of a folder, there or not, by the way to it and what is right in it."""
-    root = os.path.realpath(place)
+    try:
+        root = os.path.realpath(place)
+    except OSError:
+        return []  # behind a link of /proc that is not for us to follow
     seen = Seen(root)
     try:
         for one in scan(root, "", lambda path, _: path)[2]:
