@@ -96,8 +96,10 @@ def _resolved(python: str) -> str | None:
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two paths are names of one interpreter: python and python3 of an environment are."""
-    if os.path.dirname(one) != os.path.dirname(other):
+    """Whether two paths are names of one interpreter: python and python3 of an environment are,
+    and so are an environment and a link to it.
+    """
+    if os.path.realpath(os.path.dirname(one)) != os.path.realpath(os.path.dirname(other)):
         return False
     return os.path.realpath(one) == os.path.realpath(other)
 
