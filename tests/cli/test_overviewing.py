@@ -74,7 +74,8 @@ def test_a_table_for_people(tk: Tk, fixture_cache: Path, tmp_path: Path, torch_p
     assert "36.0 s  0 of 12" in lines[1]
     assert lines[2].endswith("counted above")
     assert lines[3].split()[:2] == ["total", "44"]
-    assert f"torchkeeper purge {fixture_cache} --stale --env {torch_python}" in ran.out
+    words = ["purge", str(fixture_cache), "--stale", "--env", torch_python]
+    assert f"torchkeeper {shlex.join(words)}\n" in ran.out
     assert lines[-1].startswith("44 entries, 2.0 MB of content in 1 place; 36.0 s of compiling")
     assert f"left out: {link} is another name of {fixture_cache}." in ran.err
     assert "usable: in torch " in ran.err

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.gui.conftest import nothing_survives, open_window, settings
+from tests.gui.conftest import nothing_survives, open_window, own_home, settings
 from tests.load.crew import Crew
 
-__all__ = ["nothing_survives", "open_window", "settings"]
+__all__ = ["nothing_survives", "open_window", "own_home", "settings"]
 
 
 @pytest.fixture
