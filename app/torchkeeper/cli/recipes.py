@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 
 from torchkeeper.cli import looking, output, warming
 from torchkeeper.link.recipes import examples
@@ -122,7 +123,8 @@ def _new(args: argparse.Namespace) -> int:
     result = {"written": written, "there": there}
     said = [f"{printable(path)} written." for path in written]
     said += [f"{printable(path)} was there already, and stays as it is." for path in there]
-    said.append(f"Change them, then: torchkeeper warm {printable(_short(args.file))} --into FOLDER")
+    file = printable(shlex.quote(_short(args.file)))
+    said.append(f"Change them, then: torchkeeper warm {file} --into FOLDER")
     output.result(args, result, "\n".join(said))
     return 0
 

@@ -28,6 +28,7 @@ go by the CPU and the libc of this machine alone.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -163,7 +164,7 @@ def advice(abouts: Iterable[Mapping[str, Any]], python: str | None) -> list[str]
             tr(
                 "{why} Prepare it with: {command}",
                 why=tr(preparing.WHY),
-                command=f"torchkeeper prepare --env {printable(python)}",
+                command=f"torchkeeper prepare --env {printable(shlex.quote(python))}",
             )
         )
     return said
