@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import subprocess
 import tempfile
 import time
@@ -14,13 +15,21 @@ from pathlib import Path
 def agent() -> Iterator[str]:
     """Gives the path of its socket, which is short: a socket's has room for 107 bytes."""
     with tempfile.TemporaryDirectory(prefix="agent-", dir="/tmp") as folder:
-        socket = Path(folder, "s")
-        command = ["ssh-agent", "-D", "-a", str(socket)]
+        path = str(Path(folder, "s"))
+        command = ["ssh-agent", "-D", "-a", path]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
             try:
-                while not socket.exists():
+                while not _answers(path):
                     assert process.poll() is None
                     time.sleep(0.002)
-                yield str(socket)
+                yield path
             finally:
                 process.terminate()
+
+
+def _answers(path: str) -> bool:
+    """Whether somebody listens there: the socket is a file a moment before."""
+    with socket.socket(socket.AF_UNIX) as tried, contextlib.suppress(OSError):
+        tried.connect(path)
+        return True
+    return False

@@ -130,9 +130,9 @@ def test_payload_name_is_pytorchs() -> None:
 
 def test_pgo_keys_are_flattened_as_pytorch_does() -> None:
     assert layout.payload_path("pgo", "job:None:", SHA) == "dynamo/code_state_job_None_.pkl"
-    assert layout.payload_path("pgo", "a/../../b", SHA) == "dynamo/code_state_a_.._.._b.pkl"
-    assert layout.payload_path("pgo", "k" * 240, SHA)
-    for key in ("k" * 241, "é" * 121, "caf\udce9"):
+    assert layout.payload_path("pgo", "a/../../b:0:", SHA) == "dynamo/code_state_a_.._.._b_0_.pkl"
+    assert layout.payload_path("pgo", "k" * 237 + ":0:", SHA)
+    for key in ("k" * 238 + ":0:", "é" * 119 + ":0:", "caf\udce9:0:", "job", "job:rank:"):
         with pytest.raises(Problem, match="name-refused"):
             layout.payload_path("pgo", key, SHA)
 

@@ -97,12 +97,12 @@ def test_a_look_through_what_never_ends_is_ended() -> None:
 def test_a_listing_carries_what_is_strange_and_words_say_it(tmp_path: Path) -> None:
     (tmp_path / "dynamo").mkdir()
     hostile = pickle.dumps({"a": Calls(pickle.loads, (b"\x80\x04N.",))})
-    (tmp_path / "dynamo" / "code_state_job.pkl").write_bytes(hostile)
+    (tmp_path / "dynamo" / "code_state_job_0_.pkl").write_bytes(hostile)
     told = read.read("pgo", ["x"], {"x": hostile}, False)
     assert told["strange"] == ["_pickle.loads"]
     with Engine() as engine:
         found = engine.call("runnable", {"place": str(tmp_path)})
     assert found["strange"] == 1
     assert dict(lines(found))["runs"] == "pgo: 2 pickles"
-    assert "1 of which PyTorch never uses: _pickle.loads (pgo job)" in names(found)
+    assert "1 of which PyTorch never uses: _pickle.loads (pgo job_0_)" in names(found)
     assert "_pickle.loads" in warning(found)

@@ -120,13 +120,13 @@ def test_import_lists_what_would_run_and_points_out_what_pytorch_never_writes(
 ) -> None:
     hostile = b"\x80\x04}\x8c\x01a\x8c\x02os\x8c\x06system\x93\x8c\x04true\x85Rs."
     (tmp_path / "c" / "dynamo").mkdir(parents=True)
-    (tmp_path / "c" / "dynamo" / "code_state_job.pkl").write_bytes(hostile)
+    (tmp_path / "c" / "dynamo" / "code_state_job_0_.pkl").write_bytes(hostile)
     bundle = tmp_path / "b.torchcache"
     assert tk("export", tmp_path / "c", "-o", bundle).code == 0
     ran = tk("import", bundle, "--into", tmp_path / "into")
     assert ran.code == 2
     assert "  runs     pgo: 1 pickle\n" in ran.out
-    assert "1 of which PyTorch never uses: os.system (pgo job)" in ran.out
+    assert "1 of which PyTorch never uses: os.system (pgo job_0_)" in ran.out
     assert "PyTorch never writes what is named here: os.system." in ran.err
     assert not (tmp_path / "into").exists()
     told = tk("import", bundle, "--into", tmp_path / "into", "--dry-run", "--json").result

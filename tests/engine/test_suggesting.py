@@ -29,7 +29,7 @@ def test_a_look_is_taken_once(place: Path) -> None:
         assert set(first["reasons"]) == {"broken", "orphan", "unused", "budget"}
         assert first["reasons"]["unused"]["entries"] == 0
         # What comes meanwhile is not in it.
-        (place / "dynamo" / "code_state_new.pkl").write_bytes(b"")
+        (place / "dynamo" / "code_state_new_0_.pkl").write_bytes(b"")
         again = {"place": str(place), "older": 86_400 * 9, "look": first["look"]}
         second = engine.call("suggest", again)
         assert second["look"] == first["look"]

@@ -116,14 +116,14 @@ def test_what_pytorch_never_writes_wants_a_word(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
     hostile = b"\x80\x04}\x8c\x01a\x8c\x02os\x8c\x06system\x93\x8c\x04true\x85Rs."
-    (fixture_cache / "dynamo" / "code_state_evil.pkl").write_bytes(hostile)
+    (fixture_cache / "dynamo" / "code_state_evil_0_.pkl").write_bytes(hostile)
     bundle = tmp_path / "b.torchcache"
     with Engine() as engine:
         engine.call("export", {"place": str(fixture_cache), "output": str(bundle)})
     window = open_window(fixture_cache)
     for file, odd in ((bundle, True), (None, False)):
         if file is None:
-            (fixture_cache / "dynamo" / "code_state_evil.pkl").unlink()
+            (fixture_cache / "dynamo" / "code_state_evil_0_.pkl").unlink()
             file = tmp_path / "good.torchcache"
             with Engine() as engine:
                 engine.call("export", {"place": str(fixture_cache), "output": str(file)})

@@ -25,7 +25,7 @@ HEX = "0123456789abcdef" * 4
 PATHS = {
     "fxgraph": f"fxgraph/aa/f{KEY}/x",
     "aotautograd": f"aotautograd/a{KEY}/x",
-    "pgo": "dynamo/code_state_x.pkl",
+    "pgo": "dynamo/code_state_x_0_.pkl",
     "precompile": f"dynamo/{HEX}/entry",
     "model": "rank_0_0/model",
     "artifact": "artifact_x",

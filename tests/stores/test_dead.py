@@ -168,7 +168,7 @@ def test_what_one_file_lists_goes_one_by_one(other_cache: Path) -> None:
 def test_a_file_with_two_names_takes_its_bytes_once(fixture_cache: Path) -> None:
     age(fixture_cache, 5)
     profile = next((fixture_cache / "dynamo").glob("*.pkl"))
-    other = profile.with_name("code_state_other.pkl")
+    other = profile.with_name("code_state_other_0_.pkl")
     os.link(profile, other)
     dead = looked(fixture_cache)
     both = [n for n, one in enumerate(dead.found) if one.entry.kind == "pgo"]

@@ -127,3 +127,50 @@ def test_what_a_name_leaves_open_is_told_by_looking(tmp_path: Path) -> None:
         locks = {i.path for i in Folder(str(place)).items(Report()) if i.kind == "lock"}
         mine = {"locks/0a0a.lock", "dir.lock", "cache/mine/locks/0b0b.lock"}
         assert (locks & {*mine, "locks/dead.lock"}) == (set() if number else mine)
+
+
+#: Where a writer has a file of exactly this name, what it begins with, and what people have there.
+EXACT = {
+    "dynamo/code_state_mine_0_.pkl": (b"\x80\x04\x95\x12", b"notes of mine\n"),
+    "dynamo/code_state_mine_None_.pkl.tmp": (b"\x80\x05", b"notes of mine\n"),
+    f"xy/cxy{'a' * 49}.txt": (b"op0: SchedulerNode(ComputedBuffer)\n", b"a list\n"),
+    f"xy/cxy{'a' * 49}_weights.txt": (b"op0_op1: FusedSchedulerNode(", b"a list\n"),
+    f"triton/0/{'0a' * 32}/__grp__mine.json": (b'{"child_paths": {}}', b"notes of mine\n"),
+    f"{'Ab_-' * 10}AbA/__grp__mine.json": (b'{"child_paths": {"k.ttir": "/k.ttir"}}', b"{}"),
+}
+
+
+def test_what_no_writer_writes_is_nobodys_under_its_exact_name(tmp_path: Path) -> None:
+    """What a crash has made of a writer's file is that writer's still: nothing, zeros, a part."""
+    for path, (own, other) in EXACT.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        for data, known in (
+            (own, True),
+            (b"", True),
+            (b"\0" * 4096, True),
+            (own[:2], True),
+            (other, False),
+        ):
+            (tmp_path / path).write_bytes(data)
+            [item] = Folder(str(tmp_path)).items(Report())
+            assert (item.kind != "unknown") is known, (path, data)
+            [alone] = Folder(str(tmp_path)).items_beside(path, Report())
+            assert alone.kind == item.kind
+        (tmp_path / path).unlink()
+
+
+def test_a_profile_has_the_name_that_dynamo_gives_it(tmp_path: Path) -> None:
+    for name in ("code_state_x.pkl", "code_state_x_rank_.pkl", "code_state_None.pkl"):
+        for end in ("", ".tmp", ".lock"):
+            assert layout.locate(f"dynamo/{name}{end}").kind == "unknown"
+    for name in ("code_state_x_None_.pkl", "code_state__7_tag.pkl", "code_state_x_0.pkl"):
+        assert layout.locate(f"dynamo/{name}").kind == "pgo"
+        assert layout.locate(f"dynamo/{name}.lock").kind == "lock"
+
+
+def test_what_is_beside_a_group_that_is_none_is_nobodys_either(tmp_path: Path) -> None:
+    folder = tmp_path / ("0a" * 32)
+    folder.mkdir()
+    for name in ("__grp__mine.json", "mine.json", "mine.o"):
+        (folder / name).write_text("mine")
+    assert {item.kind for item in Folder(str(tmp_path)).items(Report())} == {"unknown"}

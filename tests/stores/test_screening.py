@@ -128,7 +128,7 @@ def planted(cache: Path, value: bytes) -> None:
     data = graph.read_bytes()
     # Beside what it is, as a further text that nobody reads: a pickle ends with its STOP.
     named = {"TORCH_API_KEY": value.decode(), "job": state}
-    put(cache, "pgo", "job_x", pickle.dumps(named))
+    put(cache, "pgo", "job_0_x", pickle.dumps(named))
     put(cache, "fxgraph", graph.parent.name, data + pickle.dumps(state))
 
 
@@ -145,7 +145,7 @@ def test_a_secret_is_found_again_where_nothing_says_that_it_is_one(
     for form in forms(value):
         assert form not in data
     with Bundle(str(output), Report()) as bundle:
-        profile = next(item for item in bundle.items() if item.key == "job_x")
+        profile = next(item for item in bundle.items() if item.key == "job_0_x")
         with bundle.open(profile.files[0]) as stream:
             job = pickle.loads(stream.read())["job"]
     nested = pickle.loads(job["nested"])

@@ -136,7 +136,7 @@ def test_temporary_files_by_whose_they_are(tmp_path: Path) -> None:
         put(tmp_path / "ca" / f".{GONE}.140000000000.tmp")
         put(tmp_path / "ca" / f".{other.pid}.140000000000.tmp")
         put(tmp_path / "cache" / f".{GONE}.140000000000.tmp")
-        put(tmp_path / "dynamo" / "code_state_a.pkl.tmp")
+        put(tmp_path / "dynamo" / "code_state_a_0_.pkl.tmp")
         # A user's own.
         put(tmp_path / "v2" / "data.pkl.tmp")
         put(tmp_path / "ca" / f"tmp.{'0a' * 20}" / "notes.txt")
@@ -148,7 +148,7 @@ def test_temporary_files_by_whose_they_are(tmp_path: Path) -> None:
         assert swept(tmp_path) == {
             f"ca/.{GONE}.140000000000.tmp",
             f"cache/.{GONE}.140000000000.tmp",
-            "dynamo/code_state_a.pkl.tmp",
+            "dynamo/code_state_a_0_.pkl.tmp",
             f"triton/0/{KERNEL}/tmp.pid_{GONE}_{random}",
             f"triton/0/tmp.{random}",
         }

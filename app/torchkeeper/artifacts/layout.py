@@ -38,8 +38,10 @@ _PAYLOAD = re.compile(r"[a-z2-7]{51}")
 _AOT_PAYLOAD = re.compile(r"[a-z2-7]{51}|entry")
 #: Hexadecimal in torch 2.13 (AUTOTUNE_CACHE_KEY_STRATEGY in torch/_inductor/cache_key.py).
 _AUTOTUNE_STEM = re.compile(r"[0-9a-f]{64}|[a-z2-7]{51,52}")
-_PGO_FILE = re.compile(r"code_state_(.+)\.pkl")
-_PGO_KEY = re.compile(r"[^\x00-\x1f\x7f<>:\"/\\|?*.][^\x00-\x1f\x7f<>:\"/\\|?*]*")
+_PGO_FILE = re.compile(rf"code_state_({scratch.PROFILE_KEY})\.pkl")
+_PGO_KEY = re.compile(
+    rf"(?={scratch.PROFILE_KEY}$)[^\x00-\x1f\x7f<>:\"/\\|?*.][^\x00-\x1f\x7f<>:\"/\\|?*]*"
+)
 _TRITON_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,254}")
 _DEVICE = re.compile(triton.DEVICE)
 _HEADER = re.compile(rf"{HEADERS}/({scratch.CODE}\.h(?:\.gch|\.pch)?)")

@@ -2,6 +2,7 @@
 
 Some names of known writers are such as a user gives, too: 32 hexadecimal digits,
 ``tmp01234567.py``, ``locks/report.lock``. Of these the first bytes tell, or what lies beside them.
+Of names that hardly anybody else gives, what a crash has left tells, too: nothing, zeros, a part.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from torchkeeper.artifacts import ondisk, scratch
+from torchkeeper.artifacts import ondisk, scratch, triton
 
 #: How many bytes of a file tell what it is.
 HEAD = 2048
@@ -33,6 +34,14 @@ def _begins(pattern: str) -> Callable[[bytes], object]:
     return re.compile(pattern.encode(), re.DOTALL).match
 
 
+def _begins_or_torn(*starts: bytes) -> Callable[[bytes], object]:
+    def told(head: bytes) -> bool:
+        torn = not head.strip(b"\0") or any(start.startswith(head) for start in starts)
+        return torn or head.startswith(starts)
+
+    return told
+
+
 #: The end of a path, and how such a file begins.
 _HEADS = (
     # OnDiskCache and its like (torch/_inductor/cache.py), and Memoizer.
@@ -50,13 +59,25 @@ _HEADS = (
     (rf"{scratch.HEX64}/rank_\d+_\d+/model|rank_\d+_\d+/model|model", _begins(r"\x80|PK")),
     # write_kernel_autotune_defs_header (codegen/wrapper.py).
     (r"tmp[a-z0-9_]{8}\.py", _begins(r"\s*import torch\n.*\bAlgorithmSelectorCache\b")),
+    # A profile (torch/_dynamo/pgo.py): whatever PyTorch would unpickle there.
+    (
+        rf"dynamo/{scratch.PROFILE}(?:\.tmp)?",
+        _begins_or_torn(*(b"\x80%c" % n for n in range(2, 6))),
+    ),
+    # What could not be fused, by the names of its nodes (write_text in codecache.py).
+    (
+        rf"{scratch.SHARD}/{scratch.CODE}[^/]*\.txt",
+        _begins_or_torn(*(b"%s%d" % (name, n) for name in (b"op", b"buf") for n in range(10))),
+    ),
+    # put_group in triton/runtime/cache.py, where the folder's name is no proof.
+    (rf"{triton.COMMON}/{triton.GROUP_PREFIX}[^/]+\.json", _begins_or_torn(b'{"child_paths": {')),
 )
 _HEAD = [(re.compile(rf"(?:.*/)?(?:{end})"), begins) for end, begins in _HEADS]
 #: Of a hundred thousand paths nearly all end in none of these.
 _ANY = re.compile(rf"(?:.*/)?(?:{'|'.join(end for end, _ in _HEADS)})")
 _SURE_LOCK = re.compile(
     rf"(?:.*/)?(?:locks/(?:{scratch.CODE}|g\+\+)|{scratch.CODE}\.debug|memoizer_cache|"
-    r"inductor_on_disk_cache/locks/[0-9a-f]{4}|code_state_[^/]+\.pkl)\.lock"
+    r"inductor_on_disk_cache/locks/[0-9a-f]{4}|{scratch.PROFILE})\.lock"
 )
 _VALUE_LOCK = re.compile(r"((?:.*/)?)(?:locks/([0-9a-f]{4})|dir)\.lock")
 _LIBRARY_LOCK = re.compile(r"((?:.*/)?aoti_eager/[^/]+/[^/]+/)lib/locks/([^/]+)\.lock")

@@ -56,6 +56,10 @@ AOT = r"a[a-z2-7]{51}"
 HEX64 = r"[0-9a-f]{64}"
 #: The first two letters of the rest of a key of code.
 SHARD = r"[a-z2-7]{2}"
+#: A profile: ``code_state_<job>:<rank>:<tag>.pkl`` with the colons replaced (torch/_dynamo/pgo.py).
+#: The first versions know no tag.
+PROFILE_KEY = r"[^/\n]*_(?:None|\d{1,10})(?:_[^/\n]*)?"
+PROFILE = rf"code_state_{PROFILE_KEY}\.pkl"
 #: An operator with its overload, in a file name.
 OPERATOR = r"[A-Za-z0-9_]{1,150}(?:\.[A-Za-z0-9_]{1,50})?"
 
@@ -85,7 +89,7 @@ _LINES = (
     rf"aotautograd/{AOT}/{_ATOMIC}",
     rf"dynamo/{HEX64}/{_ATOMIC}",
     rf"(?:{SHARD}(?:/{CODE}\.halide)?|{CODE}(?:/{CODE})?|cache|precompiled_headers)/{_ATOMIC}",
-    r"dynamo/code_state_[^/]+\.pkl\.(?:tmp|lock)",
+    rf"dynamo/{PROFILE}\.(?:tmp|lock)",
     rf"(?:{SHARD}|{CODE}(?:/{CODE})?|precompiled_headers)/{CODE}[\w.]{{0,40}}_CxxBuild/{_MADE}",
     rf"locks/(?:{CODE}|g\+\+|{OPERATOR})\.lock",
     rf"aoti_eager/\w{{1,100}}/[a-z]{{1,20}}/lib/locks/{OPERATOR}\.lock",

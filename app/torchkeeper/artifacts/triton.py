@@ -16,7 +16,9 @@ _HELPERS = {"hip_utils": "hip", "cuda_utils": "cuda", "spirv_utils": "xpu"}
 GROUP_PREFIX = "__grp__"
 #: What a kernel's folder is called: base32 of a digest; in older versions hexadecimal or base64.
 _BASE32 = re.compile(r"[A-Z2-7]{52}")
-_KEY = re.compile(r"[A-Z2-7]{52}|[0-9a-f]{64}|[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]")
+#: The last two are names that other programs give folders, too.
+COMMON = r"(?:[0-9a-f]{64}|[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048])"
+_KEY = re.compile(rf"{_BASE32.pattern}|{COMMON}")
 #: Where Inductor has it (runtime/runtime_utils.py), and Triton (knobs.py: cache, dump, override).
 DEVICE = r"(?:\d{1,3}|cpu|cuda|hip|xpu|mps)"
 ABOVE = rf"(?:triton/(?:{DEVICE}/)?|\d{{1,3}}/|(?:cache|dump|override)/)"
@@ -42,6 +44,11 @@ def is_key(name: str) -> bool:
     return _KEY.fullmatch(name) is not None
 
 
+def is_common(key: str) -> bool:
+    """Whether the name of a kernel's folder is one that other programs give folders, too."""
+    return bool(key) and not _BASE32.fullmatch(key)
+
+
 def is_folder(parts: list[str]) -> bool:
     """Whether Triton, or Inductor for it, has a kernel in the folder of such a path."""
     if not parts or not is_key(parts[-1]):
@@ -60,7 +67,7 @@ def is_telling(key: str, name: str) -> bool:
     """
     if _TRITONS.fullmatch(name):
         return True
-    return (not key or bool(_BASE32.fullmatch(key))) and _COMPILED.fullmatch(name) is not None
+    return not is_common(key) and _COMPILED.fullmatch(name) is not None
 
 
 def is_own(key: str, name: str) -> bool:

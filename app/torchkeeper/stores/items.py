@@ -104,7 +104,9 @@ class Offered(Source, Protocol):
 Proven = Callable[[File], bool]
 
 
-def kernel_items(folder: str, files: list[File]) -> list[Item] | None:
+def kernel_items(
+    folder: str, files: list[File], proven: Proven = lambda _: True
+) -> list[Item] | None:
     """The items in a kernel's folder, given all its files; None where it is no kernel's.
 
     Most files of the biggest caches are kernels', whose folder tells all. What else lies there is
@@ -115,8 +117,11 @@ def kernel_items(folder: str, files: list[File]) -> list[Item] | None:
         return None
     start = len(folder) + 1
     # By position, for the million of them.
-    own = triton.own(key, [file[0][start:] for file in files if file[6]])
-    mine = [file for file in files if file[0][start:] in own and file[6]]
+    mine = [file for file in files if file[6]]
+    if triton.is_common(key):
+        mine = [file for file in mine if proven(file)]
+    own = triton.own(key, [file[0][start:] for file in mine])
+    mine = [file for file in mine if file[0][start:] in own]
     if len(mine) == len(files):
         others = []
     else:
@@ -188,7 +193,7 @@ def group(files: Iterable[File], above: str = "", proven: Proven = lambda _: Tru
         folders.setdefault(file[0].rpartition("/")[0], []).append(file)
     items, rest = list[Item](), list[File]()
     for folder, some in folders.items():
-        kernel = kernel_items(folder, some)
+        kernel = kernel_items(folder, some, proven)
         if kernel is None:
             rest += some
         else:

@@ -155,7 +155,7 @@ def test_names_that_are_not_text(tmp_path: Path, file: Path) -> None:
     place = tmp_path / "place"
     folder = place / "dynamo"
     folder.mkdir(parents=True)
-    name = os.fsdecode(b"code_state_\xff_.pkl")
+    name = os.fsdecode(b"code_state_\xff_0_.pkl")
     (folder / name).write_bytes(b"\x80\x04}.")
     first = listing(place, file)
     assert first[1] == 1

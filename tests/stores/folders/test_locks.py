@@ -97,7 +97,7 @@ def cache(filled: Path, other_kinds: Path, tmp_path_factory: pytest.TempPathFact
     place = Path(shutil.copytree(filled, above / "cache"))
     shutil.copytree(other_kinds / "cache" / "aoti_eager", place / "aoti_eager")
     (place / "dynamo").mkdir(exist_ok=True)
-    (place / "dynamo" / "code_state_job_None_.pkl").write_bytes(b"a profile")
+    (place / "dynamo" / "code_state_job_None_.pkl").write_bytes(b"\x80\x04N.")
     shutil.copytree(other_kinds / "temporary", above / "tmp")
     return place
 

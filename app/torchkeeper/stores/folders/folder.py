@@ -17,12 +17,10 @@ from torchkeeper.artifacts.layout import JOURNAL, TRASH, among
 from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.scratch import is_whole
 from torchkeeper.stores.folders.owners import Seen
-from torchkeeper.stores.folders.proving import Proving
+from torchkeeper.stores.folders.proving import Proving, open_quietly
 from torchkeeper.stores.folders.walking import Walk, file_at
 from torchkeeper.stores.items import File, Item, group, in_order, kernel_items, located
 from torchkeeper.stores.lists import FilesIn, taken_apart
-
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Folder:
@@ -60,12 +58,13 @@ class Folder:
         """
         self.seen = Seen(self.root)
         walk = Walk(self.root, report, self.seen.note)
+        proven = Proving(self.root)
         self.unreadable, self.total = walk.unreadable, None
         rest: list[File] = []
         count = 0
         try:
             for folder, files in walk.folders():
-                kernel = kernel_items(folder, files)
+                kernel = kernel_items(folder, files, proven)
                 if kernel is None:
                     rest += files
                 else:
@@ -75,7 +74,7 @@ class Folder:
             raise Problem("place-missing", place=self.place) from e
         except OSError as e:
             raise Problem("place-unreadable", place=self.place, why=e.strerror) from e
-        found = located(rest, among(self.root), Proving(self.root))
+        found = located(rest, among(self.root), proven)
         items = in_order(taken_apart(found, _folders(rest), self))
         self.total = count + len(items)
         yield from items
@@ -142,11 +141,7 @@ class Folder:
     def open(self, file: File) -> BinaryIO:
         """One of its files. Raises OSError, also where the file has become something else."""
         path = f"{self.root}/{file.path}"
-        try:
-            # Looking is not using: access times are what tells an unused entry.
-            handle = os.open(path, _FLAGS | getattr(os, "O_NOATIME", 0))
-        except PermissionError:
-            handle = os.open(path, _FLAGS)
+        handle = open_quietly(path)
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
             raise OSError(errno.EINVAL, "not a regular file", path)

@@ -16,6 +16,17 @@ _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MOST = 10_000
 
 
+def open_quietly(path: str) -> int:
+    """A handle of a file; a link is not followed. Raises OSError.
+
+    Looking is not using: access times are what tells an unused entry.
+    """
+    try:
+        return os.open(path, _OPEN | getattr(os, "O_NOATIME", 0))
+    except PermissionError:
+        return os.open(path, _OPEN)
+
+
 class Proving:
     """Looks at the files of one folder, as it is now. Follows no link."""
 
@@ -35,12 +46,14 @@ class Proving:
 
     def _is_there(self, path: str, proof: proofs.Proof) -> bool:
         if proof.head is not None:
-            return bool(proof.head(self._head(path)))
+            head = self._head(path)
+            return head is not None and bool(proof.head(head))
         named = re.compile(proof.name)
         for folder in self._folders(proof.folder.strip("/").split("/")):
             for name in self._in(folder):
                 if named.fullmatch(name) and (
-                    not proof.value or ondisk.is_value(self._head(os.path.join(folder, name)))
+                    not proof.value
+                    or ondisk.is_value(self._head(os.path.join(folder, name)) or b"")
                 ):
                     return True
         return False
@@ -64,14 +77,15 @@ class Proving:
             self._names[folder] = found
         return self._names[folder]
 
-    def _head(self, path: str) -> bytes:
+    def _head(self, path: str) -> bytes | None:
+        """The first bytes of a file; None where it cannot be read."""
         try:
-            handle = os.open(os.path.join(self._root, path), _OPEN)
+            handle = open_quietly(os.path.join(self._root, path))
         except OSError:
-            return b""
+            return None
         try:
             return os.read(handle, proofs.HEAD)
         except OSError:
-            return b""
+            return None
         finally:
             os.close(handle)
