@@ -195,6 +195,35 @@ def _lookalikes(rng: random.Random) -> Files:
     ):  # fmt: skip
         found[path] = b""
     found[f"locks/{stem}.lock"] = b"pid 1234\n"
+    seconds = rng.randint(1_600_000_000, 1_800_000_000)
+    saved = b"PK\x03\x04" + bytes(26) + b"model/data.pkl"
+    found |= {
+        # What others keep under digests, of their own shape.
+        f"cache/{_hex(rng, 64)}": rng.choice(
+            [b'{"cache": {"page": 1}}', b'{"system": "linux", "cache": []}']
+        ),
+        f"configs_{_hex(rng, 8)}.json": rng.choice([b'["{\\"lr\\": 1}"]', b"[]"]),
+        f"dynamo/{_hex(rng, 64)}/{rng.choice(['entry', 'dynamo', 'backends'])}": b"a row\n",
+        f"{_hex(rng, 64)}/rank_0_{rng.randint(0, 7)}/model": rng.choice(
+            [saved, b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.", b"\x80\x04]."]
+        ),
+        f"{_hex(rng, 64)}/{name}.{rng.choice(['ttir', 'llir', 'amdgcn', 'hsaco'])}": _text(rng),
+        f"{_hex(rng, 64)}/{name}.autotune.json": b'{"mine": 1}',
+        f"{_hex(rng, 64)}/{rng.choice(['cpu', 'driver'])}_utils.so": b"\x7fELF\x02",
+        f"override/{_hex(rng, 64)}/{name}.ttgir": _text(rng),
+        f"autoheuristic/{name}/{_word(rng)}.txt": b"{ what I measured }\n",
+        "modelinfos/vllm-model_executor-models-mine.json": b'{"mine": 1}',
+        "gpu_p2p_access_cache_for_0,1.json": b'{"mine": 1}',
+        f"{name}/rank_0_0/cache_key_factors.json": b'{"mine": 1}',
+        f"{name}/rank_0_0/vllm_compile_cache.py": b"{}\n",
+        f"{name}/rank_0_0/transformed_code.py": b"pass\n",
+        # Atomic writers that name their files by process and time.
+        f"{_base32(rng, 2)}/.{rng.randint(1, 99999)}.{seconds}.tmp": b"x",
+        f"cache/.{rng.randint(1, 99999)}.{seconds * 1000}.tmp": b"x",
+        "bisect/bisect_status.txt": b"all good so far\n",
+        f"bisect/eager/{name}_config.txt": b"lr=1\n",
+        "bisect/inductor/lowerings_run_state.txt": b"seems bad\n",
+    }
     return found
 
 

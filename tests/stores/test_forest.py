@@ -88,8 +88,11 @@ def test_what_a_name_leaves_open_is_told_by_looking(tmp_path: Path) -> None:
         "0a" * 16: (value, b"backup"),
         "cache/mine/" + "0b" * 16: (value, b"page"),
         "cache/" + "0c" * 32: (b'{\n    "system": {}, "cache": {}}', b"blob"),
-        "configs_0a1b2c3d.json": (b'["{}"]', b'{"lr": 1}'),
-        "compiled_cache.db": (b"SQLite format 3\0", b"mine"),
+        "configs_0a1b2c3d.json": (b'["{\\"gemm_kind\\": 1}"]', b'["{}"]'),
+        "compiled_cache.db": (
+            b"SQLite format 3\0" + bytes(80) + b"CREATE TABLE compiled_operations(op_key)",
+            b"SQLite format 3\0" + bytes(80) + b"CREATE TABLE mine(a)",
+        ),
         "memoizer_cache.json": (b'{\n  "collections": {}}', b'{"mine": 1}'),
         "tmp0a1b2c3d.py": (
             b"import torch\nfrom torch._inductor.select_algorithm import AlgorithmSelectorCache\n",

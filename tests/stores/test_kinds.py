@@ -384,7 +384,7 @@ def test_a_rank_of_vllm(vllm_rank: Path, filled: Path, kernels: Path) -> None:
     assert [(fact.label, fact.values) for fact in told("code", full.facts)] == [
         ("Code hash", ["c"]), ("Compiler hash", ["d"]),
     ]  # fmt: skip
-    for bad in ("{", "[]", '{"code_hash": 3}', "[" * 100_000):
+    for bad in ("{", '{"code_hash": 3}', '{"env": ' + "[" * 100_000):
         (vllm_rank / "backbone" / "cache_key_factors.json").write_text(bad)
         again = full_of(vllm_rank, graph)
         assert (again.entry.problem, again.facts["hashes"]) == (None, {})
@@ -501,12 +501,14 @@ MODULE, MODEL = "c" + "ab" * 25 + "c", "c" + "de" * 25 + "f"
         ("unhashed_kernel_inputs/triton_run_0/tensor_0.pt", "code", None),
         (f"tmpabcd_012/ab/{MODULE}.py", "lock", f"{MODULE}.py"),
         ("bisect/inductor/lowerings_run_state.txt", "lock", "lowerings_run_state.txt"),
+        ("bisect/inductor/cudagraphs_bisect_range.txt", "lock", "cudagraphs_bisect_range.txt"),
     ],
 )
 def test_what_lies_beside_the_entries(tmp_path: Path, path: str, kind: str, name: str) -> None:
     place = tmp_path / "place"
     (place / path).parent.mkdir(parents=True)
-    (place / path).write_text("# nothing\n")
+    said = {"run_state.txt": "bisect", "bisect_range.txt": "low=1\nhigh=-2\n"}
+    (place / path).write_text(said.get(path.rpartition("/")[2].split("_", 1)[-1], "# nothing\n"))
     (one,) = entries(place)
     assert (one.kind, one.name, one.problem, one.files) == (kind, name, None, 1)
     assert full_of(place, one).entry == one
@@ -516,8 +518,8 @@ def test_what_lies_beside_the_entries(tmp_path: Path, path: str, kind: str, name
 
 def test_collected_measurements(tmp_path: Path) -> None:
     for path, text in (
-        ("configs_0a1b2c3d.json", b'["{}", "{}"]'),
-        ("autoheuristic/NVIDIA_H200/pad_mm.txt", b"{}\nm,k,n\n"),
+        ("configs_0a1b2c3d.json", b'["{\\"gemm_kind\\": 0}", "{}"]'),
+        ("autoheuristic/NVIDIA_H200/pad_mm.txt", b'{"shared_memory": 1}\nm,k,n\n'),
         ("memoizer_cache.json", b'{"collections": {"should_pad": {"a": {}}}, "cache_size": 1}'),
         ("cache/" + "0a" * 16, b"\x5f\xec\xeb\x66"),
         ("cache/dir.lock", b""),

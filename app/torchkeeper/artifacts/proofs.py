@@ -14,20 +14,19 @@ from typing import NamedTuple
 from torchkeeper.artifacts import ondisk, scratch, triton
 
 #: How many bytes of a file tell what it is.
-HEAD = 2048
+HEAD = 4096
 
 
 class Proof(NamedTuple):
     """What tells: the first bytes of the file, and what must be in a folder.
 
-    folder: a path in which ``*`` is any folder; name: of a file in it, or of a folder; value:
-    whether that must be one of PyTorch's generic caches.
+    folder: a path in which ``*`` is any folder; name: of a file in it, or of a folder, or "" where
+    the file itself tells; head: how that file begins.
     """
 
     head: Callable[[bytes], object] | None = None
     folder: str = ""
     name: str = ""
-    value: bool = False
 
 
 def _begins(pattern: str) -> Callable[[bytes], object]:
@@ -42,35 +41,81 @@ def _begins_or_torn(*starts: bytes) -> Callable[[bytes], object]:
     return told
 
 
+#: How Python's pickles begin that are written today.
+_PICKLE = tuple(b"\x80%c" % n for n in range(2, 6))
+_ELF = b"\x7fELF"
+#: vLLM's list of compiled pieces, by range, number and compiler (vllm/compilation/backends.py).
+_VLLM_LIST = _begins_or_torn(b"{(")
+
 #: The end of a path, and how such a file begins.
 _HEADS = (
     # OnDiskCache and its like (torch/_inductor/cache.py), and Memoizer.
     (r"[0-9a-f]{32}", ondisk.is_value),
     (r"memoizer_cache\.json", _begins(r'\s*\{\s*"(?:collections|cache_size)"')),
-    # CacheBase.update_local_cache (codecache.py).
-    (rf"cache/{scratch.HEX64}", _begins(r'\s*\{\s*"(?:system|cache)"')),
-    # CUTLASS's operations (codegen/cutlass/cache.py) and cache, AutoHeuristic's measurements.
-    (r"configs_[0-9a-f]{8}\.json", _begins(r'\s*\[\s*(?:\]|"\{)')),
-    (r"compiled_cache\.db", _begins(r"SQLite format 3\0")),
-    (r"autoheuristic/[^/]+/[^/]+\.txt", _begins(r"\s*\{")),
-    # vllm/compilation/backends.py and decorators.py; a compiled function is a pickle, or a zip.
+    # CacheBase.get_system and update_local_cache (codecache.py).
+    (
+        rf"cache/{scratch.HEX64}",
+        _begins(r'\s*\{\s*"system":\s*\{\s*(?:\}|"(?:device|version|hash)":)'),
+    ),
+    # CUTLASS's operations (codegen/cutlass/serialization.py) and cache (compiler.py of CUTLASS,
+    # whose table stands at the end of the first page), AutoHeuristic's measurements.
+    (r"configs_[0-9a-f]{8}\.json", _begins(r'\s*\[\s*"\{\\"gemm_kind\\"')),
+    (r"compiled_cache\.db", _begins(r"SQLite format 3\0.*\bcompiled_operations\b")),
+    (r"autoheuristic/[^/]+/[^/]+\.txt", _begins(r'\{"(?:shared_memory|device_capa|name)": ')),
+    # vllm/compilation/backends.py, decorators.py and model_executor/models/registry.py,
+    # vllm/distributed/device_communicators; of a compiled function torch/_dynamo/aot_compile.py.
     (r"computation_graph\.py", _begins(r".*\bclass GraphModule\b")),
-    (r"vllm_compile_cache\.py|cache_key_factors\.json", _begins(r"\s*[\[{]")),
-    (rf"{scratch.HEX64}/rank_\d+_\d+/model|rank_\d+_\d+/model|model", _begins(r"\x80|PK")),
+    (r"vllm_compile_cache\.py", _VLLM_LIST),
+    (
+        r"cache_key_factors\.json",
+        _begins(r'\s*(?:\{\s*"(?:code|compiler|config|env)(?:_\w{1,20})?"|\{?\s*$)'),
+    ),
+    (
+        rf"{scratch.HEX64}/rank_\d+_\d+/model|rank_\d+_\d+/model|model",
+        _begins(r"\x80[\x04\x05].*(?:signature|torch\._(?:dynamo|inductor|functorch)|vllm\.)"),
+    ),
+    (r"modelinfos/[^/]+\.json", _begins(r'\s*\{\s*(?:"(?:hash|modelinfo)"|\}?\s*$)')),
+    (r"gpu_p2p_access_cache_for_[0-9,]+\.json", _begins(r'\s*\{\s*(?:"\d+->\d+"|\}?\s*$)')),
     # write_kernel_autotune_defs_header (codegen/wrapper.py).
     (r"tmp[a-z0-9_]{8}\.py", _begins(r"\s*import torch\n.*\bAlgorithmSelectorCache\b")),
-    # A profile (torch/_dynamo/pgo.py): whatever PyTorch would unpickle there.
-    (
-        rf"dynamo/{scratch.PROFILE}(?:\.tmp)?",
-        _begins_or_torn(*(b"\x80%c" % n for n in range(2, 6))),
-    ),
+    # A profile (torch/_dynamo/pgo.py) and a precompiled function (package.py): whatever PyTorch
+    # would unpickle there.
+    (rf"dynamo/{scratch.PROFILE}(?:\.tmp)?", _begins_or_torn(*_PICKLE)),
+    (rf"dynamo/{scratch.HEX64}/(?:entry|dynamo|backends)", _begins_or_torn(*_PICKLE)),
     # What could not be fused, by the names of its nodes (write_text in codecache.py).
     (
         rf"{scratch.SHARD}/{scratch.CODE}[^/]*\.txt",
         _begins_or_torn(*(b"%s%d" % (name, n) for name in (b"op", b"buf") for n in range(10))),
     ),
-    # put_group in triton/runtime/cache.py, where the folder's name is no proof.
+    # put_group in triton/runtime/cache.py, the stages of triton/backends/*/compiler.py, and
+    # check_disk_cache in runtime/autotuner.py, where the folder's name is no proof.
     (rf"{triton.COMMON}/{triton.GROUP_PREFIX}[^/]+\.json", _begins_or_torn(b'{"child_paths": {')),
+    (rf"{triton.COMMON}/[^/]+\.autotune\.json", _begins(r'\{"(?:key|configs_timings)": ')),
+    (
+        rf"{triton.COMMON}/[^/]+\.(?:ttir|ttgir|ttcir|tttcir|ttadapter|ttsharedir|mluir)",
+        _begins(r"(?:\s|//[^\n]*\n)*(?:#\w+\s*=|!\w+\s*=|module\b|\"builtin\.module\")"),
+    ),
+    (
+        rf"{triton.COMMON}/[^/]+\.llir",
+        _begins(r"\s*(?:; ModuleID|source_filename|target |define )"),
+    ),
+    (
+        rf"{triton.COMMON}/[^/]+\.amdgcn",
+        _begins(r"\s*(?:;[^\n]*\n\s*)*\.(?:text|amdgcn_target|amdhsa)"),
+    ),
+    (rf"{triton.COMMON}/[^/]+\.(?:hsaco|so)", _begins_or_torn(_ELF)),
+    # How far a search for a fault is (torch/_inductor/compiler_bisector.py).
+    (r"bisect/bisect_status\.txt", _begins(r"backend=\w+\nsubsystem=\w*\n$")),
+    (r"bisect/\w+/\w+_run_state\.txt", _begins(r"(?:test_disable|find_max_bounds|bisect)$")),
+    (r"bisect/\w+/\w+_bisect_range\.txt", _begins(r"low=-?\d+\nhigh=-?\d+\n$")),
+    (r"bisect/\w+/\w+_call_counter_debug_info\.txt", _begins(r"$|\d+=")),
+    (
+        r"bisect/\w+/\w+_config\.txt",
+        _begins(
+            r"(?:cse|fallback_random|emulate_precision_casts|layout_optimization|"
+            r"comprehensive_padding)=(?:True|False)\n$"
+        ),
+    ),
 )
 _HEAD = [(re.compile(rf"(?:.*/)?(?:{end})"), begins) for end, begins in _HEADS]
 #: Of a hundred thousand paths nearly all end in none of these.
@@ -95,7 +140,7 @@ def wanted(path: str) -> list[Proof]:
     if _ANY.fullmatch(path):
         return [Proof(head=next(begins for end, begins in _HEAD if end.fullmatch(path)))]
     if match := _TRANSFORMED.fullmatch(path):
-        return [Proof(folder=match[1], name=r"vllm_compile_cache\.py")]
+        return [Proof(_VLLM_LIST, match[1], r"vllm_compile_cache\.py")]
     if match := _LIST.fullmatch(path):
         return [Proof(folder=match[1], name="lib")]
     if match := _DUMPED.fullmatch(path):
@@ -105,7 +150,7 @@ def wanted(path: str) -> list[Proof]:
     found = []
     if match := _VALUE_LOCK.fullmatch(path):
         rest = (match[2] or r"[0-9a-f]{4}") + r"[0-9a-f]{28}"
-        found.append(Proof(folder=match[1], name=rest, value=True))
+        found.append(Proof(ondisk.is_value, match[1], rest))
     if match := _LIBRARY_LOCK.fullmatch(path):
         found.append(Proof(folder=match[1], name=re.escape(match[2]) + r"\.json"))
     elif match := _OPERATOR_LOCK.fullmatch(path):

@@ -64,11 +64,17 @@ PROFILE = rf"code_state_{PROFILE_KEY}\.pkl"
 OPERATOR = r"[A-Za-z0-9_]{1,150}(?:\.[A-Za-z0-9_]{1,50})?"
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-#: The number of a thread is an address.
-_ATOMIC = r"\.\d{1,10}\.\d{6,20}\.tmp"
+#: The number of a thread is an address; what others put there is the time, in seconds or parts.
+_ATOMIC = r"\.\d{1,10}\.(?!1\d{9}(?:\d{3}){0,3}\.)\d{6,20}\.tmp"
 _MADE = r"[\w.+-]{1,200}\.(?:o|obj|i|ii|s|d|bc|dwo|res|gch|pch|lib|exp|pdb|ilk|so|dll)"
-_BACKEND = r"(?:eager|aot_eager(?:_decomp_partition(?:_crossref)?)?|inductor)"
-_STATE = r"\w{1,60}_(?:run_state|config|bisect_range|call_counter_debug_info)\.txt"
+#: What CompilerBisector searches through (BACKENDS), and what it writes of each.
+_SEARCHED = (
+    r"(?:aot_eager_decomp_partition/(?:aot_eager_decomp_partition_cse|decomposition)|"
+    r"inductor/(?:(?:pre_grad|joint_graph|post_grad)_passes|pre_grad_graph|cudagraphs|lowerings|"
+    r"inductor_(?:fallback_random|emulate_precision_casts|layout_optimization|"
+    r"comprehensive_padding)))"
+)
+_STATE = r"_(?:run_state|config|bisect_range|call_counter_debug_info)\.txt"
 #: The names of tempfile.mkdtemp and mkstemp.
 _NAMED = r"tmp[a-z0-9_]{8}"
 
@@ -101,7 +107,7 @@ _LINES = (
     rf"{_NAMED}\.py",
 )
 _LINE = re.compile("|".join(f"(?:{line})" for line in _LINES))
-_BISECTED = re.compile(rf"{_BISECT}/(?:bisect_status\.txt|{_BACKEND}/{_STATE})")
+_BISECTED = re.compile(rf"{_BISECT}/(?:bisect_status\.txt|{_SEARCHED}{_STATE})")
 
 
 def is_leftover(path: str, parts: list[str]) -> bool:

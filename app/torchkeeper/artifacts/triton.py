@@ -33,6 +33,8 @@ _TRITONS = re.compile(
     rf"{GROUP_PREFIX}[^/]{{1,250}}\.json|(?:{_HELPER}){_BUILT}|[^/]{{1,250}}\.(?:autotune\.json|"
     r"ttir|ttgir|llir|amdgcn|hsaco|ttcir|tttcir|ttadapter|ttsharedir|npubin|mubin|mluir|mcfatbin)"
 )
+#: Of these, helpers that other programs may well have in folders of such names.
+_ANYBODYS = re.compile(rf"(?:arch|cpu|driver)_utils{_BUILT}")
 #: The other stages, which other programs have, too.
 _COMPILED = re.compile(r"[^/]{1,250}\.(?:ptx|cubin|spv|zebin|sass|cnbin|source)")
 #: What is a kernel's where one that tells is beside it, of the same name.
@@ -66,7 +68,7 @@ def is_telling(key: str, name: str) -> bool:
     folders named by 64 hexadecimal digits, too, or by 43 letters.
     """
     if _TRITONS.fullmatch(name):
-        return True
+        return not (is_common(key) and _ANYBODYS.fullmatch(name))
     return not is_common(key) and _COMPILED.fullmatch(name) is not None
 
 

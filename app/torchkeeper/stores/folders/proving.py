@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from torchkeeper.artifacts import ondisk, proofs
+from torchkeeper.artifacts import proofs
 from torchkeeper.stores.items import File
 
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -45,18 +45,20 @@ class Proving:
         return not wanted or any(map(self._is_there, [path] * len(wanted), wanted))
 
     def _is_there(self, path: str, proof: proofs.Proof) -> bool:
-        if proof.head is not None:
-            head = self._head(path)
-            return head is not None and bool(proof.head(head))
+        if not proof.name:
+            return self._begins(path, proof)
         named = re.compile(proof.name)
-        for folder in self._folders(proof.folder.strip("/").split("/")):
-            for name in self._in(folder):
-                if named.fullmatch(name) and (
-                    not proof.value
-                    or ondisk.is_value(self._head(os.path.join(folder, name)) or b"")
-                ):
-                    return True
-        return False
+        return any(
+            named.fullmatch(name) and self._begins(os.path.join(folder, name), proof)
+            for folder in self._folders(proof.folder.strip("/").split("/"))
+            for name in self._in(folder)
+        )
+
+    def _begins(self, path: str, proof: proofs.Proof) -> bool:
+        if proof.head is None:
+            return True
+        head = self._head(path)
+        return head is not None and bool(proof.head(head))
 
     def _folders(self, parts: list[str]) -> Iterator[str]:
         """The folders that a path with ``*`` means."""
