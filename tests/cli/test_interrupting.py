@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli.conftest import Tk
 from torchkeeper.artifacts.layout import JOURNAL
+from torchkeeper.cli import recovering
 from torchkeeper.cli.output import progress_text
 
 
@@ -72,3 +73,16 @@ def test_who_does_not_wait_is_told_what_completes_it(
 def test_how_far_it_is_with_taking_back_is_said() -> None:
     told = {"done": 3000, "total": 12000, "unit": "taken-back"}
     assert progress_text(told) == "taking back: 3,000 of 12,000 steps"
+
+
+def test_a_second_time_only_a_folder_that_is_written_to_is_to_be_recovered(tmp_path: Path) -> None:
+    place, bundle = str(tmp_path), str(tmp_path / "a.torchcache")
+    for operation, params, named in (
+        ("export", {"place": place, "output": bundle}, False),
+        ("copy", {"place": place, "into": bundle}, False),
+        ("copy", {"place": place, "into": "redis://h"}, False),
+        ("copy", {"place": bundle, "into": place}, True),
+        ("purge", {"place": place}, True),
+    ):
+        [line] = recovering.interrupted(operation, params, True)
+        assert (f"recover {place}" in line) is named, operation

@@ -8,7 +8,6 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.cli import output, owning, recovering
-from torchkeeper.engine.cancelling import ends
 from torchkeeper.engine.wire import Message
 from torchkeeper.link import signers
 from torchkeeper.link.engines.process import Engine
@@ -72,12 +71,10 @@ class Asker:
         return self._ask_servers(servers, op, params) if servers else self._call(op, params)
 
     def _call(self, op: str, params: Answer) -> Answer:
-        place = params.get("into") or params.get("place")
-
         def interrupted(again: bool) -> None:
             with contextlib.suppress(OSError):  # the terminal may be gone
                 self._progress.clear()
-                for line in recovering.interrupted(ends(op, params), place, again):
+                for line in recovering.interrupted(op, params, again):
                     output.note(line)
 
         try:

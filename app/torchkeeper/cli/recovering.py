@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from torchkeeper.engine.cancelling import Ends
+from torchkeeper.engine.cancelling import Ends, ends
 from torchkeeper.link.words import cutoff
 from torchkeeper.link.words.problems import printable
-from torchkeeper.stores.names import is_server
 
 #: What becomes of what is not believed, as the operation ``recover`` is told.
 _BELIEVE, _FORGET = "believe", "forget"
@@ -30,13 +30,15 @@ def command(told: Mapping[str, Any]) -> str:
     return ""
 
 
-def interrupted(how: Ends, place: object, again: bool) -> list[str]:
+def interrupted(operation: str, params: Mapping[str, Any], again: bool) -> list[str]:
     """Lines for whoever has pressed Ctrl-C, once or ``again``, while an operation is under way."""
+    how = ends(operation, params)
     if not how.changes:
         return []
-    folder = isinstance(place, str) and not is_server(place)
-    if again and folder:
-        command = f"torchkeeper recover {printable(shlex.quote(str(place)))}"
+    # What is written to; only a folder has a journal.
+    place = str(params.get("into") or params.get("output") or params.get("place") or "")
+    if again and os.path.isdir(place):
+        command = f"torchkeeper recover {printable(shlex.quote(place))}"
         return [
             "It is left as it is now, which may be a half. What was begun is written down: "
             f"“{command}” brings it to its end, and so does the next change of the folder."
