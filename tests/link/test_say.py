@@ -91,3 +91,13 @@ def test_how_many_of_something() -> None:
 )  # fmt: skip
 def test_together(names: list[str], said: str) -> None:
     assert say.together(names, 4 if len(names) < 5 else 3) == said
+
+
+def test_bytes_are_of_what_they_stand_beside() -> None:
+    told = {"entries": 5, "locks": 5, "headers": 6, "bytes": 253_225, "apart_bytes": 462_091_138}
+    said = "5 entries, 253 kB of content; 5 locks and 6 headers, 462 MB of content"
+    assert say.held_of(told) == said
+    assert say.held_of({**told, "entries": 0}) == said.partition("; ")[2]
+    nothing = say.held_of({**told, "apart_bytes": 0})
+    assert nothing == "5 entries, 5 locks and 6 headers, 253 kB of content"
+    assert say.held_of({**told, "disk_bytes": 462_344_363}).endswith("6 headers, 462 MB on disk")

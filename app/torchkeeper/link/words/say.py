@@ -167,8 +167,17 @@ def measured(told: Mapping[str, object]) -> str:
 
 
 def held_of(told: Mapping[str, object]) -> str:
-    """A count and its bytes: 74 entries and 28 locks, 450 MB of content."""
-    return f"{held(told)}, {measured(told)}"
+    """A count and its bytes: 74 entries and 28 locks, 450 MB of content. What is counted apart has
+    its own bytes where they are told: 5 entries, 253 kB of content; 6 headers, 462 MB of content.
+    """
+    beside = told.get("apart_bytes")
+    if not isinstance(beside, int) or not beside or "disk_bytes" in told:
+        return f"{held(told)}, {measured(told)}"
+    rest = f"{apart(told)}, {content(beside)}"
+    if not told.get("entries"):
+        return rest
+    own = {"entries": told["entries"]}
+    return f"{held(own)}, {measured(told)}; {rest}"
 
 
 def together(names: Sequence[str], most: int | None = None) -> str:
