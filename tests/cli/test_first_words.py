@@ -41,6 +41,7 @@ def test_help_with_what_is_no_command_guesses(tk: Tk) -> None:
         (["ls", "/tmp", "--jsn"], "“--json”"),
         (["ls", "--jsn"], "“--json”"),
         (["--versoin"], "“--version”"),
+        (["import", "x.torchcache", "--into", "c", "--yes"], "“--trust”"),
     ],
 )
 def test_a_slip_of_the_pen_is_guessed(tk: Tk, words: list[str], meant: str) -> None:

@@ -743,3 +743,14 @@ def test_what_was_changed_after_it_was_built_is_not_taken_for_what_it_was(
     assert process.returncode == 130
     assert "# Not proved: the proof was interrupted.\n" in out.read_text()
     assert [*tomllib.loads(out.read_text())] == ["callable", "compile"]
+
+
+def test_a_program_that_fails_first_is_said_to_have_failed(
+    tk: Tk, bare_python: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "serve.toml"
+    ran = tk("run", "--recipe", file, "--", bare_python, "-c", "raise SystemExit(3)")
+    assert (ran.code, file.exists()) == (3, False)
+    assert "ended with exit code 3 before it compiled anything" in ran.err
+    well = tk("run", "--recipe", file, "--", bare_python, "-c", "pass")
+    assert well.code == 1 and "compiled nothing" in well.err

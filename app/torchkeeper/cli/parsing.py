@@ -20,6 +20,8 @@ _ELSEWHERE = {
     **dict.fromkeys(("dir", "list"), "ls"),
     **dict.fromkeys(("restore", "revert", "rollback"), "undo"),
     **dict.fromkeys(("cp", "pull", "push"), "copy"),
+    # Only there where --yes is none: whoever imports says more than that something may be done.
+    "--yes": "--trust",
 }
 
 

@@ -88,7 +88,8 @@ def write(args: argparse.Namespace, notes: str, ran: Ran) -> Answer | None:
         if not (isinstance(one, dict) and one.get("backend") in NOT_CACHED)
     ]
     if not ran.graphs and not cached:
-        output.complain(user_error("recording-nothing", {"file": args.recipe}))
+        why = "recording-failed" if ran.code else "recording-nothing"
+        output.complain(user_error(why, {"file": args.recipe, "status": ran.code}))
         return {"file": None}
     asked = "it was not asked for" if args.unproved else "the proof was interrupted"
     proof = Proof(unproved=asked)

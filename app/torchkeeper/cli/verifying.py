@@ -18,6 +18,8 @@ from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
 from torchkeeper.warm.options import JUDGED, RUNS
 
+#: What is said before minutes are spent, where no recipe was named.
+_BUILT_IN = "What is run is the built-in recipe; --recipe FILE names the one that was warmed."
 #: Objects of a run that are named as having been built again.
 _NAMED = 10
 
@@ -58,6 +60,8 @@ def verify(args: argparse.Namespace) -> int:
         )
     python = interpreters.chosen(args.env)
     settings = applying.for_verify(args)
+    if not args.recipe:
+        output.note(_BUILT_IN)
     signed = os.path.isfile(place) and not args.trust and signing.trusted(place)
     if not args.trust and not signed and verifying.is_strange(place) and not _trusted(place):
         return 1

@@ -1355,6 +1355,11 @@ CATALOGUE: dict[str, Words] = {
         "The program compiled nothing for which PyTorch's caches are asked.",
         "Have it run what torch.compile made, with the backend inductor.",
     ),
+    "recording-failed": Words(
+        "No recipe was written to {file}.",
+        "The program ended with exit code {status} before it compiled anything.",
+        "What it says itself stands above; mend that first.",
+    ),
     "script-failed": Words(
         "{command} failed: {status}.",
         "{why}",
