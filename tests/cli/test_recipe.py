@@ -111,10 +111,11 @@ def test_what_is_wrong_is_said_before_anything_is_compiled(tk: Tk, tmp_path: Pat
     assert "There is no module models" in dry.out
     (tmp_path / "models.py").write_text("def other(): ...  # f\n")
     assert "f" in tk("warm", recipe, "--dry-run", *into).out
-    bundle = tk("warm", recipe, *into, "--bundle", tmp_path)
-    assert (bundle.code, "cannot be written" in bundle.err) == (1, True)
-    server = tk("warm", recipe, *into, "--publish", "redis://127.0.0.1:1")
-    assert (server.code, "does not answer" in server.err) == (3, True)
+    for only in ((), ("--dry-run",)):
+        bundle = tk("warm", recipe, *into, "--bundle", tmp_path, *only)
+        assert (bundle.code, "cannot be written" in bundle.err) == (1, True)
+        server = tk("warm", recipe, *into, "--publish", "redis://127.0.0.1:1", *only)
+        assert (server.code, "does not answer" in server.err) == (3, True)
     for arguments in (("--jobs", "0"), ("--limit", "nan"), ("--publish", "cache")):
         assert tk("warm", recipe, *into, *arguments).code == 2
     assert not (tmp_path / "cache").exists()

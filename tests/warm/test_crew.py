@@ -6,6 +6,7 @@ A command that compiles nothing has failed with "script-nothing", which here say
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 import sys
 import tempfile
@@ -275,14 +276,39 @@ def test_a_path_that_is_no_good_is_told_before_anything_starts(tmp_path: Path) -
         warm(asked, Recorder())
     assert (failure.value.code, place.exists()) == ("place-blank", False)
     with Engine() as engine:
+        (tmp_path / "p.py").touch()
+        data = {"script": {"command": ["python", "p.py"]}}
+        script = {"name": "s", "folder": str(tmp_path), "data": data}
         for into, code in (("a b", "place-blank"), ("ab", None)):
             heard: list[Message] = []
-            params = {**asked, "into": str(tmp_path / into), "recipes": ["builtin"]}
+            params = {**asked, "into": str(tmp_path / into), "recipes": ["builtin", script]}
             result = engine.call("cells", params, heard.append)
             rows = [row for message in heard for row in message.rows]
             assert {(row["problem"] or {}).get("code") for row in rows} == {code}
             assert result["problems"] == (len(rows) if code else 0)
     assert "ln -s '/x y' " in user_error("place-blank", {"place": "/x y"}).remedy
+
+
+@pytest.mark.parametrize(("cxx", "code"), [("/nowhere/g++", "compiler-missing"), (None, None)])
+def test_a_compiler_that_is_missing_is_foretold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cxx: str | None, code: str | None
+) -> None:
+    """Also where only the recipe names it; a script may come with a compiler of its own."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "g++").symlink_to(sys.executable)
+    if cxx is not None:
+        monkeypatch.setenv("CXX", cxx)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    (tmp_path / "p.py").touch()
+    data = {"script": {"command": ["python", "p.py"]}}
+    script = {"name": "s", "folder": str(tmp_path), "data": data}
+    heard: list[Message] = []
+    with Engine() as engine:
+        params = {"into": str(tmp_path / "c"), "recipes": ["builtin", script], "device": "cpu"}
+        engine.call("cells", params, heard.append)
+    found = {row["source"]: row["problem"] for message in heard for row in message.rows}
+    assert (found["builtin"] or {}).get("code") == code
+    assert found["script"] is None
 
 
 def test_a_thread_that_goes_on_holds_no_process_up(folder: Path) -> None:

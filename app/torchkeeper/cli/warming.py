@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import math
 import os
 from collections import Counter
@@ -21,6 +22,7 @@ from torchkeeper.link.recipes import picking
 from torchkeeper.link.words import preparing, say
 from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
+from torchkeeper.stores.space import space
 from torchkeeper.warm.options import MOST_JOBS
 from torchkeeper.warm.recipes.sections import MOST_SECONDS
 
@@ -135,10 +137,10 @@ def warm(args: argparse.Namespace) -> int:
     if args.only:
         params["only"] = picking.indexes(params["recipes"], args.only)
     applying.for_warm(args, params)
+    _look_ahead(args)
     if args.dry_run:
         params.pop("settings", None)
         return cells(args, params, args.into)
-    _look_ahead(args)
     with Engine(interpreters.chosen(args.env)) as engine:
         asker = Asker(engine, args.json)
         live = Live(args.json, asker)
@@ -223,8 +225,9 @@ def _look_around(args: argparse.Namespace, rows: list[Answer], into: str) -> Non
         above = os.path.dirname(above)
     if not os.path.isdir(above):
         raise user_error("place-not-folder", {"place": above})
-    if not os.access(above, os.W_OK | os.X_OK):
-        raise user_error("place-unwritable", {"place": into, "why": "Permission denied"})
+    room = space(into)
+    if why := room.why or (os.strerror(errno.ENOSPC) if room.free == 0 else None):
+        raise user_error("place-unwritable", {"place": into, "why": why})
     if all(row.get("source") == "triton" for row in rows):
         return  # kernels are compiled without a torch, for GPUs that are elsewhere
     facts = knowing.environment(interpreters.chosen(args.env))

@@ -26,7 +26,7 @@ def cells(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     ``supervise.checked``.
     """
     from torchkeeper.warm.recipes.foreseeing import foreseen
-    from torchkeeper.warm.supervise import checked, unbuildable
+    from torchkeeper.warm.supervise import checked, unbuildable, uncompilable
 
     # What goes into no place at all is looked at in the same way as what goes into one.
     asked = {"into": "/", **params}
@@ -35,7 +35,7 @@ def cells(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     for cell, problem in zip(every, foreseen(every), strict=True):
         report.check()
-        problem = problem or unbuildable(cell, into)
+        problem = problem or unbuildable(cell, into) or uncompilable(cell)
         wrong += problem is not None
         told = None if problem is None else {"code": problem.code, "params": problem.params}
         rows.append({**_told(cell), "problem": told})

@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -217,9 +218,22 @@ def unbuildable(cell: Cell, place: str) -> Problem | None:
     return None
 
 
+def uncompilable(cell: Cell) -> Problem | None:
+    """That no C++ compiler is found for a cell, as ``devices.check_compiler`` finds it with torch.
+    A script may name one of its own.
+    """
+    if cell.source == "script" or not _for_cpu(cell):
+        return None
+    env = {**os.environ, **cell.environment}
+    name = env.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
+    if "TORCH_INDUCTOR_INSTALL_GXX" in env or shutil.which(name, path=env.get("PATH")):
+        return None
+    return Problem("compiler-missing", cxx=env.get("CXX"))
+
+
 def _for_cpu(cell: Cell) -> bool:
     """Whether PyTorch builds for the CPU what a cell compiles, as far as one can tell."""
-    if cell.source in ("script", "triton"):
+    if cell.source == "triton":
         return False
     return cell.device == "cpu" or (cell.device is None and not accelerator())
 
