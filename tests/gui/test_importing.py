@@ -67,6 +67,7 @@ def test_says_what_is_new_by_kind_and_follows_the_target(
     assert table(dialog)["FX graph"][2:] == ["–", "7", "–"]
     assert table(dialog)["Code"][4] == "1"
     assert dialog.news.text().startswith("4 new (")
+    assert " of content)" in dialog.news.text()
     assert "1 differs and stays as it is" in dialog.news.text()
     assert "are free there" in dialog.room.text()
     assert dialog.go.text() == "Import 4 entries"

@@ -529,7 +529,7 @@ class ImportDialog(WorkDialog):
         )
         parts = []
         if new:
-            size = say.size(self._total("new", "bytes"))
+            size = say.content(self._total("new", "bytes"))
             parts.append(self.tr("{} new ({})").format(f"{new:,}", size))
         else:
             parts.append(self.tr("Nothing is new"))

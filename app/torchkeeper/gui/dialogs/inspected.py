@@ -118,7 +118,7 @@ class Inspected:
             if self.format == "mega-cache"
             else _tr("A Torchkeeper bundle")
         )
-        return f"{what}: {say.count(self.entries, 'entry', 'entries')}, {say.size(self.bytes)}"
+        return f"{what}: {say.count(self.entries, 'entry', 'entries')}, {say.content(self.bytes)}"
 
     def origin(self) -> str:
         """Where it was made, and what of it no place can hold."""

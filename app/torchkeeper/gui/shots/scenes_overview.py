@@ -23,11 +23,15 @@ def _opened(stage: Stage, engines: SampleEngines, *others: str) -> tuple[Window,
     page = window.show_page("overview")
     assert isinstance(page, OverviewPage)
     turn(5.0, lambda: page.looking.found is not None or bool(page.looking.error))
-    # What the table was told of the place is less than what the sums say; they come last.
+    _summed(window, page)
+    return window, page
+
+
+def _summed(window: Window, page: OverviewPage) -> None:
+    """What the table was told of the place is less than what the sums say; they come last."""
     turn(5.0, lambda: not window.listing.loading)
     page.refresh()
     turn(5.0, lambda: not page.looking.running)
-    return window, page
 
 
 def _overview(stage: Stage) -> None:
@@ -39,6 +43,7 @@ def _overview(stage: Stage) -> None:
     _popup(stage, "menu-of-shown")
     page.reclaiming.cards["broken"].go.click()
     _popup(stage, "menu-of-reclaimed")
+    _summed(window, page)
     page.map.chosen.emit([(samples.PLACE,)])
     page.map.select([(samples.PLACE,)])
     stage.take("overview-selected", window)
@@ -49,6 +54,7 @@ def _overview(stage: Stage) -> None:
     for name in ("kind", "age", "verdict"):
         page.by.setCurrentIndex(page.by.findData(name))
         page.by.activated.emit(page.by.currentIndex())
+        _summed(window, page)
         stage.take(f"overview-by-{name}", window)
     stage.close(window)
 
