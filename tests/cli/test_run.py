@@ -18,6 +18,7 @@ import pytest
 from tests.cli.conftest import Ran, Tk
 from tests.conftest import DATA, RunPlain
 from tests.engine.test_running import SAID
+from tests.pace import LONG
 from tests.redis_server import serving
 
 #: Puts what was recorded where PyTorch would have written it.
@@ -202,7 +203,7 @@ def test_signals_are_passed_on(name: str) -> None:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(getattr(signal, name))
         assert "PyTorch left no trace" in process.stdout.read()
-        assert process.wait(20) == 42
+        assert process.wait(LONG) == 42
 
 
 def test_what_is_typed_at_a_terminal_comes_once() -> None:
@@ -222,7 +223,7 @@ def test_what_is_typed_at_a_terminal_comes_once() -> None:
         os.execv(sys.executable, [sys.executable, "-m", "torchkeeper", "run", *program(source)])
     said = b""
     with contextlib.suppress(OSError):  # it has been closed
-        while select.select([terminal], [], [], 30)[0] and (data := os.read(terminal, 1000)):
+        while select.select([terminal], [], [], LONG)[0] and (data := os.read(terminal, 1000)):
             typed = b"ready" in said
             said += data
             if b"ready" in said and not typed:
@@ -240,7 +241,7 @@ def test_a_program_that_is_killed(tk: Tk) -> None:
         assert process.stdout
         process.stdout.readline()
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 143
+        assert process.wait(LONG) == 143
 
 
 def test_a_reader_that_goes_changes_no_exit_code(recorded: Path) -> None:
@@ -248,7 +249,7 @@ def test_a_reader_that_goes_changes_no_exit_code(recorded: Path) -> None:
         assert process.stdout
         assert process.stdout.readline() == "the program\n"
         process.stdout.close()
-        assert process.wait(30) == 4
+        assert process.wait(LONG) == 4
 
 
 def test_runs_are_kept(tk: Tk, recorded: Path) -> None:

@@ -82,7 +82,7 @@ def test_an_interrupt_leaves_nothing(name: str, tmp_path: Path, fixture_cache: P
         process.send_signal(number)
         if name == "SIGHUP":  # a terminal's end sends several
             process.send_signal(number)
-        assert process.wait(10) == 128 + number
+        assert process.wait(LONG) == 128 + number
         assert process.stderr
         assert "Cancelled" in process.stderr.read()
     assert os.listdir(temporary) == []

@@ -97,4 +97,4 @@ class Driver:
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe:
                 pipe.close()
-        self._process.wait(30)
+        self._process.wait(LONG)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.pace import LONG
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.engine.abreast import Work, abreast
@@ -94,7 +95,7 @@ def test_what_hangs_is_stuck_and_its_lane_goes_on(disk: threading.Event, clock: 
     assert list(found) == ["c", "a", "b"]
     assert codes(found) == {"a": "place-stuck", "b": "B", "c": "C"}
     disk.set()
-    assert ended.wait(60)
+    assert ended.wait(LONG)
     assert told.findings == [], "what was put aside says nothing any more"
 
 

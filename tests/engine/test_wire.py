@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.pace import LONG
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.engine import wire
 
@@ -101,4 +102,4 @@ def test_an_engine_whose_work_hangs_ends_without_its_app() -> None:
         while b"progress" not in engine.stdout.readline():
             pass
         engine.stdin.close()
-        assert engine.wait(10) == 1
+        assert engine.wait(LONG) == 1

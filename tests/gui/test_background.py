@@ -123,7 +123,7 @@ def test_what_ends_without_a_window_is_told_and_all_is_over(
     desktop: Desktop, busy: Driven, waits: Path
 ) -> None:
     waits.touch()
-    assert busy.process.wait(60) == 0
+    assert busy.process.wait(LONG) == 0
     until(lambda: bool(desktop.shown))
     [told] = desktop.shown
     assert told["summary"].startswith("Failed: Warm "), "however short it was"
@@ -134,7 +134,7 @@ def test_what_ends_without_a_window_is_told_and_all_is_over(
 def test_what_was_cut_off_is_known_to_the_next(busy: Driven) -> None:
     until(lambda: bool(running.found()))
     busy.process.kill()
-    busy.process.wait(60)
+    busy.process.wait(LONG)
     [job] = jobs()
     assert (job["state"], job["words"][:7]) == ("cancelled", "Cut off")
 

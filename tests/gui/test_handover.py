@@ -145,7 +145,7 @@ def test_a_window_of_its_own_when_asked_or_when_the_first_hangs_or_has_died(
     alone = running()
     until(lambda: windows(alone))
     first.send_signal(signal.SIGKILL)
-    first.wait(60)
+    first.wait(LONG)
     assert sockets(runtime), "a dead one's"
     heir = running()
     until(lambda: windows(heir))

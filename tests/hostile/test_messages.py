@@ -154,7 +154,7 @@ def test_a_line_without_an_end_ends_an_engine_with_a_message(arena: Arena) -> No
             pass
         lines = process.stdout.read().splitlines()
         assert json.loads(lines[-1])["error"]["code"] == "request-malformed"
-        assert process.wait(30) == 0
+        assert process.wait(LONG) == 0
         assert 0 < peak < MOST_MEMORY
 
 

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import pytest
 
+from tests.pace import LONG
 from tests.warm.conftest import Recorder
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
@@ -98,7 +99,8 @@ def test_what_ends_a_process_ends_one_cell(
 def test_what_leaves_its_session_is_ended_too(folder: Path, tmp_path: Path) -> None:
     # Each is with process 1 for its parent before its cell has ended.
     away = ["sh", "-c", "setsid sleep 60 > /dev/null 2>&1 & echo $! >> escaped"]
-    twice = ["sh", "-c", "(setsid sh -c 'echo $$ >> escaped; exec sleep 60' &); sleep 0.2"]
+    twice = ["sh", "-c", "(setsid sh -c 'echo $$ >> escaped; exec sleep 60' &); "
+             "until [ $(wc -l < escaped) = 2 ]; do sleep 0.05; done"]  # fmt: skip
     warm({"into": str(tmp_path / "p"), "recipes": [recipe(folder, "a", away, twice)]}, Recorder())
     escaped = (folder / "escaped").read_text().split()
     assert len(escaped) == 2
@@ -111,12 +113,14 @@ def test_two_at_a_time(
     monkeypatch.setattr(processes, "cores", lambda: 8)
     monkeypatch.setattr(processes, "busy", lambda: False)
     monkeypatch.setattr(queueing, "LONG", 0.05)
-    said = ["sh", "-c", "echo compile with $TORCHINDUCTOR_COMPILE_THREADS; sleep 0.2"]
+    # The first waits for a second, which only another process can begin meanwhile.
+    said = ["sh", "-c", "echo compile with $TORCHINDUCTOR_COMPILE_THREADS; echo >> begun; "
+            "until [ $(wc -l < begun) -ge 2 ]; do sleep 0.05; done"]  # fmt: skip
     asked = {"into": str(tmp_path / "place"), "recipes": [recipe(folder, "a", *[said] * 5)]}
     report = Recorder()
     warm({**asked, "jobs": 2}, report)
     assert len(jobs) == 2
-    assert any(overlap(report, one, two) for one, two in itertools.pairwise(range(5)))
+    assert overlap(report, 0, 1)
     assert "compile with 4" in report.all("log")
     assert all(0 <= found["cell"] < 5 for found in report.findings if "log" in found)
 
@@ -328,7 +332,7 @@ def test_a_thread_that_goes_on_holds_no_process_up(folder: Path) -> None:
         started.stdin.write(b'{"a": 1}\n')
         started.stdin.flush()
         assert started.stdout.readline() == b'{"result": {"a": 1}}\n'
-        assert started.wait(20) == 0
+        assert started.wait(LONG) == 0
 
 
 def test_what_is_certain_to_fail_has_failed_at_once(

@@ -92,8 +92,8 @@ def play(place: Killing, one: Round, choice: random.Random) -> Warm:
     if one.by == "window" and one.victims[-1][0] != "window":
         assert_told(warm)
         warm.process.terminate()
-        assert warm.process.wait(20) == 0, warm.said
-    status = warm.process.wait(20)
+        assert warm.process.wait(LONG) == 0, warm.said
+    status = warm.process.wait(LONG)
     if one.by == "command" and len(one.victims) > 1:
         # Only the cell that the worker was at has failed, if it was at one.
         assert len(re.findall(r"^failed +recipe:", warm.said, re.M)) <= 1, warm.said
@@ -130,7 +130,7 @@ def test_worker_engine_command_and_window(place: Killing) -> None:
     assert warm.hear("begun")["begun"]
     place.wait(warm, soon)
     warm.kill("window", choice)
-    warm.process.wait(20)
+    warm.process.wait(LONG)
     place.assert_well(warm)
 
 
