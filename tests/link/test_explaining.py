@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from dataclasses import replace
 from typing import Any
@@ -139,16 +140,51 @@ def test_a_gpu_is_told_by_its_name() -> None:
                   for name, cuda in (("NVIDIA H200", "13.0"), ("NVIDIA A100", "12.8")))  # fmt: skip
     found = comparing.compare(changed(own, **h200), changed(own, **a100))
     assert said(found) == (
-        "Triton's sources NVIDIA H200- against NVIDIA A100-; the GPU NVIDIA H200 against NVIDIA "
+        "Triton's sources NVIDIA H200 against NVIDIA A100; the GPU NVIDIA H200 against NVIDIA "
         "A100; CUDA 13.0 against 12.8"
     )
     assert [one.factor for one in found.differences if one.follows] == ["system_info[hash]"]
-    older, newer = ({"system_info__version": (name, f"{{'triton': '{name}{name[-1] * 64}-ab'}}")}
-                    for name in ("3.7.1", "3.9.0"))  # fmt: skip
-    found = comparing.compare(changed(own, **older), changed(own, **newer))
-    assert said(found) == "Triton 3.7.1 against 3.9.0"
     none = comparing.compare(changed(own, **h200), own)
     assert "the GPU NVIDIA H200 against none" in said(none)
+
+
+def sources(version: str, *last: str) -> str:
+    """What stands for Triton's sources, as long as it is of 3.9.0."""
+    return version + "-".join([letter * 64 for letter in "0123456789abcde" * 2] + list(last))
+
+
+@pytest.mark.parametrize(("a", "b", "sentence"), [
+    (sources("3.7.1"), sources("3.9.0"), "Triton 3.7.1 against 3.9.0"),
+    (sources("3.9.0"), None, "Triton 3.9.0 against not recorded"),
+    (sources("3.9.0", "a" * 64), sources("3.9.0", "b" * 64),
+     "Triton's sources aaaaaaaaaaaa against bbbbbbbbbbbb"),
+])  # fmt: skip
+def test_another_triton_is_told_by_its_version(a: str, b: str | None, sentence: str) -> None:
+    own = side("none", "forward")
+    sides = [
+        changed(own, system_info__version=(text[:5] + text[-1], f"{{'triton': '{text}'}}"))
+        if text
+        else changed(own, system_info__version=None)
+        for text in (a, b)
+    ]
+    assert said(comparing.compare(*sides)) == sentence
+    systems = [
+        {"system": {"version": {"triton": text} if text else {}}, "cache": 1} for text in (a, b)
+    ]
+    told = [flat.values("autotune", {"config": json.dumps(system)}) for system in systems]
+    assert said(flat.compare(*told)) == sentence
+
+
+@pytest.mark.parametrize("name", ["system_info__version", "system_info__device",
+                                  "inductor_config__fusions", "cache_key_tag"])  # fmt: skip
+@pytest.mark.parametrize("value", ["{'a': {'b': 1}}", "f" * 64, "{'name': None, 'x': 3}"])
+def test_no_dictionary_or_hash_is_told(name: str, value: str) -> None:
+    own = side("none", "forward")
+    one, other = changed(own, **{name: ("aa", value)}), changed(own, **{name: ("bb", "1")})
+    for pair in ((one, other), (other, one)):
+        sentence = said(comparing.compare(*pair))
+        assert not re.search(r"[{}]|[0-9a-f]{20}", sentence), sentence
+        assert sentence.endswith(" is another"), sentence
 
 
 def test_what_is_not_recorded_is_not_guessed() -> None:

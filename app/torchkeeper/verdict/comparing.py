@@ -26,7 +26,6 @@ _SYSTEM = "system_info["
 _DEVICE, _VERSION, _HASH = (f"{_SYSTEM}{name}]" for name in ("device", "version", "hash"))
 _OTHERS = f"{_SYSTEM}device_interfaces]"
 _INPUT = re.compile(r"example_inputs\[(\d{1,6})\]")
-_QUOTED = re.compile(r"'(\w{1,20})': '([^']{0,200})'")
 _NUMBERS = re.compile(r"\d+")
 _STATIC = "fx_kwargs[static_input_idxs]"
 #: Factors that the graph decides beside its own text and inputs.
@@ -236,7 +235,7 @@ def _torch(half: _Half, a: Side, b: Side) -> Difference:
 
 def _versions(a: str | None, b: str | None) -> list[Difference]:
     """Triton's sources, and CUDA or ROCm."""
-    own, other = dict(_QUOTED.findall(a or "")), dict(_QUOTED.findall(b or ""))
+    own, other = systems.versions(a), systems.versions(b)
     found = [
         _triton(own.get(name), other.get(name)) if name == "triton"
         else Difference("gpu", f"{_VERSION}[{name}]", own.get(name), other.get(name))
@@ -248,15 +247,13 @@ def _versions(a: str | None, b: str | None) -> list[Difference]:
 
 def _triton(a: str | None, b: str | None) -> Difference:
     """Its versions, and only where these are the same its sources."""
-    own, other = (systems.triton_version(value or "") for value in (a, b))
-    if own and other and own != other:
-        return Difference("triton", "triton_version", own, other)
-    return Difference("triton", f"{_VERSION}[triton]", a, b)
+    own, other, versions = systems.tritons(a, b)
+    name = "triton_version" if versions else f"{_VERSION}[triton]"
+    return Difference("triton", name, own, other)
 
 
 def _gpu(value: str | None) -> str | None:
-    names = dict(_QUOTED.findall(value or ""))
-    return names.get("name") or value
+    return systems.of_factors({"device": value or ""}).get("gpu", value)
 
 
 def _inputs(half: _Half) -> None:

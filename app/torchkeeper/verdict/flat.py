@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from torchkeeper.verdict import systems
 from torchkeeper.verdict.comparing import GROUPS, Comparison, Difference
 
 #: The kinds that tell something, and the facts that do; a text is JSON.
@@ -27,6 +28,8 @@ _GROUPS = {
 }  # fmt: skip
 #: What differs whenever anything does.
 _MADE = frozenset({"hash", "triton_cache_hash", "time_taken_ms", "found_by_coordesc"})
+#: Triton's sources, by a text as of ``systems.triton_version``.
+_TRITON = "version.triton"
 _MAX = 500
 _VALUE = 2000
 
@@ -66,12 +69,18 @@ def compare(a: Mapping[str, str], b: Mapping[str, str]) -> Comparison:
     names = [name for name in dict.fromkeys((*a, *b)) if a.get(name) != b.get(name)]
     real = any(name not in _MADE for name in names)
     found = [
-        Difference(_GROUPS.get(name, "configuration"), name, a.get(name), b.get(name),
-                   follows=real and name in _MADE)
+        _difference(name, a.get(name), b.get(name), follows=real and name in _MADE)
         for name in names
-    ]  # fmt: skip
+    ]
     # The backend's name and the whole target say the same.
     if any(one.factor.startswith("target.") for one in found):
         found = [one for one in found if one.factor not in ("backend_name", "arch", "warp_size")]
     found.sort(key=lambda one: (one.follows, GROUPS.index(one.group)))
     return Comparison(tuple(found))
+
+
+def _difference(name: str, a: str | None, b: str | None, *, follows: bool) -> Difference:
+    if name == _TRITON:
+        a, b, versions = systems.tritons(a, b)
+        name = "triton_version" if versions else name
+    return Difference(_GROUPS.get(name, "configuration"), name, a, b, follows=follows)

@@ -7,13 +7,15 @@ Triton's version is followed by hashes of its sources, which say nothing to peop
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 #: Characters of a value that are told.
 _MAX = 80
-_QUOTED = re.compile(r"'(\w{1,40})': '([^']{0,2000})'")
+#: Of Triton's sources there are some thirty hashes, of 64 digits each.
+_QUOTED = re.compile(r"'(\w{1,40})': '([^']{0,20000})'")
 #: The version, and the hash of the first of Triton's sources (triton_key in
 #: triton/runtime/cache.py).
 _KEY = re.compile(r"([0-9][0-9A-Za-z.+_]{0,40}?)[0-9a-f]{64}(?:-|$)")
@@ -80,6 +82,26 @@ def triton_version(key: str) -> str | None:
     """Triton's version in the text that stands for its sources; None where it is no such text."""
     match = _KEY.match(key)
     return match[1] if match else None
+
+
+def tritons(a: str | None, b: str | None) -> tuple[str | None, str | None, bool]:
+    """Two such texts that differ, as people say it, and whether these are versions: of the same
+    version, the beginnings of the first hashes that differ.
+    """
+    own, other = (triton_version(key or "") for key in (a, b))
+    if own != other and (own or a is None) and (other or b is None):
+        return own, other, True
+    hashes = [
+        (key or "")[len(version or "") :].split("-") for key, version in ((a, own), (b, other))
+    ]
+    pairs = itertools.zip_longest(*hashes, fillvalue="")
+    one, two = next((pair for pair in pairs if pair[0] != pair[1]), ("", ""))
+    return (None if a is None else one[:12]), (None if b is None else two[:12]), False
+
+
+def versions(text: str | None) -> dict[str, str]:
+    """The parts of the key factor that tells the versions."""
+    return dict(_quoted(text))
 
 
 def _quoted(text: str | None) -> list[tuple[str, str]]:

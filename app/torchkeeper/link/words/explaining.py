@@ -165,6 +165,8 @@ def phrase(row: Row) -> str:
     """One difference that is neither of the graph nor of an input."""
     name = str(row.get("factor"))
     a, b = _values(row)
+    if not name.startswith(_HASHES) and verdicts.unreadable(row.get("a"), row.get("b")):
+        return tr("{factor} is another", factor=factor(row))
     if row.get("group") in ("torch", "triton", "gpu"):
         return tr("{factor} {a} against {b}", factor=_named(name), a=a, b=b)
     option = None if name in _NAMES else _OPTION.fullmatch(name)

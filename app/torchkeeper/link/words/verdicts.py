@@ -61,7 +61,7 @@ _UNTOLD = ("custom_backend_codegen_implications[", "nested_inductor_config_patch
 #: What names another entry by its key.
 _KEYED = frozenset({"fxgraph", "code", "key", "payload"})
 _IMPLIED = "custom_backend_codegen_implications["
-#: What nobody reads: a dictionary, and a hash in whatever letters.
+#: A dictionary, and a hash in whatever letters.
 _UNREADABLE = re.compile(r"\{.{2}|.*(?:[0-9a-f]{40}|[a-z2-7]{50})", re.DOTALL)
 #: What has sources of the same version that differ.
 _BUILT = frozenset({"torch", "triton", "device_interfaces"})
@@ -111,6 +111,11 @@ def factor(name: str) -> str:
     return name
 
 
+def unreadable(*values: object) -> bool:
+    """Whether nobody reads one of these: a dictionary, or a hash."""
+    return any(_UNREADABLE.match(str(value or "")) for value in values)
+
+
 def difference(one: dict[str, Any]) -> str:
     """``torch 2.9.1+cu128, here 2.13.0+cpu``; only the factor's name where no values are known."""
     name, entry, here = str(one.get("factor")), one.get("entry"), one.get("here")
@@ -123,9 +128,7 @@ def difference(one: dict[str, Any]) -> str:
         return said
     if name == "torch" and entry is None:
         return tr("another torch than {here}", here=here)
-    if name.startswith(_UNTOLD) or (
-        name not in _KEYED and any(_UNREADABLE.match(str(one or "")) for one in (entry, here))
-    ):
+    if name.startswith(_UNTOLD) or (name not in _KEYED and unreadable(entry, here)):
         return tr("{factor}, another than here", factor=said)
     if name in _BUILT and entry == here:
         return tr("{factor} {version}, built otherwise than here", factor=said, version=here)
