@@ -225,6 +225,31 @@ def test_inference_is_told_from_training() -> None:
     assert said(found) == "Compiled for training instead of inference"
 
 
+def test_an_input_that_needs_a_gradient_is_the_cause() -> None:
+    own = side("none", "forward", "backward")
+    backward = max(at for at, factor in enumerate(own.factors) if factor[1] == "gm")
+    digest, name, text = own.factors[backward]
+    before, returns, values = text.rpartition("return (")
+    first = values.partition(",")[0]
+    assert returns
+    assert first != "None"
+    factors = list(own.factors)
+    factors[backward] = [
+        "0" * len(digest),
+        name,
+        before + returns + values.replace(first, "None", 1),
+    ]
+    found = comparing.compare(own, replace(own, factors=factors))
+    assert said(found).startswith("Needed gradients ")
+    cause, follows = found.differences
+    assert (cause.group, cause.half, cause.follows) == ("inputs", "backward", False)
+    assert int(cause.a or 0) - int(cause.b or 0) == 1
+    assert (follows.factor, follows.follows) == ("gm", True)
+    # A graph of another model says nothing of that.
+    other = side("line", "backward")
+    assert "Needed" not in said(comparing.compare(side("none", "backward"), other))
+
+
 def test_a_constant_that_changed_is_not_taken_for_a_consequence() -> None:
     own = side("none", "forward")
     (text,) = (value for _, name, value in own.factors if name == "gm")

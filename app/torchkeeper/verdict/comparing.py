@@ -39,6 +39,8 @@ _KNOWN = ("cpp_runtime_thread_count", "cuda_matmul_settings", "default_dtype", "
           "inductor_config[max_autotune_gemm]", "inductor_config[max_autotune_pointwise]",
           "inductor_config[freezing]", "inductor_config[cpp_wrapper]",
           "inductor_config[triton.cudagraphs]")  # fmt: skip
+#: Of how many inputs a backward graph has gradients.
+_GRADIENTS = "gradients"
 #: Factors that repeat a setting, by what they repeat.
 _REPEATS = {
     "fx_kwargs[cudagraphs]": "inductor_config[triton.cudagraphs]",
@@ -309,6 +311,23 @@ def _graph(half: _Half) -> None:
             half.found.append(Difference("graph", name, own, other, half.name))
             if name == "gm" and own and other:
                 half.graph = graphdiff.difference(own, other, *half.full)
+                half.found += _gradients(half, own, other)
+
+
+def _gradients(half: _Half, own: str, other: str) -> list[Difference]:
+    """Of a backward graph of the same model: of how many inputs a gradient is asked for."""
+    graph = half.graph
+    if (
+        not _is_backward(half)
+        or graph is None
+        or graph.alike < RELATED
+        or graph.same_model is False
+    ):
+        return []
+    a, b = graphdiff.gradients(own), graphdiff.gradients(other)
+    if a is None or b is None or a[0] == b[0] or a[1] != b[1]:
+        return []
+    return [Difference("inputs", _GRADIENTS, str(a[0]), str(b[0]), half.name)]
 
 
 def _following(found: list[Difference], pairs: Sequence[_Half]) -> list[Difference]:
@@ -331,6 +350,11 @@ def _following(found: list[Difference], pairs: Sequence[_Half]) -> list[Differen
         elif one.group == "configuration":
             # Another torch knows other settings.
             follows = follows or (torch and (one.a is None or one.b is None))
+        elif one.factor == _GRADIENTS:
+            # Whether an input needs one is nothing that graphs decide.
+            follows = False
+        elif one.group == "graph" and one.factor == "gm" and _GRADIENTS in names:
+            follows = half is None or half.graph is None or half.graph.same_model is not False
         elif one.group in ("inputs", "graph") and one.factor != "graphs":
             # What forward hands to backward is of its own making.
             follows = (half is not None and half.name != first) or _beside(one, half, torch)

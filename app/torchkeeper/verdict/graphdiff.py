@@ -33,6 +33,8 @@ _OVERLOAD = re.compile(r"\.(?:default|Tensor|Scalar|self|int|out|[A-Za-z]+_[A-Za
 #: characters in which lines of the model are looked for.
 _CUT = re.compile(r"\n… [\d,]{1,20} characters more\Z")
 _MAX_FULL = 2_000_000
+#: What a graph ends with, each value or None.
+_RETURN = re.compile(r"return [(\[]([\w, ]{1,20000})[)\]]")
 #: Calls that another type of an input adds, or makes needless.
 _CASTS = frozenset({"convert_element_type", "_to_copy"})
 _MODEL_LINE = re.compile(r"# File: .{1,400}?:\d+ in [\w.<>]{1,200}, code: ?(.{1,300})")
@@ -107,6 +109,16 @@ def difference(a: str, b: str, full_a: str = "", full_b: str = "") -> GraphDiffe
         moves=more.keys() | less.keys() <= PLUMBING,
         cut=not (whole_a and whole_b),
     )
+
+
+def gradients(text: str) -> tuple[int, int] | None:
+    """Of how many inputs a backward graph returns gradients, and how many it could; None where its
+    end is not known.
+    """
+    lines, whole = _lines(text)
+    match = _RETURN.fullmatch(lines[-1]) if lines and whole else None
+    values = [one for part in match[1].split(",") if (one := part.strip())] if match else []
+    return (len(values) - values.count("None"), len(values)) if values else None
 
 
 def _alike(a: Sequence[str], b: Sequence[str], whole: bool) -> float:

@@ -45,6 +45,7 @@ _NAMES: dict[str, Text] = {
     "gm": "graph",
     "torch_version": "torch's sources",
     "guards_expr": "guards",
+    "gradients": "needed gradients",
     "system_info[version][triton]": "Triton's sources",
     "system_info[version][cuda]": "CUDA",
     "system_info[version][hip]": "ROCm",
