@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.cli.test_warm import processes_under
+from tests.pace import LONG
 
 
 def test_what_cannot_be_verified(tk: Tk, tmp_path: Path, fixture_cache: Path) -> None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.pace import LONG
+
 ROOT = Path(__file__).parent.parent.parent
 #: As in faults.c.
 COUNT, KILL, TORN, FULL, FAIL = range(5)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.killing import Killing, Moment, Warm, killing
+from tests.pace import LONG
 
 pytestmark = pytest.mark.torch
 
