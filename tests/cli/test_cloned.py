@@ -80,7 +80,8 @@ def test_relative_entries_of_the_path_and_bare_names_find_nothing_in_the_current
         program(clone / "bin" / name, clone / "ran")
     path = os.pathsep.join(["", ".", "bin", os.environ["PATH"]])
     for words in (["env"], ["doctor", kept_291], ["signers"], ["purge", kept_291, "--suggest"],
-                  ["bundle", kept_291, clone.parent / "some.torchcache", "--sign", clone / "key"],
+                  ["export", kept_291, "-o", clone.parent / "some.torchcache", "--allow-secrets",
+                   "--sign", clone / "key"],
                   ["env", "--env", "ssh-add"]):  # fmt: skip
         tk(*words, cwd=clone, PATH=path)
         assert not (clone / "ran").exists(), words
@@ -125,6 +126,25 @@ def test_who_else_may_write_to_an_interpreter_is_said_before_it_is_started(
     cfg.chmod(0o644)
     os.chown(python.parent, 1, -1)
     assert f"{python.parent} belongs to" in tk("env", "--env", python, **kept).err
+    os.chown(python.parent, 0, -1)
+    # What every start of it reads: its packages, and the library of the Python that it is of.
+    base = among / "base"
+    cfg.write_text(f"home = {base / 'bin'}\n")
+    packages = among / "venv" / "lib" / "python3.11" / "site-packages"
+    library = base / "lib" / "python3.11"
+    parts = [packages / "some.pth", packages / "sitecustomize.py", library / "os.py"]
+    for part in parts:
+        part.parent.mkdir(parents=True, exist_ok=True)
+        part.touch()
+    for there in among.rglob("*"):
+        if not there.is_symlink():
+            there.chmod(0o755)
+    for which in (*parts, packages, library):
+        which.chmod(0o777)
+        said = tk("env", "--env", python, **kept).err
+        assert f"everybody may write to {which}" in said.casefold()
+        which.chmod(0o755)
+    os.chown(python.parent, 1, -1)
     # Nobody has named it: an activated environment that others may write to is not started.
     listed = tk("env", "--json", VIRTUAL_ENV=str(among / "venv"), **kept).objects
     one = next(one for one in listed if one["interpreter"] == str(python))

@@ -47,6 +47,9 @@ _USUAL = (
 
 #: Where an environment has its packages, and characters of its pyvenv.cfg that are read.
 _PACKAGES = "lib/python3*/site-packages"
+#: What every start reads: of the standard library, and of the packages.
+_LIBRARY = "lib/python3*/os.py"
+_STARTED = ("*.pth", "sitecustomize.py", "usercustomize.py")
 _CONFIG = 64 << 10
 
 
@@ -131,8 +134,8 @@ def with_torch(mine: Iterable[str] | None = None) -> list[Interpreter]:
 
 def writers(python: str) -> list[owners.Finding]:
     """What of an interpreter others than this user and root can change, as
-    ``owners.of_program_files``: itself, its environment, the Python that it is of, and its
-    packages with the folders they are in.
+    ``owners.of_program_files``: itself, its environment, the Python that it is of with its
+    standard library, and its packages with the folders they are in.
 
     Looks at the disk; starts nothing.
     """
@@ -140,9 +143,15 @@ def writers(python: str) -> list[owners.Finding]:
     prefix = os.path.dirname(os.path.dirname(path))
     parts = [path, os.path.join(prefix, "pyvenv.cfg")]
     # The home of a virtual environment (site.venv in the standard library).
-    parts += [os.path.join(home, os.path.basename(path)) for home in _home(parts[1])]
+    homes = _home(parts[1])
+    parts += [os.path.join(home, os.path.basename(path)) for home in homes]
+    for base in (prefix, os.path.dirname(os.path.dirname(os.path.realpath(path))),
+                 *map(os.path.dirname, homes)):  # fmt: skip
+        parts += glob.glob(os.path.join(glob.escape(base), _LIBRARY))
     for packages in glob.glob(os.path.join(glob.escape(prefix), _PACKAGES)):
         parts.append(os.path.join(packages, "torch", "__init__.py"))
+        for started in _STARTED:
+            parts += glob.glob(os.path.join(glob.escape(packages), started))
     return owners.of_program_files(parts)
 
 
