@@ -141,8 +141,8 @@ def test_who_else_may_write_to_an_interpreter_is_said_before_it_is_started(
             there.chmod(0o755)
     for which in (*parts, packages, library):
         which.chmod(0o777)
-        said = tk("env", "--env", python, **kept).err
-        assert f"everybody may write to {which}" in said.casefold()
+        told = tk("env", "--env", python, **kept).err
+        assert f"everybody may write to {which}" in told.casefold()
         which.chmod(0o755)
     os.chown(python.parent, 1, -1)
     # Nobody has named it: an activated environment that others may write to is not started.

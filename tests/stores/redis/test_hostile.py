@@ -13,9 +13,10 @@ from random import Random
 import hiredis
 import pytest
 
+from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.redis import connecting, endless, wire
+from torchkeeper.stores.redis import connecting, endless, publishing, server, wire
 from torchkeeper.stores.redis.connecting import pack
 from torchkeeper.stores.redis.store import Redis
 
@@ -172,6 +173,43 @@ def test_a_scan_that_brings_more_and_more_is_given_up(monkeypatch: pytest.Monkey
 
     with hostile(odd) as url:
         assert code_of(url) == "server-endless"
+
+
+def test_a_scan_that_brings_a_key_now_and_then_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endless, "SECONDS", 0.5)
+    monkeypatch.setattr(endless, "KEYS", 100)
+    numbers = itertools.count(1)
+
+    def odd(words: list[bytes]) -> Iterator[bytes]:
+        if words[0].upper() == b"SCAN":
+            cursor = b"%d" % next(numbers)
+            time.sleep(0.2)
+            yield b"*2\r\n$%d\r\n%b\r\n" % (len(cursor), cursor) + pack(b"other:" + cursor)
+
+    with hostile(odd) as url:
+        assert code_of(url) == "server-endless"
+    assert next(numbers) < 30
+
+
+def test_of_itself_a_server_says_no_more_than_there_is_to_say() -> None:
+    with hostile(to(b"INFO", b"$20000000\r\n", b"a:b\r\n" * 4_000_000)) as url:
+        assert code_of(url) == "server-unbounded"
+    said = b"redis_version:%b\r\nused_memory:%b\r\nmaxmemory:%b\r\n"
+    said %= b"7" * 100_000, b"9" * 5000, b"1000"
+    with (
+        hostile(to(b"INFO", b"$%d\r\n%b\r\n" % (len(said), said))) as url,
+        Redis(url, Report()) as store,
+    ):
+        page = server.look(store)
+    assert page.version == "7" * 200
+    assert (page.used_memory, page.max_memory) == (None, 1000)
+
+
+@pytest.mark.parametrize("said", [b"9" * 5000, b"-1", b"1e9", b""])
+def test_the_longest_value_is_a_number_or_the_usual_one(said: bytes) -> None:
+    answer = pack("proto-max-bulk-len", said)
+    with hostile(to(b"CONFIG", answer)) as url, Redis(url, Report()) as store:
+        assert publishing._longest(store) == remote.MAX_VALUE
 
 
 def test_what_a_redis_answers_is_followed_to_its_end() -> None:

@@ -143,6 +143,8 @@ class Connection:
         # The default decodes nothing, and gives errors as objects.
         self._reader = hiredis.Reader(notEnoughData=self._none)
         self._bounds = wire.Bounds()
+        #: Seconds that were spent on waiting for answers.
+        self.waited = 0.0
         #: How many answers were read.
         self._read = 0
         self._wrong_words = hiredis.ProtocolError
@@ -212,8 +214,10 @@ class Connection:
                 if (reply := gets()) is not none:
                     add(Refusal(str(reply)) if isinstance(reply, Exception) else reply)
                 else:
-                    deadline = deadline or time.monotonic() + ANSWER_TIMEOUT
+                    asked = time.monotonic()
+                    deadline = deadline or asked + ANSWER_TIMEOUT
                     deadline += self._fill(deadline) / SLOWEST
+                    self.waited += time.monotonic() - asked
             self._read += count
         except (self._wrong_words, MemoryError) as e:
             raise self._no_redis() from e
@@ -294,12 +298,18 @@ class Connection:
             raise problem_of(str(reply), self._server)
         return reply
 
-    def many(self, commands: Iterable[bytes]) -> list[Reply]:
-        """The answers to packed commands, all sent at once; error answers are Refusals."""
+    def many(self, commands: Iterable[bytes], most: int = wire.MAX_ANSWER) -> list[Reply]:
+        """The answers to packed commands, all sent at once, each of so many bytes at most; error
+        answers are Refusals.
+        """
         commands = list(commands)
         self._nothing_unasked()
         self.send(b"".join(commands))
-        return self.read_many(len(commands))
+        self._bounds.most = most
+        try:
+            return self.read_many(len(commands))
+        finally:
+            self._bounds.most = wire.MAX_ANSWER
 
 
 def _connected(address: Address, server: str) -> socket.socket:

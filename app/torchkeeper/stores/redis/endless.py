@@ -14,6 +14,8 @@ from torchkeeper.artifacts.entry import Problem
 PAGES, SECONDS, KEYS = 10_000, 120.0, 10_000_000
 #: Keys on a page, and keys a second, that a server gives at the least while a scan repeats.
 _PER_PAGE, _PER_SECOND = 250, 10_000
+#: And a second of those that are waited for: one that gives a key now and then never ends, either.
+_SLOWEST = 20
 #: Keys that a server may say it has and be believed.
 _BELIEVED = 1_000_000_000
 
@@ -30,9 +32,16 @@ class Endless:
         self._seconds = SECONDS + expected / _PER_SECOND
         self._pages, self._since = 0, time.monotonic()
 
-    def page(self, cursor: bytes, new: int, looked: int = 0, total: int | None = None) -> None:
+    def page(
+        self,
+        cursor: bytes,
+        new: int,
+        looked: int = 0,
+        total: int | None = None,
+        waited: float = 0.0,
+    ) -> None:
         """A page has come, with so many new keys, of ``looked`` in all where the server has
-        ``total``. Raises Problem("server-endless").
+        ``total``; so many seconds were waited for them. Raises Problem("server-endless").
         """
         if not cursor.isdigit():
             raise Problem("server-not-redis", server=self._server)
@@ -40,5 +49,7 @@ class Endless:
             self._pages, self._since = 0, time.monotonic()
         self._pages += 1
         idle = self._pages > self._most or time.monotonic() - self._since > self._seconds
-        if idle or (total is not None and looked > 4 * total + KEYS):
+        slow = waited > self._seconds + looked / _SLOWEST
+        many = total is not None and looked > 4 * min(total, _BELIEVED) + KEYS
+        if idle or slow or many:
             raise Problem("server-endless", server=self._server)

@@ -310,7 +310,7 @@ _OURS = frozenset({
 def _longest(store: Redis) -> int:
     """The most bytes a value may have there; a longer one would end the connection."""
     match store.connection.ask("CONFIG", "GET", "proto-max-bulk-len"):
-        case [_, bytes(said)] if said.isdigit():
+        case [_, bytes(said)] if said.isdigit() and len(said) < 20:
             return min(int(said), remote.MAX_VALUE)
     return remote.MAX_VALUE
 

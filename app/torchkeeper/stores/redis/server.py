@@ -63,6 +63,8 @@ CHANGES = {
 }
 #: Of the limit, from where on a server that evicts nothing is as good as full.
 _FULL = 0.9
+#: Digits of a figure at most: those of what 64 bits hold.
+_DIGITS = 18
 
 
 def look(store: Redis) -> Server:
@@ -148,4 +150,6 @@ def _meanings(page: Server) -> list[str]:
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() else None
+    return (
+        int(text) if text and text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
+    )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, TypeVar
@@ -36,6 +35,8 @@ T = TypeVar("T")
 
 #: Keys that the server is asked for at once. It answers nobody else meanwhile, so not too many.
 PAGE = 1000
+#: Bytes of a section of INFO, and characters of what it says of one thing.
+_INFO, _VALUE = 1 << 20, 200
 #: Bytes of a value that are fetched at once.
 PIECE = 8 << 20
 #: Seconds between two messages about how far a scan is.
@@ -276,7 +277,7 @@ class Redis:
                 cursor, keys = self.page_of(connection.read())
                 looked += len(keys)
                 new = seen.new(keys)
-                endless.page(cursor, len(new), looked, total)
+                endless.page(cursor, len(new), looked, total, connection.waited)
                 known, asked = self._ours(new)
                 if cursor != b"0":
                     # Ahead of the lengths, so that we look at the next page while they are got.
@@ -450,14 +451,15 @@ class _Pieces(io.RawIOBase):
 def info(connection: Connection, *sections: str) -> dict[str, str]:
     """The fields of some sections of INFO; none where the server forbids to look."""
     fields: dict[str, str] = {}
-    for reply in connection.many([pack("INFO", section) for section in sections]):
+    commands = [pack("INFO", section) for section in sections]
+    for reply in connection.many(commands, _INFO):
         if isinstance(reply, Refusal) and not str(reply).startswith("NOPERM"):
             raise problem_of(str(reply), str(connection.address))
         if isinstance(reply, bytes):
             for line in reply.decode("utf-8", "replace").splitlines():
                 name, colon, value = line.partition(":")
                 if colon and not name.startswith("#"):
-                    fields[sys.intern(name)] = value
+                    fields[name] = value[:_VALUE]
     return fields
 
 

@@ -34,11 +34,12 @@ class Malformed(Exception):
 class Bounds:
     """Follows what arrives, a piece after the other.
 
-    answers: how many whole ones have arrived.
+    answers: how many whole ones have arrived. most: bytes of one, fewer where less is asked for.
     """
 
     def __init__(self) -> None:
         self.answers = 0
+        self.most = MAX_ANSWER
         #: What is left of the piece before: the beginning of a line.
         self._rest = b""
         #: Bytes of a text that are still to come, its end included.
@@ -78,7 +79,7 @@ class Bounds:
                     at = end + 2
                     if is_open:
                         at, is_open[-1] = _texts(data, at, is_open[-1])
-                elif (count := _number(data[at + 1 : end], MAX_TEXT)) < 0:
+                elif (count := _number(data[at + 1 : end], min(MAX_TEXT, self.most))) < 0:
                     self._ended()
                     at = end + 2
                 else:
@@ -86,7 +87,7 @@ class Bounds:
                     at = end + 2
             if not self.within:
                 self._bytes = size - at
-        if self.within and self._bytes > MAX_ANSWER:
+        if self.within and self._bytes > self.most:
             raise Unbounded
 
     def _begun(self, line: bytes) -> bytes:
