@@ -190,5 +190,7 @@ def test_what_a_terminal_would_obey_is_made_visible(capsys: pytest.CaptureFixtur
         for text in (said.out, said.err):
             assert text
             assert {c for c in text if not c.isprintable() and c != "\n"} == set()
+    output.complain(UserError("one\ntwo"))
+    assert capsys.readouterr().err == "torchkeeper: one\\ntwo\n"
     output.line("one\ntwo, größer")
     assert capsys.readouterr().out == "one\ntwo, größer\n"

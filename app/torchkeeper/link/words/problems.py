@@ -45,6 +45,8 @@ class UserError(Exception):
         # What was typed may be a mistyped address with a password in it, and an error is read by
         # others: on a terminal, in a log, in the history of jobs.
         what, why, remedy = map(without_logins, (what, why, remedy))
+        # It is one line: a name with several would say something of its own in the next.
+        what = printable(what, len(what))
         super().__init__(what)
         self.what = what
         self.why = why
