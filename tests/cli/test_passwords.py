@@ -53,14 +53,20 @@ def test_who_can_write_to_a_server_is_said(tk: Tk, kept_291: Path, tmp_path: Pat
     with serving(tmp_path / "redis") as server:
         to = tk("copy", "--allow-secrets", kept_291, server.url)
         assert to.code == 0 and to.err.count("Everybody on this machine may write") == 1
+        dry = tk("copy", "--dry-run", kept_291, server.url)
+        assert "Everybody on this machine may write" in dry.err
         back = tk("copy", "--allow-secrets", server.url, tmp_path / "back")
         assert "Everybody on this machine may write" in back.err
+        out = tk("export", "--allow-secrets", server.url, "-o", tmp_path / "out.torchcache")
+        assert "Everybody on this machine may write" in out.err
         ran = tk("server", server.url)
         assert "Everybody on this machine may write" in ran.err and "requirepass" in ran.err
         (one,) = tk("server", server.url, "--json").objects[0]["owners"]
         assert one["code"] == "server-open" and not one["grave"]
     listed = tk("places", TORCHINDUCTOR_REDIS_HOST="cache.example").out
-    assert "[is reached without TLS]" in listed
+    assert "[is reached without TLS, is used without a password]" in listed
+    listed = tk("places", TORCHINDUCTOR_REDIS_URL="rediss://:hunter2@cache.example").out
+    assert "rediss://cache.example" in listed and "[is" not in listed
 
 
 @pytest.mark.parametrize(

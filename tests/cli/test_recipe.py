@@ -141,6 +141,8 @@ def test_a_cache_goes_on_to_a_bundle_and_a_server(
     kernels.write_text(good)
     with serving(tmp_path / "redis") as server:
         place = f"redis://127.0.0.1:{server.port}"
+        foretold = tk("warm", kernels.parent, *common, "--publish", place, "--dry-run")
+        assert "Everybody on this machine may write" in foretold.err
         ran = tk("warm", kernels.parent, *common, "--publish", place, "--json")
         assert ran.code == 0, ran.err
         result = ran.result

@@ -8,7 +8,7 @@ import math
 import os
 from collections import Counter
 
-from torchkeeper.cli import applying, leaking, looking, output
+from torchkeeper.cli import applying, leaking, looking, output, owning
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.cli.bundles import failures
 from torchkeeper.cli.carrying import maker_of, note_undescribed
@@ -277,7 +277,9 @@ def _look_ahead(args: argparse.Namespace) -> None:
                 raise user_error("place-unwritable", {"place": args.bundle, "why": why})
         if args.publish:
             protected.check(args.publish)
-            asker.ask("server", place=args.publish)
+            page = asker.ask("server", place=args.publish)
+            if args.dry_run:  # else the copy says it
+                owning.warn_of_use(page["owners"])
 
 
 def _onward(args: argparse.Namespace, answer: Answer) -> int:

@@ -465,7 +465,7 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "text": _text,
     "factors": _factors,
     "plan_export": _late("plan_export"),
-    "export": _late("export_"),
+    "export": pointed_out(_late("export_"), "place", servers=True),
     "compare": _late("compare_"),
     "import": pointed_out(_late("import_"), "into"),
     "target": _late("target"),

@@ -48,11 +48,11 @@ def pointed_out(
 
     def told(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
         place = params.get(name) or (places.default_folder() if runs else None)
-        if isinstance(place, str) and not params.get("dry"):
+        if isinstance(place, str):
             found: list[owners.Finding] | None = None
             if is_server(place):
                 found = _of_server(session, place, report)
-            elif _is_path(place) and not servers:
+            elif _is_path(place) and not servers and not params.get("dry"):
                 found = owners.of_program(place) if runs else owners.glance(place)
             if found:
                 report.finding(owners=found)
@@ -62,14 +62,16 @@ def pointed_out(
 
 
 def at_a_glance(place: str) -> list[owners.Finding]:
-    """What the address of a server alone tells."""
+    """What the address of a server alone tells, and the variables in which programs find it."""
     from torchkeeper.stores.redis import exposed
-    from torchkeeper.stores.redis.address import parse
+    from torchkeeper.stores.redis.address import from_environment, parse
 
     try:
-        return exposed.glance(parse(place).address)
+        address = parse(place).address
     except Problem:
         return []
+    named = [one.password for one in from_environment(os.environ) if one.address == address]
+    return exposed.glance(address, bare=None in named)
 
 
 def _of_server(session: Session, place: str, report: Report) -> list[owners.Finding] | None:

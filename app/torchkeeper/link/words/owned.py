@@ -413,6 +413,21 @@ def _server_open(one: Mapping[str, Any]) -> _Said:
     )
 
 
+def _server_bare(one: Mapping[str, Any]) -> _Said:
+    command = f"torchkeeper server {_quoted(one.get('place'))}"
+    return _Said(
+        tr("PyTorch and Triton go to {place} without a password.", place=_text(one, "place")),
+        _sentences(
+            tr("Where it wants none, everybody who reaches it may write to it."),
+            tr("Where it wants one, they use nothing of it."),
+            _code(),
+        ),
+        tr("Ask it: {command}", command=command),
+        command,
+        tr("is used without a password"),
+    )
+
+
 def _server_plain(one: Mapping[str, Any]) -> _Said:
     command = f"ssh -L 6379:127.0.0.1:{_number(one, 'port')} {_quoted(one.get('host'))}"
     return _Said(
@@ -449,6 +464,6 @@ def _socket_open(one: Mapping[str, Any]) -> _Said:
 _WORDS: dict[str, Callable[[Mapping[str, Any]], _Said]] = {
     "taken": _taken, "owner": _owner, "link": _link, "above": _above, "writable": _writable,
     "entries": _entries, "trash": _trash, "server-open": _server_open,
-    "server-plain": _server_plain, "socket-open": _socket_open,
+    "server-bare": _server_bare, "server-plain": _server_plain, "socket-open": _socket_open,
 }  # fmt: skip
-_OF_SERVERS = (_server_open, _server_plain, _socket_open)
+_OF_SERVERS = (_server_open, _server_bare, _server_plain, _socket_open)

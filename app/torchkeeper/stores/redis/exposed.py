@@ -7,6 +7,7 @@ are in ``torchkeeper.link.words.owned``:
 - ``server-open``: it wants no password. ``reach``: "network" where others than this machine reach
   it, "machine" where only this one does, "unknown" where it does not tell. ``all``: it answers on
   other addresses than this machine's own, its protected mode being off.
+- ``server-bare``: programs have its address without a password, by which alone it is known.
 - ``server-plain``: it is on another machine, and is reached without TLS.
 - ``socket-open``: ``who`` may connect to its socket, ``path``, which wants no password.
 
@@ -65,10 +66,17 @@ def found(store: Redis) -> list[Finding]:
     return some
 
 
-def glance(address: Address) -> list[Finding]:
-    """What an address alone tells; nothing is connected to."""
-    plain = address.scheme == "redis" and not _is_loopback(address.host)
-    return [_plain(address, str(address))] if plain else []
+def glance(address: Address, *, bare: bool = False) -> list[Finding]:
+    """What an address alone tells; nothing is connected to. bare: it has no password where
+    programs find it.
+    """
+    place = str(address)
+    some: list[Finding] = []
+    if bare and address.scheme != "unix":
+        some.append({"what": "server-bare", "grave": False, **_about(address, place)})
+    if address.scheme == "redis" and not _is_loopback(address.host):
+        some.append(_plain(address, place))
+    return some
 
 
 def _plain(address: Address, place: str) -> Finding:
