@@ -44,6 +44,37 @@ def test_round_trip_sorted() -> None:
     assert Manifest(back.made_by, back.made_in, back.entries[::-1]).to_bytes() == data
 
 
+def named(name: object, kind: str = "aotautograd", files: tuple[Any, ...] = ()) -> bytes:
+    entry = {"kind": kind, "key": "k", "sha256": SHA, "size": 1, "path": "mega-cache.bin",
+             "files": list(files), "name": name}  # fmt: skip
+    return manifest(entries=[entry])
+
+
+def test_a_payload_may_have_the_one_name_that_its_layout_knows() -> None:
+    assert [entry.name for entry in parse(named("entry")).entries] == ["entry"]
+    assert [entry.name for entry in parse(manifest()).entries] == [""]
+
+
+@pytest.mark.parametrize(
+    "name", ["", "Entry", "entry\n", "entry/", "../entry", "a" * 51, "x" * 2000, None, 1, True,
+             ["entry"], {"entry": 1}]
+)  # fmt: skip
+def test_any_other_name_is_damage(name: object) -> None:
+    with pytest.raises(Problem, match="bundle-damaged"):
+        parse(named(name))
+
+
+@pytest.mark.parametrize("kind", ["fxgraph", "pgo", "precompile", "autotune", "code", "triton"])
+def test_a_name_for_what_has_none_is_damage(kind: str) -> None:
+    with pytest.raises(Problem, match="bundle-damaged"):
+        parse(named("entry", kind))
+
+
+def test_a_name_beside_those_of_files_is_damage() -> None:
+    with pytest.raises(Problem, match="bundle-damaged"):
+        parse(named("entry", files=({"path": "files/p", "size": 1, "sha256": SHA},)))
+
+
 def test_unknown_fields_are_ignored() -> None:
     assert len(parse(manifest(future={"x": 1})).entries) == 1
 
@@ -110,6 +141,7 @@ def with_objects(elsewhere: bool = False) -> Manifest:
     "made",
     [
         two(),
+        Manifest("x", None, (Listed("aotautograd", "k", SHA, 1, "p", (), name="entry"),)),
         with_objects(),
         with_objects(elsewhere=True),
         Manifest("x", None, ()),
@@ -121,6 +153,7 @@ def test_it_is_written_as_json_would_write_it(made: Manifest) -> None:
     entries = [
         {"kind": e.kind, "key": e.key, "sha256": e.sha256, "size": e.size, "path": e.path,
          "files": [{"path": f.path, "size": f.size, "sha256": f.sha256} for f in e.files],
+         **({"name": e.name} if e.name else {}),
          **({"built": e.built.to_json()} if e.built else {})}
         for e in made.entries
     ]  # fmt: skip

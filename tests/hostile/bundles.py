@@ -67,7 +67,8 @@ def manifest(
     entries = [_told(*one) for one in files]
     entries += [
         {"kind": kinds.get(name, name), "key": key, "sha256": sha(data), "size": len(data),
-         "path": "mega-cache.bin", "files": []}
+         "path": "mega-cache.bin", "files": [],
+         **({"name": "entry"} if name == "aot_autograd" else {})}
         for name, key, data in mega
     ]  # fmt: skip
     origin = {"torch": "2.13.0", "torch_key": "k", "python": "p", "compiler": "g++", "libc": "l",

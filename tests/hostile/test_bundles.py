@@ -81,6 +81,15 @@ def test_mega_caches(run: Run, arena: Arena, real: bytes) -> None:
         reader.look()
 
 
+def test_of_two_that_are_told_to_be_the_only_one_of_a_key_the_first_is_placed(arena: Arena) -> None:
+    mega = [("aot_autograd", f"a{KEY}", payload) for payload in (b"N.", b"K\x01.")]
+    packed = megacaches.packed((name, [(key, data)]) for name, key, data in mega)
+    said = bundles.manifest([], mega)
+    assert [entry["name"] for entry in said["entries"]] == ["entry", "entry"]
+    data = bundles.whole(said, [Member(b"mega-cache.bin", packed)])
+    assert imported(arena, data) == ["key-taken"]
+
+
 def test_manifests(run: Run, arena: Arena) -> None:
     trip = str(arena.trip / "x")
     with memory_bounded():

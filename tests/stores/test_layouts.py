@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from tests.data import before_2_8
 from tests.redis_server import serving
 from tests.stores.test_copying import carry, files
 from tests.stores.test_screening import ask, put
-from torchkeeper.artifacts import layout, megacache
+from torchkeeper.artifacts import layout, manifest, megacache
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.bundles.bundle import Bundle
 
@@ -63,6 +65,53 @@ def test_older_entries_keep_their_name_by_way_of_a_bundle(older: Path, tmp_path:
     assert (again.entries, again.exists) == (0, made.entries)
 
 
+@pytest.fixture
+def renamed(clean_291: Path, tmp_path: Path) -> Path:
+    """A cache whose AOTAutograd entries have a name that nothing in them tells, and of one of them
+    there is a second with the name of its digest.
+    """
+    cache = Path(shutil.copytree(clean_291, tmp_path / "renamed"))
+    paths = sorted(path for path in cache.glob("aotautograd/*/*") if path.is_file())
+    for path in paths:
+        path.rename(path.with_name("entry"))
+    shutil.copy(paths[0].with_name("entry"), paths[0])
+    assert len(autograd(cache)) == 5
+    return cache
+
+
+def test_a_name_that_the_payload_does_not_tell_is_kept_by_way_of_a_bundle(
+    renamed: Path, tmp_path: Path
+) -> None:
+    made, _ = carry(renamed, tmp_path / "b.torchcache")
+    carry(tmp_path / "b.torchcache", tmp_path / "c.torchcache")
+    for name in ("b", "c"):
+        carry(tmp_path / f"{name}.torchcache", tmp_path / name)
+        assert files(tmp_path / name) == files(renamed)
+        again, _ = carry(tmp_path / f"{name}.torchcache", tmp_path / name)
+        assert (again.entries, again.exists) == (0, made.entries)
+    carry(tmp_path / "b", tmp_path / "d.torchcache")
+    assert len({(tmp_path / f"{name}.torchcache").read_bytes() for name in "bcd"}) == 1
+
+
+def test_how_big_a_bundle_with_such_names_will_be_is_foretold(
+    renamed: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "b.torchcache"
+    planned, _ = ask("export", place=str(renamed), output=str(output), dry_run=True)
+    ask("export", place=str(renamed), output=str(output))
+    assert planned["size"] == output.stat().st_size
+
+
+def test_a_server_keeps_no_name_and_each_torch_finds_what_comes_back(
+    renamed: Path, clean_291: Path, tmp_path: Path
+) -> None:
+    """Torch since 2.8 opens every file of a key, so the name that the payload tells will do."""
+    with serving(tmp_path / "redis") as server:
+        carry(renamed, server.url, "aotautograd")
+        carry(server.url, tmp_path / "t")
+    assert autograd(tmp_path / "t") == autograd(clean_291)
+
+
 def test_older_entries_keep_their_name_out_of_a_mega_cache(older: Path, tmp_path: Path) -> None:
     mega = tmp_path / "mega.bin"
     with mega.open("w+b") as stream:
@@ -102,15 +151,23 @@ def test_older_entries_keep_their_name_out_of_a_rank_of_vllm(older: Path, tmp_pa
     assert autograd(other / "inductor_cache") == autograd(older)
 
 
-def test_a_bundle_of_an_earlier_version_says_nothing_of_it_and_is_understood(
-    older: Path, tmp_path: Path
+def test_of_a_bundle_of_an_earlier_version_the_payload_tells_the_name(
+    older: Path, renamed: Path, clean_291: Path, tmp_path: Path
 ) -> None:
-    """The manifest of a payload has no file name, in theirs as in ours: the payload tells."""
-    carry(older, tmp_path / "b.torchcache")
-    with Bundle(str(tmp_path / "b.torchcache"), Report()) as bundle:
-        assert bundle.refused == []
-        mine = [item for item in bundle.items() if item.kind == "aotautograd"]
-    assert {item.path for item in mine} == set(autograd(older))
+    for cache, expected in ((older, older), (renamed, clean_291)):
+        carry(cache, tmp_path / "new.torchcache", replace=True)
+        with zipfile.ZipFile(tmp_path / "new.torchcache") as new:
+            said = manifest.parse(new.read(manifest.NAME))
+            assert [entry.name for entry in said.entries].count("entry") == 4
+            entries = tuple(replace(entry, name="") for entry in said.entries)
+            with zipfile.ZipFile(tmp_path / "old.torchcache", "w") as old:
+                for name in new.namelist():
+                    made = replace(said, entries=entries).to_bytes()
+                    old.writestr(name, made if name == manifest.NAME else new.read(name))
+        with Bundle(str(tmp_path / "old.torchcache"), Report()) as bundle:
+            assert bundle.refused == []
+            mine = [item for item in bundle.items() if item.kind == "aotautograd"]
+        assert {item.path for item in mine} == set(autograd(expected))
 
 
 def test_an_older_entry_that_is_there_is_never_overwritten(older: Path, tmp_path: Path) -> None:

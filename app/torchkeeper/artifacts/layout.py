@@ -175,12 +175,17 @@ def payload_name(sha256_hex: str) -> str:
 
 def is_named_by_content(kind: str, name: str) -> bool:
     """Whether what is in a payload gives its file this name, if nobody has changed it."""
-    return kind == "fxgraph" or (kind == "aotautograd" and name != ONLY)
+    return kind in ("fxgraph", "aotautograd") and not is_only(kind, name)
+
+
+def is_only(kind: str, name: str) -> bool:
+    """Whether a payload's file has the name of the only one of its key, whatever is in it."""
+    return kind == "aotautograd" and name == ONLY
 
 
 def file_name(kind: str, sha256_hex: str, pieces: Iterable[bytes]) -> str:
     """The name that the torch which made a payload gives its file, by the bytes of it, where
-    nothing else tells: a server and a mega-cache know no names.
+    nothing else tells: a server and a mega-cache know no names, nor did bundles at first.
     """
     if kind == "aotautograd" and _is_only(pieces):
         return ONLY
@@ -363,7 +368,7 @@ def payload_path(kind: str, key: str, sha256_hex: str, name: str = "") -> str:
     if kind == "fxgraph" and _FX_KEY.fullmatch(key):
         return f"fxgraph/{key[1:3]}/{key}/{payload_name(sha256_hex)}"
     if kind == "aotautograd" and _AOT_KEY.fullmatch(key):
-        return f"aotautograd/{key}/{ONLY if name == ONLY else payload_name(sha256_hex)}"
+        return f"aotautograd/{key}/{name if is_only(kind, name) else payload_name(sha256_hex)}"
     if kind == "pgo":
         # As code_state_path in torch/_dynamo/pgo.py makes it.
         name = f"code_state_{flat_pgo_key(key)}.pkl"

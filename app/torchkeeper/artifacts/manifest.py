@@ -2,10 +2,11 @@
 
 ``{"format": "torchcache", "format_version", "made_by", "made_in", "entries": […]}``; an entry
 has kind, key, sha256, size, path, and files ``[{path, size, sha256}]``. Paths are those in the
-zip: ``files/…``, or ``mega-cache.bin`` for the payloads that a mega-cache holds. ``made_in`` is
-the environment as far as the entries tell, or null. ``native`` says where its objects were built,
-and ``built`` of an entry how its object was (artifacts.builds); both may be absent. ``mega_cache``
-is the sha256 of the mega-cache as a whole, for whoever gives it to PyTorch itself.
+zip: ``files/…``, or ``mega-cache.bin`` for the payloads that a mega-cache holds. Such a payload has
+a ``name`` where its file is not named after its digest (layout.is_only). ``made_in`` is the
+environment as far as the entries tell, or null. ``native`` says where its objects were built, and
+``built`` of an entry how its object was (artifacts.builds); both may be absent. ``mega_cache`` is
+the sha256 of the mega-cache as a whole, for whoever gives it to PyTorch itself.
 
 The version is 1, and 2 where there are eager kernels, which readers of 1 do not know.
 """
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii as _text
 from typing import Any
 
+from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.builds import Build, build_from, origin_from
 from torchkeeper.artifacts.entry import PORTABLE, Problem
 
@@ -60,7 +62,8 @@ class ListedFile:
 class Listed:
     """An entry the manifest promises. ``files`` is empty for payloads in the mega-cache.
 
-    built: how its object was made, where that is known.
+    built: how its object was made, where that is known. name: that of a payload's file where the
+    manifest tells it, or "".
     """
 
     kind: str
@@ -70,6 +73,7 @@ class Listed:
     path: str
     files: tuple[ListedFile, ...]
     built: Build | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,7 @@ class Manifest:
             f' "native": {native},\n "mega_cache": {json.dumps(self.mega_cache)},\n "entries": ['
         ).encode()
         between = "\n"
-        for entry in sorted(self.entries, key=lambda e: (e.kind, e.key, e.sha256)):
+        for entry in sorted(self.entries, key=lambda e: (e.kind, e.key, e.sha256, e.name)):
             yield f"{between}{_entry_text(entry)}".encode()
             between = ",\n"
         yield b"\n ]\n}\n" if self.entries else b"]\n}\n"
@@ -120,6 +124,7 @@ def _entry_text(entry: Listed) -> str:
         f'   "sha256": {_text(entry.sha256)},\n   "size": {entry.size},\n'
         f'   "path": {_text(entry.path)},\n   "files": ['
         + (f"\n{files}\n   ]" if files else "]")
+        + (f',\n   "name": {_text(entry.name)}' if entry.name else "")
         + _built_text(entry.built)
         + "\n  }"
     )
@@ -271,7 +276,10 @@ def _entry(item: object) -> Listed:
     if kind not in PORTABLE or not _SHA256.fullmatch(sha256):
         raise Problem("bundle-damaged", why=f"Its manifest has a strange entry of kind {kind[:40]}")
     built = build_from(item.get("built"))
-    return Listed(kind, key, sha256, _size(item), path, tuple(map(_file, files)), built)
+    name = item.get("name", "")
+    if "name" in item and (files or not layout.is_only(kind, name)):
+        raise Problem("bundle-damaged", why="A file name in its manifest is none of a payload")
+    return Listed(kind, key, sha256, _size(item), path, tuple(map(_file, files)), built, name)
 
 
 def _file(file: object) -> ListedFile:

@@ -35,6 +35,8 @@ BOMB_RATIO = 100
 #: Of a member in front of its bytes: a magic number, flags, and how long its name and what follows
 #: are.
 _LOCAL_HEADER = struct.Struct("<4s2xH18xHH")
+#: What a manifest promises of a mega-cache, by kind, key, sha256 and name.
+_Promised = dict[tuple[str, str, str, str], manifest.Listed]
 #: Bytes of a name that one of ours may have.
 _MAX_NAME = 2048
 
@@ -184,7 +186,7 @@ class Bundle:
         said = manifest.begin(whole)
         del whole
         self.made_in, self.native = said.made_in, said.native
-        promised = {}
+        promised: _Promised = {}
         more = set(members) - OUR_OWN
         for entry in said.entries:
             report.check()
@@ -192,7 +194,7 @@ class Bundle:
             if entry.files:
                 self._take_files(entry, members)
             else:
-                promised[entry.kind, entry.key, entry.sha256] = entry
+                promised[entry.kind, entry.key, entry.sha256, entry.name] = entry
         for name in sorted(more):
             # Other programs write folders, too, when they pack again what they have unpacked.
             if not name.endswith("/") or members[name].file_size:
@@ -207,7 +209,7 @@ class Bundle:
             part = Slice(self._file, self._mega_start, info.file_size)
             self._take_mega_cache(io.BufferedReader(part, CHUNK), report, promised)
         found = {(item.kind, item.key) for item in self._items}
-        for (kind, key, _), entry in promised.items():
+        for (kind, key, _, _), entry in promised.items():
             # A profile from a server has its key with colons, and one here that names a file.
             if (kind, layout.flat_pgo_key(key) if kind == "pgo" else key) not in found:
                 self._refuse(kind, key, Problem("promised-but-missing", path=entry.path))
@@ -315,10 +317,7 @@ class Bundle:
         return {**self.native, "cpu_flags": None} if built.elsewhere else self.native
 
     def _take_mega_cache(
-        self,
-        stream: BinaryIO,
-        report: Report,
-        promised: dict[tuple[str, str, str], manifest.Listed] | None,
+        self, stream: BinaryIO, report: Report, promised: _Promised | None
     ) -> None:
         """The artifacts of a mega-cache; with ``promised``, those in the manifest only."""
         known_paths = {item.path for item in self._items}
@@ -341,37 +340,39 @@ class Bundle:
                 continue  # also under files/, for places without torch
             key = artifact.key
             sha256 = known.get((kind, key, artifact.size)) or _digest(stream, artifact, report)
-            if promised is not None and (kind, key, sha256) not in promised:
+            told = [""]
+            if promised is not None:
+                told = [n for n in ("", layout.ONLY) if (kind, key, sha256, n) in promised]
+            if not told:
                 self._refuse(kind, key, Problem("not-in-manifest"))
-                continue
-            try:
-                name = layout.file_name(kind, sha256, _pieces(stream, artifact, report))
-                path = layout.payload_path(kind, key, sha256, name)
-            except Problem as problem:
-                self._refuse(kind, key, problem)
-                continue
-            if (path, sha256) in self._offsets:
-                continue
-            self._offsets[path, sha256] = (artifact.offset, artifact.size)
-            at = layout.locate(path)
-            file = File(path, artifact.size, sha256=sha256)
-            self._items.append(Item(kind, at.key, at.entry_path, [file]))
+            pieces = _pieces(stream, artifact, report)
+            for name in told:
+                try:
+                    found = name or layout.file_name(kind, sha256, pieces)
+                    path = layout.payload_path(kind, key, sha256, found)
+                except Problem as problem:
+                    self._refuse(kind, key, problem)
+                    continue
+                if (path, sha256) in self._offsets:
+                    continue
+                self._offsets[path, sha256] = (artifact.offset, artifact.size)
+                at = layout.locate(path)
+                file = File(path, artifact.size, sha256=sha256)
+                self._items.append(Item(kind, at.key, at.entry_path, [file]))
 
     def _refuse(self, kind: str, key: str, problem: Problem) -> None:
         self.refused.append(Refused(kind, key[:200], problem.code, problem.params))
 
 
-def _known(
-    artifacts: Sequence[Artifact], promised: dict[tuple[str, str, str], manifest.Listed]
-) -> dict[tuple[str, str, int], str]:
+def _known(artifacts: Sequence[Artifact], promised: _Promised) -> dict[tuple[str, str, int], str]:
     """The sha256 that a manifest promises of artifacts, by kind, key and size, where no other has
     the same name. Whoever reads one of them compares it.
     """
     counts = Counter((artifact.type, artifact.key) for artifact in artifacts)
-    names = Counter((kind, key) for kind, key, _ in promised)
+    names = Counter((kind, key) for kind, key, _, _ in promised)
     return {
         (kind, key, entry.size): sha256
-        for (kind, key, sha256), entry in promised.items()
+        for (kind, key, sha256, _), entry in promised.items()
         if names[kind, key] == counts[megacache.TYPE_OF_KIND.get(kind, ""), key] == 1
     }
 

@@ -255,7 +255,8 @@ def _account(
     size = sum(file.size for file in files) if files else entry.size
     if files and files[0].path == path:
         path = files[0].path  # one text for both
-    exported.listed.append(Listed(entry.kind, entry.key, sha256, size, path, files, built))
+    name = told_name(one)
+    exported.listed.append(Listed(entry.kind, entry.key, sha256, size, path, files, built, name))
 
 
 def _mega_cache(
@@ -326,6 +327,12 @@ class _Reading:
 def bundled(kind: str, path: str) -> str:
     """The path in the bundle of a file that is at a path of the place."""
     return manifest.FILES + (path if kind == "aoti_eager" else layout.canonical(path))
+
+
+def told_name(one: Described) -> str:
+    """What the manifest says of the name of an entry's file."""
+    name = one.item.files[0].name
+    return name if layout.is_only(one.entry.kind, name) else ""
 
 
 def _files(

@@ -20,6 +20,7 @@ from torchkeeper.stores.bundles.export import (
     bundled,
     common_origin,
     holdable,
+    told_name,
 )
 from torchkeeper.stores.bundles.members import MAY_BE_BIG
 from torchkeeper.stores.describe import Described
@@ -78,7 +79,8 @@ def plan(
         sha256 = entry.sha256 or ""
         size = sum(file.size for file in files) if files else entry.size
         built = record.add(one.item, alone, files)
-        listed.append(Listed(entry.kind, entry.key, sha256, size, path, files, built))
+        name = told_name(one)
+        listed.append(Listed(entry.kind, entry.key, sha256, size, path, files, built, name))
     made_in = common_origin(one.facts.get("made_in") for one in taken)
     made_by = f"torchkeeper {torchkeeper.__version__}"
     # A digest is as long as any other.
