@@ -133,6 +133,14 @@ def test_code_for_another_cpu_is_never_usable(tk: Tk, filled: Path, torch_python
     some = tk("doctor", filled, "--env", torch_python, "--json", **env).objects
     codes = {one.get("code") for one in some} & {"some-unsafe", "some-stale", "all-stale"}
     assert codes == ({"some-unsafe"} if here > 256 else set())
+    # And who looks at all of it hears of them.
+    count = ran.result["verdicts"].get("unsafe", 0)
+    seen = tk("overview", filled, "--env", torch_python, "--json", **env)
+    assert (seen.result["unsafe"], bool(count)) == (count, here > 256)
+    said = tk("overview", filled, "--env", torch_python, **env)
+    assert (f"; {count} unsafe" in said.out, "unsafe: PyTorch takes" in said.err) == (
+        bool(count), bool(count)
+    )  # fmt: skip
 
 
 def test_what_is_damaged_is_broken(tk: Tk, warm_cache: Path, torch_python: str) -> None:

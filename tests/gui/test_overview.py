@@ -106,6 +106,24 @@ def test_places_are_added_up_and_gone_into(
     assert page.within == {}
 
 
+def test_what_is_unsafe_stands_beside_what_is_usable(
+    qtbot: QtBot, open_window: OpenWindow, two: list[Path]
+) -> None:
+    page = overview(qtbot, open_window())
+    found = page.looking.found
+    assert found is not None
+    about = {"place": str(two[0]), "kind": "fxgraph", "torch": "", "age": "day", "bytes": 1}
+    found.add([{**about, "entries": 3, "verdict": "stale"}])
+    page._show()
+    assert page.usable.more.text() == "of 3 entries judged"
+    assert "may compute wrong" not in page.usable.toolTip()
+    found.add([{**about, "entries": 1_200, "verdict": "unsafe"}])
+    page._show()
+    assert page.usable.value.text() == "0%"
+    assert page.usable.more.text() == "of 1,203 entries judged · 1,200 unsafe"
+    assert "may compute wrong results" in page.usable.toolTip()
+
+
 @pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 def test_the_list_can_be_used_by_the_keys(
     qtbot: QtBot, open_window: OpenWindow, two: list[Path]

@@ -66,6 +66,13 @@ def test_the_share_is_of_what_was_judged(sums: Overview) -> None:
     assert Overview().totals.share is None
 
 
+def test_what_torch_takes_and_should_not_is_counted_and_never_usable(sums: Overview) -> None:
+    assert sums.totals.unsafe == 0
+    sums.add([row(verdict="unsafe", entries=4, place="/b"), row(verdict="unsafe")])
+    assert (sums.totals.unsafe, sums.totals.judged, sums.totals.usable) == (5, 12, 6)
+    assert sums.total({"place": "/b"}).unsafe == 4
+
+
 def figures(one: Reclaim) -> tuple[int, int]:
     """Entries and bytes of what could go."""
     return one.counts["entries"], one.bytes

@@ -19,7 +19,7 @@ from torchkeeper.link.engines.interpreters import VARIABLE
 from torchkeeper.link.engines.knowing import environment
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.overviewing import Overview, Part, PlaceTold, Totals
-from torchkeeper.link.words import dead, say
+from torchkeeper.link.words import dead, say, verdicts
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores import query
 from torchkeeper.stores.names import is_server
@@ -280,6 +280,8 @@ def _notes(heard: Overview, told: list[PlaceTold], envs: _Envs) -> None:
         if some := heard.total({"verdict": "conditional"}).entries:
             said += f"; {some:,} of them on conditions, which “torchkeeper check” tells"
         output.note(said)
+    if heard.totals.unsafe:
+        output.note(f"unsafe: {verdicts.unsafe()} “ls PLACE --filter is:unsafe” lists such.")
     if heard.reclaim() and envs.refusal:
         output.note(" ".join(["stale:", *str(envs.refusal).splitlines()]))
     elif heard.reclaim():
@@ -307,6 +309,8 @@ def _said(heard: Overview, told: list[PlaceTold]) -> str:
     if totals.judged:
         share, sizes = (f"{100 * (one or 0):.0f}%" for one in (totals.share, totals.share_bytes))
         said += f"; {share} of the {totals.judged:,} judged usable ({sizes} of their content)"
+    if totals.unsafe:
+        said += f"; {verdicts.counted_as('unsafe', totals.unsafe)}"
     if could.bytes:
         said += f"; {say.measured(could.told)} could go"
     return said + "."

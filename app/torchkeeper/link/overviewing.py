@@ -21,6 +21,8 @@ REASONS = ("stale", "broken", "orphan", "unused", "budget", "trash")
 LEFT_OUT = frozenset({"place-same", "place-within"})
 #: Verdicts of what a program finds, if it asks for it as it was made.
 _USABLE = ("usable", "conditional")
+#: And of what it finds and should not.
+_UNSAFE = "unsafe"
 _TOTAL = "total"
 
 
@@ -28,7 +30,8 @@ _TOTAL = "total"
 class Totals:
     """So many entries, and the content of them. compile_s: seconds that the ``timed`` of them say
     they took to compile; judged: those that have a verdict; usable: of these the usable and the
-    conditional ones. What is counted apart (``artifacts.entry.tally``) has ``apart_bytes``.
+    conditional ones; unsafe: those that PyTorch takes and should not. What is counted apart
+    (``artifacts.entry.tally``) has ``apart_bytes``.
     """
 
     entries: int = 0
@@ -43,6 +46,7 @@ class Totals:
     judged_bytes: int = 0
     usable: int = 0
     usable_bytes: int = 0
+    unsafe: int = 0
 
     def add(self, other: Totals) -> None:
         """As many more."""
@@ -183,6 +187,7 @@ class Overview:
             entries, 0 if apart else size, counts["locks"], counts["headers"], counts["unknown"],
             size if apart else 0, _seconds(row.get("compile_s")), _count(row, "timed") or 0,
             entries * judged, size * judged, entries * usable, size * usable,
+            entries * (key[4] == _UNSAFE),
         )  # fmt: skip
         known = self.groups_of.get(key)
         if known is None:

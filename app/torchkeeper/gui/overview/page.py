@@ -35,6 +35,7 @@ from torchkeeper.gui.widgets.scrolled import Scrolled
 from torchkeeper.link.overviewing import DIMENSIONS, Overview, Reclaim
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
+from torchkeeper.link.words.verdicts import unsafe
 
 if TYPE_CHECKING:
     from torchkeeper.gui.window import Window
@@ -405,12 +406,11 @@ class OverviewPage(Page):
             words.compile_words(totals), timed if 0 < totals.timed < totals.entries else "",
             self.tr("The seconds of compiling that these entries stand for, as they record them."),
         )  # fmt: skip
-        judged = say.count(totals.judged, "entry", "entries")
         self.usable.tell(
             words.usable_words(totals),
-            self.tr("of {} judged").format(judged) if totals.judged else self.tr("none judged"),
+            words.judged_words(totals),
             self.tr("What a program finds in the environment that is chosen at the top, as it is "
-                    "or on a condition."),
+                    "or on a condition.") + (f"\n{unsafe()}" if totals.unsafe else ""),
         )  # fmt: skip
         could = found.reclaimable(self.within.get("place"))
         self.reclaimable.tell(

@@ -17,6 +17,7 @@ from torchkeeper.link.overviewing import AGES, DIMENSIONS, Part, Totals
 from torchkeeper.link.words import say
 from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import printable
+from torchkeeper.link.words.verdicts import counted_as
 
 #: The filter of each age (engine.summing.AGES).
 _AGE_FILTERS = {
@@ -71,6 +72,14 @@ def usable_words(totals: Totals) -> str:
     if 0 < share < 0.01:
         return _tr("under 1%")
     return f"{min(share, 0.99) if share < 1 else share:.0%}"
+
+
+def judged_words(totals: Totals) -> str:
+    """Of how many that is the share, and how many of them a program takes and should not."""
+    if not totals.judged:
+        return _tr("none judged")
+    said = _tr("of {} judged").format(say.count(totals.judged, "entry", "entries"))
+    return f"{said} · {counted_as('unsafe', totals.unsafe)}" if totals.unsafe else said
 
 
 def compile_words(totals: Totals) -> str:

@@ -199,6 +199,11 @@ def why(row: dict[str, Any]) -> str:
     return ""
 
 
+def counted_as(verdict: str, count: int) -> str:
+    """So many entries with a verdict, as “3 unsafe”."""
+    return tr(_COUNTED[verdict], n=count) if verdict in _COUNTED else f"{count:,} {verdict}"
+
+
 def unsafe() -> str:
     """What it means that an entry is unsafe, in two sentences."""
     return tr(
@@ -283,7 +288,7 @@ def summary(answer: dict[str, Any]) -> str:
     for name, count in counts.items():
         if name == "none":
             continue
-        text = tr(_COUNTED[name], n=count) if name in _COUNTED else f"{count:,} {name}"
+        text = counted_as(name, count)
         if name == "stale" and made_by:
             versions = ", ".join(made_by[:_MAX_NAMED])
             text = tr("{stale}: made by torch {versions}", stale=text, versions=versions)
