@@ -116,3 +116,20 @@ def test_no_red_button_is_a_default_and_nothing_goes_for_good_unasked() -> None:
                 assert "confirm(" in path.read_text(encoding="utf-8")
         assert not red & default, path
     assert found == {"flows.py"}, "whoever else empties a trash has to ask before"
+
+
+def test_what_forgets_is_red_wherever_it_stands() -> None:
+    """Nobody brings back a run, a job of the history, or a password that was forgotten."""
+    found = 0
+    for path in sorted(GUI.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith(
+                ("forms.button", "._way")
+            ):
+                continue
+            texts = [ast.unparse(part).replace("&", "") for part in node.args[:2]]
+            if any("tr('Forget" in text or "tr('Clear histor" in text for text in texts):
+                words = {word.arg: ast.unparse(word.value) for word in node.keywords}
+                assert words.get("danger") == "True", (path.name, texts)
+                found += 1
+    assert found == 5

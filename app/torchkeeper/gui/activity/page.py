@@ -78,7 +78,7 @@ class ActivityPage(Page):
         self.blank.offer(self.tr("&Warm…"), "warm")
         self.import_ = forms.button(self.tr("&Import…"))
         self.blank.beside(self.import_)
-        self.clear_button = forms.button(self.tr("Clear histor&y…"))
+        self.clear_button = forms.button(self.tr("Clear histor&y…"), danger=True)
         self.clear_button.setToolTip(self.tr("Forget all jobs that have ended; caches stay"))
         self._make_ways()
         self._lay_out()
@@ -96,7 +96,7 @@ class ActivityPage(Page):
         )  # fmt: skip
         self.forget = self._way(
             see, self.tr("Forge&t"), self._forget,
-            self.tr("Take this job off the list and out of the history; caches stay"),
+            self.tr("Take this job off the list and out of the history; caches stay"), danger=True,
         )  # fmt: skip
         self.verify = self._way(
             do, self.tr("Ve&rify…"), self._verify,
@@ -115,9 +115,10 @@ class ActivityPage(Page):
         )  # fmt: skip
 
     def _way(
-        self, where: Wrapping, text: str, slot: Callable[..., object], hint: str = ""
-    ) -> QPushButton:
-        made = forms.button(text)
+        self, where: Wrapping, text: str, slot: Callable[..., object], hint: str = "",
+        *, danger: bool = False,
+    ) -> QPushButton:  # fmt: skip
+        made = forms.button(text, danger=danger)
         made.setToolTip(tip(hint))
         made.clicked.connect(slot)
         where.addWidget(made)

@@ -107,7 +107,7 @@ class ServerDialog(Dialog):
         self.user.setPlaceholderText(self.tr("Only where the server has users"))
         self.password = secret()
         self.keep = KeepBox(engines)
-        self.forget = forms.button(self.tr("For&get password"))
+        self.forget = forms.button(self.tr("For&get password"), danger=True)
         self.forget.setAutoDefault(False)
         self.forget.clicked.connect(self._forget)
         self.forget.setVisible(place is not None)
