@@ -126,6 +126,28 @@ def test_who_is_new_is_guided(
     assert bar.isVisible() and bar.number == 0 and not bar.back.isVisible()
 
 
+def test_a_step_that_cannot_be_taken_says_why(
+    qtbot: QtBot, open_window: OpenWindow, own: Path
+) -> None:
+    window = open_window(own)
+    window.actions_["first-steps"].trigger()
+    bar = window.guide.bar
+    bar.show_step(4)
+    qtbot.waitUntil(window.actions_["purge-shown"].isEnabled, timeout=PATIENCE)
+    window.discovery.protect(str(own), True)
+    qtbot.waitUntil(lambda: not window.actions_["purge-shown"].isEnabled(), timeout=PATIENCE)
+    click(qtbot, bar.go)
+    assert "read-only" in bar.text.text() and "needs entries" not in bar.text.text()
+    window.discovery.protect(str(own), False)
+    window.head.box.setText("none-is-called-so")
+    qtbot.waitUntil(lambda: not window.entries.shown(), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not window.actions_["purge-shown"].isEnabled(), timeout=PATIENCE)
+    click(qtbot, bar.go)
+    assert "the filter" in bar.text.text() and "first one" not in bar.text.text()
+    assert not window.findChildren(PurgeDialog)
+    bar.end()
+
+
 def primary(window: Window) -> list[QPushButton]:
     """The buttons that stand out."""
     buttons = [one for one in window.findChildren(QPushButton) if one.isVisible()]

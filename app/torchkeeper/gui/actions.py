@@ -463,6 +463,10 @@ class Actions(QObject):
         if checked is not None:
             action.setChecked(checked(self._situation))
 
+    def held(self, ident: str) -> str:
+        """What to do about an action that is off because the place is read-only; else nothing."""
+        return tr(_HELD) if ident in self._held else ""
+
     def update(self, situation: Situation) -> None:
         """Switch each action on or off."""
         if situation != self._situation:

@@ -246,8 +246,14 @@ class GuideBar(QFrame):
         elif action.isEnabled():
             action.trigger()
         else:
-            self.text.setText(self.tr("That needs entries in the guide's folder. Take the step "
-                                      "before, or the first one."))  # fmt: skip
+            self.text.setText(window.actions_.held(step.action) or self._lacking())
+
+    def _lacking(self) -> str:
+        """What a step has to begin with, and what to do about that."""
+        if self._window.entries.total and not self._window.entries.shown():
+            return self.tr("That needs entries, and the filter shows none. Clear the filter first.")
+        return self.tr("That needs entries in the guide's folder. Take the step before, or the "
+                       "first one.")  # fmt: skip
 
     def _finished(self, job: Job) -> None:
         # Also while the window is gone: whoever has it back goes on with the next.
