@@ -139,6 +139,7 @@ def test_a_step_that_cannot_be_taken_says_why(
     click(qtbot, bar.go)
     assert "read-only" in bar.text.text() and "needs entries" not in bar.text.text()
     window.discovery.protect(str(own), False)
+    qtbot.waitUntil(window.actions_["purge-shown"].isEnabled, timeout=PATIENCE)
     window.head.box.setText("none-is-called-so")
     qtbot.waitUntil(lambda: not window.entries.shown(), timeout=PATIENCE)
     qtbot.waitUntil(lambda: not window.actions_["purge-shown"].isEnabled(), timeout=PATIENCE)
