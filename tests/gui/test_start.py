@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,43 @@ def test_what_was_listed_ahead_is_shown_and_not_asked_for_again(
     window.close_surely()
     qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
     assert ahead.engine.returncode is not None
+
+
+def test_no_other_place_is_shown_before_the_one_that_was_named(
+    qtbot: QtBot, settings: QSettings, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long it takes to find out what it is."""
+    looks: list[tuple[Sequence[str], Listener]] = []
+    look = Engines.look_at_offered
+
+    def later(_: Engines, paths: Sequence[str], listener: Listener) -> int:
+        looks.append((paths, listener))
+        return 0
+
+    monkeypatch.setattr(Engines, "look_at_offered", later)
+    window = Window(settings, Engines(), str(fixture_cache))
+    window.show()
+    window.open_paths([str(fixture_cache)])
+    qtbot.waitUntil(lambda: window.discovery.known, timeout=PATIENCE)
+    assert window.places.rowCount() and window.place == str(fixture_cache)
+    ((paths, listener),) = looks
+    look(window.engines, paths, listener)
+    qtbot.waitUntil(lambda: window.places_pane.place is not None, timeout=PATIENCE)
+    assert window.place == window.places_pane.place.path == str(fixture_cache)
+    window.close_surely()
+    qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
+
+
+def test_where_nothing_is_at_a_path_another_place_is_chosen(
+    qtbot: QtBot, settings: QSettings, tmp_path: Path
+) -> None:
+    window = Window(settings, Engines(), str(tmp_path / "gone"))
+    window.show()
+    window.open_paths([str(tmp_path / "gone")])
+    qtbot.waitUntil(lambda: window.places_pane.place is not None, timeout=PATIENCE)
+    assert window.place == window.places_pane.place.path != str(tmp_path / "gone")
+    window.close_surely()
+    qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
 
 
 def test_what_nobody_takes_of_it_is_cancelled(fixture_cache: Path) -> None:

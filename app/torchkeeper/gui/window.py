@@ -86,7 +86,7 @@ class Window(Shell):
         self._first = first or str(self.settings.value(CURRENT) or "")
         # An engine reads it while the rest of the window is made.
         self.listing.show(self._first or None)
-        self._opening = Opening(self)
+        self.opening = Opening(self)
         self._sure = False
         self._updated = 0.0
         self._watch: Watch | None = None
@@ -157,7 +157,7 @@ class Window(Shell):
         self.inspector_made.connect(self._connect_inspector)
         self.listing.incomplete.connect(self.tell)
         self.listing.changed.connect(self.discovery.help)
-        self.discovery.listed.connect(self._opening.ready)
+        self.discovery.listed.connect(self.opening.ready)
         self.engines.trouble.connect(self.tell)
         self.engines.stopped.connect(self.stopped)
         self.table.customContextMenuRequested.connect(
@@ -491,11 +491,11 @@ class Window(Shell):
 
     def open_paths(self, paths: Sequence[str]) -> None:
         """Open what was dropped, chosen or named, each as what it is."""
-        self._opening.open(paths)
+        self.opening.open(paths)
 
     def show_folder(self, path: str) -> None:
         """Have a folder on the list, if it is there, and show it."""
-        self._opening.open([path], places=True)
+        self.opening.open([path], places=True)
 
     def add_folder(self) -> None:
         """Ask for a folder and put it on the list."""
@@ -505,7 +505,7 @@ class Window(Shell):
             self,
             self.tr("Add a cache folder"),
             "" if self.listing.is_server else os.path.dirname(self.place or ""),
-            lambda path: self._opening.open([path], places=True),
+            lambda path: self.opening.open([path], places=True),
         )
 
     def _ask_for_password(self, error: UserError) -> None:

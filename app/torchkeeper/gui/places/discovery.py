@@ -50,7 +50,7 @@ class Discovery(QObject):
             window.places.found(found)
             window.places.told_owners(owners)
             self.known = True
-            self._choose_first()
+            self.choose_first()
             window.update_soon()
             window.places_pane.listed()
             self.listed.emit()
@@ -85,9 +85,10 @@ class Discovery(QObject):
         for one in found["paths"]:
             self._window.places.looked(one["path"], one["what"])
 
-    def _choose_first(self) -> None:
+    def choose_first(self) -> None:
+        """Choose a place once all are known, unless one is chosen, or about to be opened."""
         window = self._window
-        if window.places_pane.place is not None:
+        if not self.known or window.opening.under_way or window.places_pane.place is not None:
             return
         if not window.places.rowCount():
             window.show_place("")  # what was shown last time is on no list any more

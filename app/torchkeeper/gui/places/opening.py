@@ -28,6 +28,13 @@ class Opening(QObject):
         #: Bundles to import once the place that is shown is known.
         self._waiting: list[str] = []
         self._ready = False
+        #: How many times paths are being looked at.
+        self._looks = 0
+
+    @property
+    def under_way(self) -> bool:
+        """Whether it is still being found out what some paths are."""
+        return self._looks > 0
 
     def open(self, paths: Sequence[str], *, places: bool = False) -> None:
         """Open each path as what it is; places: folders are places, whatever is in them."""
@@ -35,7 +42,9 @@ class Opening(QObject):
             self._show(server)
         paths = [path for path in paths if not is_server(path)]
         if paths:
-            engines, listener = self._window.engines, Listener(result=self._looked)
+            self._looks += 1
+            engines = self._window.engines
+            listener = Listener(result=self._looked, failed=self._failed)
             (engines.look if places else engines.look_at_offered)(paths, listener)
 
     def ready(self) -> None:
@@ -50,12 +59,19 @@ class Opening(QObject):
         self._window.places_pane.choose(place)
         self._window.show_page(ENTRIES)
 
+    def _failed(self, error: UserError) -> None:
+        self._looks -= 1
+        self._window.discovery.choose_first()
+        self._window.tell(error)
+
     def _looked(self, found: dict[str, Any]) -> None:
+        self._looks -= 1
         by_what: dict[str, list[str]] = {}
         for one in found["paths"]:
             by_what.setdefault(one["what"], []).append(one["path"])
         for path in by_what.get("folder", ()):
             self._show(path)
+        self._window.discovery.choose_first()
         if missing := by_what.get("missing"):
             names = say.either([printable(path) for path in missing])
             what, remedy = self.tr("There is no {}."), self.tr("Look whether the path is right.")
