@@ -75,6 +75,7 @@ def test_no_other_place_is_shown_before_the_one_that_was_named(
     ((paths, listener),) = looks
     look(window.engines, paths, listener)
     qtbot.waitUntil(lambda: window.places_pane.place is not None, timeout=PATIENCE)
+    assert window.places_pane.place is not None
     assert window.place == window.places_pane.place.path == str(fixture_cache)
     window.close_surely()
     qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
@@ -87,6 +88,7 @@ def test_where_nothing_is_at_a_path_another_place_is_chosen(
     window.show()
     window.open_paths([str(tmp_path / "gone")])
     qtbot.waitUntil(lambda: window.places_pane.place is not None, timeout=PATIENCE)
+    assert window.places_pane.place is not None
     assert window.place == window.places_pane.place.path != str(tmp_path / "gone")
     window.close_surely()
     qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
