@@ -30,17 +30,22 @@ def cache_folder() -> str:
         return os.path.join(tempfile.gettempdir(), f"torchkeeper-{os.getuid()}")
 
 
-def _compiled(source: Path, name: str, scratch: str) -> bytes:
-    """A module as it is kept compiled (.pyc). name: of the file that its frames are to name."""
-    import py_compile
+#: In the head of a compiled module: it goes by the hash of its source, which nobody compares
+#: (PEP 552). It is beside its source in the zip, and the same.
+_UNCHECKED = (1).to_bytes(4, "little")
 
-    # It is beside its source in the zip, and the same: nothing is to be compared.
-    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
-    made = os.path.join(scratch, "made.pyc")
-    py_compile.compile(
-        str(source), made, name, doraise=True, optimize=0, invalidation_mode=unchecked
-    )
-    return Path(made).read_bytes()
+
+def _compiled(source: bytes, name: str) -> bytes:
+    """A module as it is kept compiled (.pyc). name: of the file that its frames are to name.
+
+    It is made in memory: the end of the program may come in between, and leaves no file.
+    """
+    import importlib.util
+    import marshal
+
+    code = compile(source, name, "exec", dont_inherit=True, optimize=0)
+    head = importlib.util.MAGIC_NUMBER + _UNCHECKED + importlib.util.source_hash(source)
+    return head + marshal.dumps(code)
 
 
 def _sources() -> list[tuple[str, bytes]]:
@@ -70,18 +75,13 @@ def archive() -> Path:
         digest.update(f"{name}\0{len(data)}\0".encode() + data)
     folder = Path(cache_folder())
     target = folder / f"engine-{digest.hexdigest()[:16]}.zip"
-    root = Path(torchkeeper.__file__).resolve().parent.parent
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not target.exists():
             # It can be made again, but would not be where a power cut had left a part of it.
-            with (
-                tempfile.TemporaryDirectory() as scratch,
-                appearing(str(target), 0o600) as file,
-                zipfile.ZipFile(file, "w") as made,
-            ):
+            with appearing(str(target), 0o600) as file, zipfile.ZipFile(file, "w") as made:
                 for name, data in sources:
-                    compiled = _compiled(root / name, f"{target}/{name}", scratch)
+                    compiled = _compiled(data, f"{target}/{name}")
                     for end, what in (("", data), ("c", compiled)):
                         made.writestr(zipfile.ZipInfo(name + end, (1980, 1, 1, 0, 0, 0)), what)
     except OSError as e:
