@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -32,6 +33,14 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 # How long an example takes says more of what else the machine does.
 hypothesis.settings.register_profile("here", deadline=None)
 hypothesis.settings.load_profile("here")
+
+
+def pytest_configure() -> None:
+    """A shell that starts the tests in the background has them ignore Ctrl-C, and so all that they
+    start: what is tested of it would wait for ever.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(trylast=True)
@@ -272,10 +281,27 @@ def triton_cache(kernels: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def other_kinds(shared: Path, run_plain: RunPlain) -> Path:
-    """What other_kinds.py of tests/data had torch write. Not to be changed.
+def other_kinds(shared: Path) -> Path:
+    """What other_kinds.py of tests/data had torch 2.13.0 write. Not to be changed.
 
     ``cache`` is the cache folder, ``temporary`` has the generic caches, ``saved`` a graph's pieces.
+    No torch is to load it: its code is for the processor on which it was written.
+    """
+
+    def unpack(folder: Path) -> None:
+        with tarfile.open(DATA / "torch-2.13.0" / "other-kinds.tar.xz") as archive:
+            archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+            archive.extractall(folder)
+        for path in folder.rglob("*"):
+            os.utime(path)  # as if it were of just now
+
+    return once(shared, "other-kinds", unpack)
+
+
+@pytest.fixture(scope="session")
+def other_kinds_now(shared: Path, run_plain: RunPlain) -> Path:
+    """The same, written in this run, so that torch can load it. For slow tests: it takes a minute.
+    Not to be changed.
     """
 
     def make(folder: Path) -> None:
@@ -289,7 +315,7 @@ def other_kinds(shared: Path, run_plain: RunPlain) -> Path:
         )
         assert len(told["artifacts"]["precompile"]) == 1
 
-    return once(shared, "other-kinds", make)
+    return once(shared, "other-kinds-now", make)
 
 
 @pytest.fixture

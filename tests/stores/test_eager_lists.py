@@ -155,10 +155,14 @@ def test_a_bundle_says_in_whose_cache_they_were(place: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_pytorch_finds_what_a_bundle_brought(
-    bundle: Path, tmp_path: Path, run_plain: RunPlain
+    other_kinds_now: Path, tmp_path: Path, run_plain: RunPlain
 ) -> None:
     """In a fresh process, with nothing of ours: the list is returned, and the operator is run."""
+    source, bundle = other_kinds_now / "cache" / "aoti_eager", tmp_path / "now.torchcache"
+    shutil.copytree(source, tmp_path / "now" / "aoti_eager")
+    make(tmp_path / "now", bundle)
     bring(bundle, tmp_path / "target")
     told = run_plain(tmp_path / "target", "4", "8", script="eager_op.py")
     assert told == {"items": [3], "right": True, "compiled": []}

@@ -115,18 +115,30 @@ def test_a_precompiled_function(other_kinds: Path) -> None:
     json.dumps(one.facts)
 
 
+@pytest.mark.slow
 def test_a_precompiled_function_hits_elsewhere(
-    other_kinds: Path, tmp_path: Path, run_plain: RunPlain
+    other_kinds_now: Path, tmp_path: Path, run_plain: RunPlain
 ) -> None:
     target = tmp_path / "target"
-    left = moved(other_kinds / "cache", target, tmp_path / "a.torchcache")
+    left = moved(other_kinds_now / "cache", target, tmp_path / "a.torchcache")
     assert {kind for kind, _ in left} <= {"aoti_eager", "lock", "code"}
     key = entries(target, "precompile")[0].key
-    here, there = (place / "dynamo" / key / "entry" for place in (other_kinds / "cache", target))
+    caches = (other_kinds_now / "cache", target)
+    here, there = (place / "dynamo" / key / "entry" for place in caches)
     assert there.read_bytes() == here.read_bytes()
     assert run_plain(target, "again", script="other_kinds.py")["dynamo_cache"] == {
         "dynamo_cache_hit": 1
     }
+
+
+@pytest.mark.slow
+def test_what_is_kept_is_what_torch_writes(other_kinds: Path, other_kinds_now: Path) -> None:
+    for folder in ("cache", "temporary"):
+        kept, now = (
+            Counter((e.kind, e.name, e.torch, e.device, e.problem) for e in entries(place / folder))
+            for place in (other_kinds, other_kinds_now)
+        )
+        assert kept == now
 
 
 def test_a_stock_mega_cache_brings_it(other_kinds: Path, tmp_path: Path) -> None:
@@ -432,6 +444,7 @@ def vllm_root(vllm_rank: Path, other_kinds: Path) -> Path:
     return caches.parent
 
 
+@pytest.mark.slow
 def test_every_folder_of_vllm_is_a_place(vllm_root: Path) -> None:
     rank = entries(vllm_root / "torch_compile_cache" / "1a2b3c4d5e" / "rank_0_0")
     model = "torch_compile_cache/torch_aot_compile/" + "ab" * 32

@@ -14,6 +14,9 @@ from typing import Any, NamedTuple
 
 #: A cache entry names a few hundred classes; a bomb names millions.
 MAX_GLOBALS = 20_000
+#: Letters of a name that is got of a class.
+MAX_NAME = 300
+_GETATTR = ("builtins", "getattr")
 #: How many items an inert mapping or list keeps; the rest is dropped, not the entry.
 MAX_ITEMS = 10_000
 
@@ -71,21 +74,39 @@ class _Unpickler(pickle.Unpickler):
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file)
         self._classes: dict[tuple[str, str], type[Inert]] = {}
+        #: Whether ``getattr`` was called, and with nothing but classes; None while it was not.
+        self._got_of_classes: bool | None = None
 
     @property
     def named(self) -> list[tuple[str, str]]:
-        """Module and name of every class and function that was named so far."""
-        return list(self._classes)
+        """Module and name of every class and function that was named so far. ``getattr`` is not
+        where all that was got with it is named.
+        """
+        return [one for one in self._classes if one != _GETATTR or not self._got_of_classes]
 
     def find_class(self, module: str, name: str) -> type[Inert]:
         found = self._classes.get((module, name))
         if found is None:
             if len(self._classes) >= MAX_GLOBALS:
                 raise TooManyGlobals
-            members = {"__slots__": (), "module": module, "qualname": name}
+            members: dict[str, Any] = {"__slots__": (), "module": module, "qualname": name}
+            if (module, name) == _GETATTR:
+                members["__new__"] = self._get
             found = type("Inert", (Inert,), members)
             self._classes[module, name] = found
         return found
+
+    def _get(self, cls: type[Inert], *args: Any, **_kwargs: Any) -> Inert:
+        """What a call of ``getattr`` gives. Of a class it names what is got, as ``Class.name``:
+        Python 3.11.0 to 3.11.3 pickle each member of an enum so (enum.py).
+        """
+        owner, name = args if len(args) == 2 else (None, None)
+        if isinstance(owner, type) and issubclass(owner, Inert) and isinstance(name, str):
+            self._got_of_classes = self._got_of_classes is not False
+            self.find_class(owner.module, f"{owner.qualname}.{name[:MAX_NAME]}")
+            return owner(name)
+        self._got_of_classes = False
+        return Inert.__new__(cls, *args)
 
     def persistent_load(self, pid: Any) -> Inert:
         return Inert(pid)

@@ -31,6 +31,18 @@ _TYPES = (
     "int", "int16", "int32", "int64", "int8", "long", "short", "uint16", "uint32", "uint64",
     "uint8", "strided", "contiguous_format", "channels_last", "channels_last_3d", "preserve_format",
 )  # fmt: skip
+#: Members of enums that Python 3.11.0 to 3.11.3 pickle by name (inspect.py;
+#: torch/_functorch/_aot_autograd/schemas.py). Those in capitals of PyTorch's own need no list.
+_MEMBERS = {
+    "inspect._ParameterKind": (
+        "POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD", "VAR_POSITIONAL", "KEYWORD_ONLY", "VAR_KEYWORD",
+    ),
+    "torch._functorch._aot_autograd.schemas.OutputType": (
+        "non_alias", "alias_of_input", "is_input", "alias_of_intermediate_save_as_output",
+        "alias_of_intermediate", "alias_of_intermediate_base_is_user_output", "unsafe_view_alias",
+        "custom_function_view",
+    ),
+}  # fmt: skip
 _KNOWN = frozenset({
     "builtins.list", "builtins.set", "builtins.frozenset", "builtins.dict", "builtins.tuple",
     "builtins.slice", "builtins.range", "builtins.complex", "builtins.bytearray",
@@ -38,6 +50,7 @@ _KNOWN = frozenset({
     "inspect.Parameter", "inspect.Signature", "inspect._ParameterKind", "inspect._empty",
     "torch.Tensor", "torch.Size", "torch.device", "torch.dtype", "torch.nn.parameter.Parameter",
     *(f"torch.{name}" for name in _TYPES),
+    *(f"{enum}.{name}" for enum, names in _MEMBERS.items() for name in names),
     "torch._utils.torch.contiguous_format", "torch._utils._rebuild_meta_tensor_no_storage",
     "torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_tensor", "torch._tensor.Tensor",
     "torch._utils._rebuild_parameter", "torch.storage._load_from_bytes",
@@ -57,7 +70,9 @@ _OF_KIND = {
         "traceback.StackSummary", "torch.utils._traceback.CapturedTraceback",
     }),
 }  # fmt: skip
-_GUARD = re.compile(r"torch\._dynamo\.guards\.GuardBuilder\.[A-Z][A-Z_]*")
+_GUARD = re.compile(
+    r"torch\._dynamo\.guards\.(?:GuardBuilder\.[A-Z][A-Z_]*|GuardsStatePickler\._unpickle_[a-z_]+)"
+)
 #: Modules whose classes PyTorch keeps in what it compiles.
 _MODULES = re.compile(
     r"torch\.(?:_inductor|_functorch|_dynamo|fx|_higher_order_ops|utils\._sympy)(?:\.\w+)*"

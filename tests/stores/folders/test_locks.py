@@ -109,12 +109,12 @@ def stem_of(cache: Path) -> str:
 
 @pytest.fixture(scope="module")
 def torch(torch_python: str, cache: Path) -> Iterator[Holder]:
-    """A PyTorch at work on it."""
+    """A PyTorch at work on it, for the user who had what is in the temporary folder written."""
     env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache)}
     env["TMPDIR"] = str(cache.parent / "tmp")
     process = subprocess.Popen(
         [torch_python, "-W", "ignore", "-c", THEIRS, stem_of(cache), "job:None:"],
-        env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        env={**env, "LOGNAME": "user"}, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     )  # fmt: skip
     with process:
         yield Holder(process)
