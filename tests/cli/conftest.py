@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from tests.cli.forked import Forks, at_start
 from tests.pace import LONG
 
 
@@ -38,17 +42,28 @@ class Ran:
 Tk = Callable[..., Ran]
 
 
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    """Where commands begin quickly."""
+    made = Forks()
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def tk() -> Tk:
+def tk(forks: Forks) -> Tk:
     """``torchkeeper ARGUMENTS…`` without a terminal."""
 
     def run(
         *arguments: object, timeout: float = LONG, cwd: str | os.PathLike[str] | None = None,
         **env: str,
     ) -> Ran:  # fmt: skip
+        argv, env = list(map(str, arguments)), {**os.environ, **env}
+        if at_start(env) == forks.env:
+            return _forked(forks, argv, env, os.fspath(cwd or os.getcwd()), timeout)
         done = subprocess.run(
-            [sys.executable, "-W", "error", "-m", "torchkeeper", *map(str, arguments)],
-            env={**os.environ, **env},
+            [sys.executable, "-W", "error", "-m", "torchkeeper", *argv],
+            env=env,
             cwd=cwd,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -60,3 +75,20 @@ def tk() -> Tk:
         return Ran(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+def _forked(forks: Forks, argv: list[str], env: dict[str, str], cwd: str, timeout: float) -> Ran:
+    """The same in a process that was forked. What it prints goes to files: who reads pipes waits
+    for all that a command left running.
+    """
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        pid = forks.begin(argv, env, cwd, out.fileno(), err.fileno())
+        late = threading.Timer(timeout, os.kill, (pid, signal.SIGKILL))
+        late.start()
+        code = forks.code()
+        late.cancel()
+        said = []
+        for stream in (out, err):
+            stream.seek(0)
+            said.append(stream.read().decode(errors="surrogateescape").replace("\r\n", "\n"))
+    return Ran(code, *said)
