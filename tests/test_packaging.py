@@ -261,6 +261,7 @@ def commands_of(text: str) -> set[tuple[str, ...]]:
     return {tuple(without_comment(one).split()) for one in found}
 
 
+@pytest.mark.slow
 def test_what_the_pages_tell_one_to_type_exists() -> None:
     options: dict[str, set[str]] = {}
     for verb, *words in set[tuple[str, ...]]().union(*(commands_of(p.read_text()) for p in PAGES)):

@@ -131,6 +131,7 @@ def test_every_alignment_at_the_border_of_a_piece_is_as_good_as_any() -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(st.sampled_from(PLANTED), st.integers(0, 400_000), st.integers(0, 70), _CHANCE)
+@pytest.mark.slow
 def test_it_is_found_in_what_is_hardly_text(
     text: bytes, at: int, short: int, random: Random
 ) -> None:

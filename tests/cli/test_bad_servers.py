@@ -50,6 +50,7 @@ def test_a_client_certificate_that_is_wanted(tk: Tk, tmp_path: Path) -> None:
         assert "ssl_certfile" in ran.err
 
 
+@pytest.mark.slow
 def test_the_target_is_looked_at_before_the_source_is_read(
     tk: Tk, server: Server, kept_291: Path, tmp_path: Path
 ) -> None:

@@ -43,6 +43,7 @@ def moved(cache: Path, native: Any) -> tuple[Any, int]:
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_objects_of_a_torch_elsewhere_get_the_names_of_this_one(
     tk: Tk, filled: Path, warm_cache: Path, tmp_path: Path, torch_python: str
 ) -> None:

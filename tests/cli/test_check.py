@@ -68,6 +68,7 @@ def test_a_cache_made_here_is_usable(tk: Tk, filled: Path, torch_python: str) ->
     ]
 
 
+@pytest.mark.slow
 def test_a_filter_asks_for_verdicts(
     tk: Tk, fixture_cache: Path, filled: Path, torch_python: str, tmp_path: Path
 ) -> None:
@@ -111,6 +112,7 @@ def test_a_filter_asks_for_verdicts(
     assert tk("ls", fixture_cache, "--filter", "kind:fxgraph,aotautograd").code == 1
 
 
+@pytest.mark.slow
 def test_code_for_another_cpu_is_never_usable(tk: Tk, filled: Path, torch_python: str) -> None:
     env = {"ATEN_CPU_CAPABILITY": "default"}  # as on a CPU without vector instructions
     here = tk("env", "--env", torch_python, "--json").objects[0]["vector_bits"]

@@ -308,6 +308,7 @@ TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE = "0"
 """
 
 
+@pytest.mark.slow
 def test_what_is_warmed_has_exactly_the_profile(tk: Tk, tmp_path: Path, torch_python: str) -> None:
     """And what the recipe says for itself; where it leads to is asked for."""
     values = {

@@ -375,6 +375,7 @@ def test_outputs_that_cannot_be_written(kept_291: Path, redirect: str) -> None:
     assert "Traceback" not in done.stderr + done.stdout
 
 
+@pytest.mark.slow
 def test_warming_touches_nothing_that_is_not_a_caches(tk: Tk, tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "libm.so").write_text("GROUP ( libm.so.6 )")

@@ -98,6 +98,7 @@ def damage(bundle: Path, suffix: str) -> str:
 
 @pytest.mark.torch
 @pytest.mark.parametrize("suffix", [".main.so", ".cubin", ".py"])
+@pytest.mark.slow
 def test_what_is_damaged_in_a_bundle_is_left(
     tk: Tk, warm_cache: Path, kernels: Path, tmp_path: Path, bare_python: str, suffix: str
 ) -> None:

@@ -105,6 +105,7 @@ def test_what_is_broken_and_what_nothing_needs(
     assert reasons(judged.objects) == reasons(broken.objects)
 
 
+@pytest.mark.slow
 def test_what_is_old_and_what_is_too_much(tk: Tk, fixture_cache: Path) -> None:
     age(fixture_cache, 40)
     (used,) = (fixture_cache / "aotautograd").glob("ab74*/*")
@@ -152,6 +153,7 @@ def test_bad_numbers_are_wrong_usage(
     assert said in ran.err
 
 
+@pytest.mark.slow
 def test_an_environment_that_cannot_be_asked_is_not_passed_over(
     tk: Tk, kept_291: Path, torch_python: str, tmp_path: Path
 ) -> None:
@@ -182,6 +184,7 @@ def test_an_environment_that_cannot_be_asked_is_not_passed_over(
     assert named.result["because"]["stale"]["entries"] == 11
 
 
+@pytest.mark.slow
 def test_a_server_tells_when_it_was_used(tk: Tk, torch_python: str, tmp_path: Path) -> None:
     env = ("--env", torch_python)
     with serving(tmp_path) as server:

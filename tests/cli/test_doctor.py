@@ -47,6 +47,7 @@ def cache_of(machine: dict[str, str]) -> Path:
     return found
 
 
+@pytest.mark.slow
 def test_a_healthy_machine_says_so_in_one_line(
     tk: Tk, warm_cache: Path, header_folder: Path, tmp_path: Path, torch_python: str
 ) -> None:

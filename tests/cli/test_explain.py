@@ -83,6 +83,7 @@ def test_the_nearest_is_the_same_graph_of_another_shape(tk: Tk, kept_291: Path) 
     assert told["b"]["torch"] == told["a"]["torch"] == "2.9.1+cu128"
 
 
+@pytest.mark.slow
 def test_an_entry_of_a_server_and_a_bundle(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     key = next(k for name, k in keys(tk, kept_291).items() if name.startswith("sin_matmul"))
     bundle = tmp_path / "b.torchcache"

@@ -129,6 +129,7 @@ def test_import_says_what_is_new_before_it_asks(
     assert not (tmp_path / "t").exists()
 
 
+@pytest.mark.slow
 def test_several_files_are_placed_together(
     tk: Tk, bundle: Path, kernels: Path, tmp_path: Path
 ) -> None:

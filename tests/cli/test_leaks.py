@@ -35,6 +35,7 @@ def test_a_secret_blocks_and_says_where_and_what_to_do(
     assert PASSWORD not in ran.out + ran.err + foretold.out + foretold.err + said.out + said.err
 
 
+@pytest.mark.slow
 def test_each_choice_is_one_of_three(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "b.torchcache"
     redacted = tk("export", kept_291, "-o", bundle, "--redact", "--json")
@@ -88,6 +89,7 @@ def carried(tk: Tk, cache: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_stock_torch_hits_what_was_redacted(
     tk: Tk, warm_cache: Path, tmp_path: Path, run_plain: RunPlain
 ) -> None:

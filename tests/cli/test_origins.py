@@ -79,6 +79,7 @@ def test_processes(tk: Tk, program: int) -> None:
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_an_interpreter(tk: Tk, torch_python: str) -> None:
     env = {FX: "0", URL: "redis://me:s3cret@host:1/0"}
     ran = tk("config", "show", "--env", torch_python, **env)

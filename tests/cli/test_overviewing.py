@@ -125,6 +125,7 @@ def test_exit_codes(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     assert tk("overview", kept_291, "--older", "soon").code == 2
 
 
+@pytest.mark.slow
 def test_servers_and_their_passwords(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     with serving(tmp_path / "redis", "--requirepass", "geheim") as server:
         with_password = server.url.replace("redis://", "redis://:geheim@")

@@ -122,6 +122,7 @@ def test_what_is_wrong_is_said_before_anything_is_compiled(tk: Tk, tmp_path: Pat
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_a_cache_goes_on_to_a_bundle_and_a_server(
     tk: Tk, tmp_path: Path, torch_python: str
 ) -> None:
@@ -166,12 +167,12 @@ keywords = { alpha = 2 }
 @pytest.mark.torch
 @pytest.mark.slow
 def test_eager_kernels_go_on_to_a_bundle_and_stay_out_of_a_server(
-    tk: Tk, tmp_path: Path, torch_python: str, other_kinds: Path, header_folder: Path
+    tk: Tk, tmp_path: Path, torch_python: str, other_kinds_now: Path, header_folder: Path
 ) -> None:
     """One that is compiled already."""
     recipe, bundle, cache = tmp_path / "a.toml", tmp_path / "a.torchcache", tmp_path / "cache"
     recipe.write_text(EAGER)
-    shutil.copytree(other_kinds / "cache" / "aoti_eager", cache / "aoti_eager")
+    shutil.copytree(other_kinds_now / "cache" / "aoti_eager", cache / "aoti_eager")
     env = {"TMPDIR": str(header_folder)}
     common = ("--env", torch_python, "--device", "cpu")
     with serving(tmp_path / "redis") as server:
@@ -193,11 +194,11 @@ def test_eager_kernels_go_on_to_a_bundle_and_stay_out_of_a_server(
 @pytest.mark.torch
 @pytest.mark.slow
 def test_a_bundle_of_eager_kernels_is_proved(
-    tk: Tk, tmp_path: Path, torch_python: str, other_kinds: Path, header_folder: Path
+    tk: Tk, tmp_path: Path, torch_python: str, other_kinds_now: Path, header_folder: Path
 ) -> None:
     """In a folder of its own, where PyTorch finds what it lists; other inputs it does not."""
     recipe, bundle, cache = tmp_path / "a.toml", tmp_path / "a.torchcache", tmp_path / "cache"
-    shutil.copytree(other_kinds / "cache" / "aoti_eager", cache / "aoti_eager")
+    shutil.copytree(other_kinds_now / "cache" / "aoti_eager", cache / "aoti_eager")
     assert tk("export", cache, "-o", bundle, "--env", torch_python).code == 0
     asked = ("--recipe", recipe, "--quick", "--trust", "--env", torch_python, "--device", "cpu")
     for text, code, said in (
@@ -237,6 +238,7 @@ def test_a_recipe_of_the_list_is_read_as_any_other(tmp_path: Path) -> None:
     assert (sent["name"], sent["folder"]) == ("other", str(tmp_path))
 
 
+@pytest.mark.slow
 def test_only_some_of_the_cells(tk: Tk, tmp_path: Path) -> None:
     """Each cell by its name, with its recipe's where several have it, or by its number."""
     (tmp_path / "models.py").write_text("def f(x): ...")

@@ -482,6 +482,7 @@ def test_a_program_without_torch_is_as_before(tmp_path: Path) -> None:
     assert noted(tmp_path, "import sys; assert 'torch' not in sys.modules", "-I") == []
 
 
+@pytest.mark.slow
 def test_a_real_program_is_heard(torch_python: str, tmp_path: Path) -> None:
     """What is called is noted as it is, whatever the backend, and nothing of it is kept alive."""
     child, note = noted(tmp_path, PROGRAM, "-u", "eager")

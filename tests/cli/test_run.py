@@ -276,6 +276,7 @@ def test_runs_are_kept(tk: Tk, recorded: Path) -> None:
     assert tk("runs").code == 1
 
 
+@pytest.mark.slow
 def test_a_trace_from_elsewhere(tk: Tk, recorded: Path, tmp_path: Path) -> None:
     folder = recorded / "threads"
     told = tk("explain", "--trace", folder)

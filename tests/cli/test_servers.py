@@ -49,6 +49,7 @@ def test_ls_du_and_show(tk: Tk, server: Server) -> None:
     assert shown["facts"]["graph"]
 
 
+@pytest.mark.slow
 def test_ls_says_when_entries_go_and_were_used(tk: Tk, server: Server) -> None:
     keys = [key for key in dump() if "fx-graph" in key]
     server("EXPIRE", keys[0], 7200)
@@ -68,6 +69,7 @@ def test_ls_says_when_entries_go_and_were_used(tk: Tk, server: Server) -> None:
     assert "expires:    never" in tk("show", server.url, timed[keys[1]]["key"]).out
 
 
+@pytest.mark.slow
 def test_what_goes_soon_can_be_filtered(tk: Tk, server: Server, fixture_cache: Path) -> None:
     keys = [key for key in dump() if "fx-graph" in key]
     server("EXPIRE", keys[0], 7200)
@@ -194,6 +196,7 @@ def test_a_server_is_exported(tk: Tk, server: Server, tmp_path: Path) -> None:
     assert len(tk("ls", bundle, "--json").objects) == 7
 
 
+@pytest.mark.slow
 def test_what_lost_its_graph_is_an_orphan(tk: Tk, server: Server) -> None:
     none = tk("ls", server.url, "--filter", "is:orphan", "--json")
     assert (none.code, none.objects) == (1, [])
@@ -209,6 +212,7 @@ def test_what_lost_its_graph_is_an_orphan(tk: Tk, server: Server) -> None:
     assert len(tk("ls", server.url, "--json").objects) == 11 - len(found)
 
 
+@pytest.mark.slow
 def test_autotune_results_go_from_server_to_server(tk: Tk, server: Server, tmp_path: Path) -> None:
     kept = {
         f"pt2:{'a' * 64}::{'b' * 64}:c1": b'{"XBLOCK": 1, "num_warps": 4}',
@@ -225,6 +229,7 @@ def test_autotune_results_go_from_server_to_server(tk: Tk, server: Server, tmp_p
     assert [one["code"] for one in elsewhere.result["left"]] == ["redis-only"] * 2
 
 
+@pytest.mark.slow
 def test_of_a_mega_caches_profiles_the_last_goes(tk: Tk, server: Server, tmp_path: Path) -> None:
     server("FLUSHALL")
     file, profile = tmp_path / "mega.bin", "dynamo/code_state_train_None_.pkl"
@@ -263,6 +268,7 @@ def test_a_listing_ends_when_nobody_reads_on(server: Server) -> None:
         assert listing.wait() == 0
 
 
+@pytest.mark.slow
 def test_kernels_are_the_same_after_a_round_trip(
     tk: Tk, server: Server, triton_cache: Path, tmp_path: Path
 ) -> None:

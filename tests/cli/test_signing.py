@@ -67,6 +67,7 @@ def test_what_a_signer_made_needs_no_trust(
     assert tk("import", file, "--into", tmp_path / "other", "--trust", **config).code == 0
 
 
+@pytest.mark.slow
 def test_signatures_can_be_required(
     tk: Tk, kept_291: Path, key: Path, config: dict[str, str], tmp_path: Path
 ) -> None:
@@ -170,6 +171,7 @@ def test_bad_input(
     assert bundle.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_where_signing_fails_nothing_takes_the_place_of_what_is_there(
     tk: Tk, kept_291: Path, key: Path, config: dict[str, str], tmp_path: Path
 ) -> None:

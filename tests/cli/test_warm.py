@@ -29,6 +29,7 @@ def processes_under(folder: Path) -> list[str]:
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_an_interrupt_stops_at_once_and_leaves_no_half(
     tk: Tk, tmp_path: Path, builtin: Path, header_folder: Path, torch_python: str
 ) -> None:

@@ -13,6 +13,7 @@ from torchkeeper.doctor.check import FolderLook
 from torchkeeper.doctor.disk import file_system
 
 
+@pytest.mark.slow
 def test_a_read_only_file_system(doctor: Doctor, mounted: Mounting, stock: Stock) -> None:
     """Every compile fails there, and the doctor says so; not that it is full, nor whose it is."""
     disk = mounted("ro,size=1m")

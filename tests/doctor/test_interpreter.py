@@ -89,6 +89,7 @@ FAILING = {
 }
 
 
+@pytest.mark.slow
 def test_compilers_that_do_not_work(doctor: Doctor, torch_python: str, tmp_path: Path) -> None:
     """Each is tried as the process that tries an interpreter does it, but in one of them."""
     paths = []

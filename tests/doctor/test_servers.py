@@ -37,6 +37,7 @@ def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.mark.parametrize("password", [":the+wrong+one@", ""])
+@pytest.mark.slow
 def test_of_a_refused_password_torch_says_nothing(
     doctor: Doctor, remote_stock: Stock, locked: Server, tmp_path: Path, password: str
 ) -> None:

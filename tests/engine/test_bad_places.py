@@ -39,6 +39,7 @@ def many(folder: Path, deep: bool, count: int) -> Path:
 
 
 @pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.slow
 def test_a_walk_says_how_far_it_is_and_can_be_cancelled(tmp_path: Path, deep: bool) -> None:
     place = many(tmp_path / "place", deep, 50_000)
     with Engine() as engine:

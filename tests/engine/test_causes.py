@@ -61,6 +61,7 @@ def graph_of(cache: Path) -> tuple[str, dict[str, Any]]:
     return path.parent.name, fxgraph.facts(path.read_bytes(), full=True)
 
 
+@pytest.mark.slow
 def test_of_a_run_with_another_dtype_that_is_the_cause(
     session: Session, casts: Path, tmp_path: Path
 ) -> None:
@@ -72,6 +73,7 @@ def test_of_a_run_with_another_dtype_that_is_the_cause(
     assert [row["factor"] for row in graph["cause"]["differences"] if row["follows"]] == ["gm"]
 
 
+@pytest.mark.slow
 def test_of_two_entries_it_is_the_cause_as_well(session: Session, casts: Path) -> None:
     report = Rows()
     own, other = (graph_of(casts / name)[0] for name in ("bfloat16", "float32"))
@@ -93,6 +95,7 @@ class Rows(Recorder):
         self.told += rows
 
 
+@pytest.mark.slow
 def test_no_operation_is_lacking_that_is_behind_a_cut(casts: Path) -> None:
     """Of a graph of twenty megabytes, no more than its beginning is known."""
     _, facts = graph_of(casts / "float32")
@@ -115,6 +118,7 @@ def test_no_operation_is_lacking_that_is_behind_a_cut(casts: Path) -> None:
         assert "tanh" not in sentence and "lacks" not in sentence and "order" not in sentence
 
 
+@pytest.mark.slow
 def test_lines_of_a_model_are_not_lacking_where_not_all_are_known(casts: Path) -> None:
     _, facts = graph_of(casts / "float32")
     [gm] = [value for _, name, value in facts["factors"] if name == "gm"]

@@ -242,6 +242,7 @@ def test_the_page_stays_where_it_is_when_a_job_begins(qtbot: QtBot, window: Wind
     assert strip.isVisible() and window.pages.height() == before
 
 
+@pytest.mark.slow
 def test_the_buttons_of_the_chosen_job_stay_in_sight_in_a_small_window(
     qtbot: QtBot, window: Window
 ) -> None:

@@ -110,6 +110,7 @@ def test_what_is_stale_goes_by_one_click_and_comes_back(
     assert snapshot(fixture_cache) == before
 
 
+@pytest.mark.slow
 def test_days_and_budget_count_at_once_and_are_remembered(
     qtbot: QtBot,
     open_window: OpenWindow,
@@ -175,6 +176,7 @@ def test_nothing_dead_and_a_folder_that_went_away(
 
 
 @pytest.mark.parametrize("does", ["exit 1", "exec sleep 60"], ids=["ends", "hangs"])
+@pytest.mark.slow
 def test_an_environment_that_cannot_be_asked(
     does: str,
     qtbot: QtBot,

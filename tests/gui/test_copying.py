@@ -89,6 +89,7 @@ def test_to_another_folder(
     qtbot.waitUntil(lambda: len(window.table.selected()) == 7, timeout=PATIENCE)
 
 
+@pytest.mark.slow
 def test_only_what_is_new_is_copied_and_what_is_there_is_said(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, clean_291: Path, tmp_path: Path
 ) -> None:
@@ -153,6 +154,7 @@ def test_to_a_new_bundle_which_is_replaced_only_when_that_is_said(
     assert window.places.places[window.places.row_of(str(output))].bundle
 
 
+@pytest.mark.slow
 def test_what_cannot_be_is_said_before(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
@@ -184,7 +186,7 @@ def test_what_cannot_be_is_said_before(
     assert not (tmp_path / "t").exists()
 
 
-@pytest.mark.parametrize("bundle", [True, False])
+@pytest.mark.parametrize("bundle", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_cancelled_in_the_middle_it_leaves_no_trace(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, bundle: bool
 ) -> None:
@@ -212,6 +214,7 @@ def test_cancelled_in_the_middle_it_leaves_no_trace(
     dialog.reject()
 
 
+@pytest.mark.slow
 def test_in_the_background_and_the_target_is_refreshed_where_it_is_shown(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
 ) -> None:

@@ -86,6 +86,7 @@ def spoil(place: Path) -> None:
         os.utime(path, (before, before))
 
 
+@pytest.mark.slow
 def test_what_is_broken_goes_is_looked_at_again_and_comes_back(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -180,6 +181,7 @@ def test_all_that_can_be_fixed_at_once(
     assert page.mender.mended == []
 
 
+@pytest.mark.slow
 def test_what_was_agreed_to_is_done_although_another_page_is_shown(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:

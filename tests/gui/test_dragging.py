@@ -174,6 +174,7 @@ def ten_thousand(tmp_path: Path) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_ten_thousand_rows_dropped_nowhere(
     qtbot: QtBot, open_window: OpenWindow, ten_thousand: Path, dropped: Dropped, tmp_path: Path
 ) -> None:

@@ -229,6 +229,7 @@ def test_what_cannot_be_written_is_said_before(
     dialog.reject()
 
 
+@pytest.mark.slow
 def test_by_keyboard_alone(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
@@ -280,7 +281,7 @@ def test_only_locks_are_nothing_to_export(
     dialog.reject()
 
 
-@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("there", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_cancelled_in_the_middle_it_leaves_no_trace(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, there: bool
 ) -> None:
@@ -315,6 +316,7 @@ def test_cancelled_in_the_middle_it_leaves_no_trace(
     click(qtbot, page.close_)
 
 
+@pytest.mark.slow
 def test_it_says_how_fast_and_goes_on_in_the_background(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
 ) -> None:
@@ -373,6 +375,7 @@ def test_the_bundle_opens_as_a_place(
     listed(qtbot, window, output)
 
 
+@pytest.mark.slow
 def test_what_a_bundle_says_of_its_objects_is_its_own_word(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
@@ -400,6 +403,7 @@ def test_what_a_bundle_says_of_its_objects_is_its_own_word(
     assert f"the bundle says that torch {torch} built all {count}," in said[telling]
 
 
+@pytest.mark.slow
 def test_what_the_chosen_need_goes_along_unless_it_is_unchecked(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:

@@ -154,6 +154,7 @@ def test_a_dropped_file_that_is_no_bundle_cannot_be_imported(
     click(qtbot, dialog.cancel)
 
 
+@pytest.mark.slow
 def test_a_mixed_drop_imports_what_it_can(
     qtbot: QtBot, bundle: tuple[Window, Path], tmp_path: Path
 ) -> None:
@@ -290,6 +291,7 @@ def test_starts_on_the_place_shown_last(
     assert again.settings.value("places/current") == str(fixture_cache)
 
 
+@pytest.mark.slow
 def test_a_bundle_at_the_start_goes_where_the_window_looks(
     qtbot: QtBot,
     open_window: OpenWindow,

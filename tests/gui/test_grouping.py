@@ -166,6 +166,7 @@ def test_a_filter_takes_empty_groups_away(qtbot: QtBot) -> None:
     check(model)
 
 
+@pytest.mark.slow
 def test_groups_fill_while_the_place_is_read(qtbot: QtBot) -> None:
     model = filled([])
     model.group("kind")
@@ -186,6 +187,7 @@ def test_groups_fill_while_the_place_is_read(qtbot: QtBot) -> None:
     assert sizes == sorted(sizes)
 
 
+@pytest.mark.slow
 def test_selection_and_current_row_stay_with_their_entries(qtbot: QtBot) -> None:
     every = [entry(n) for n in range(100)]
     model = filled(every)

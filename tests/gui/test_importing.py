@@ -147,7 +147,7 @@ def test_open_shows_the_place_with_the_new_entries_selected(
     qtbot.waitUntil(lambda: len(window.table.selected()) == 4, timeout=PATIENCE)
 
 
-@pytest.mark.parametrize("new", [True, False])
+@pytest.mark.parametrize("new", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_cancelled_in_the_middle_it_leaves_no_trace(
     qtbot: QtBot, open_window: OpenWindow, good: Path, big: Path, tmp_path: Path, new: bool
 ) -> None:
@@ -177,6 +177,7 @@ def test_cancelled_in_the_middle_it_leaves_no_trace(
     qtbot.waitUntil(lambda: not window.findChildren(ImportDialog))
 
 
+@pytest.mark.slow
 def test_a_dialog_closed_while_it_reads_leaves_no_engine(
     qtbot: QtBot, open_window: OpenWindow, big: Path, tmp_path: Path
 ) -> None:
@@ -192,6 +193,7 @@ def test_a_dialog_closed_while_it_reads_leaves_no_engine(
     assert not (tmp_path / "t").exists()
 
 
+@pytest.mark.slow
 def test_a_refusal_has_a_result_and_what_was_left_can_be_copied(
     qtbot: QtBot, open_window: OpenWindow, good: Path, fixture_cache: Path
 ) -> None:

@@ -241,6 +241,7 @@ def test_pictures_of_a_place(
     assert {Path(path).name for path in said} == {"window-light.png", "window-dark.png"}
 
 
+@pytest.mark.slow
 def test_pictures_of_the_states(
     qtbot: QtBot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -625,6 +625,7 @@ def test_who_warms_chooses_a_profile(qtbot: QtBot, open_window: OpenWindow) -> N
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_it_says_where_the_values_of_a_process_come_from(
     qtbot: QtBot, open_window: OpenWindow, torch_python: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

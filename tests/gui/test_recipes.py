@@ -234,6 +234,7 @@ def test_enter_does_one_thing(qtbot: QtBot, open_window: OpenWindow, folder: Pat
     assert not window.findChildren(RecipeEditor)
 
 
+@pytest.mark.slow
 def test_recipes_that_are_dropped_on_the_window_are_kept(
     qtbot: QtBot, open_window: OpenWindow, folder: Path
 ) -> None:
@@ -677,6 +678,7 @@ def test_what_the_form_cannot_show_is_for_the_text(
     editor.reject()
 
 
+@pytest.mark.slow
 def test_what_a_recipe_makes_is_said_before_it_is_warmed(
     qtbot: QtBot, open_window: OpenWindow, folder: Path
 ) -> None:

@@ -57,6 +57,7 @@ def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
             daemon.terminate()
 
 
+@pytest.mark.slow
 def test_the_file_manager_shows_the_bundle(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path, bus: str
 ) -> None:
@@ -101,6 +102,7 @@ def test_the_file_manager_shows_the_bundle(
 
 @pytest.mark.qt_log_ignore("openDocument", "propagateSizeHints", extend=True)
 @pytest.mark.parametrize("with_bus", [False, True])
+@pytest.mark.slow
 def test_where_nobody_answers_it_says_so(
     qtbot: QtBot,
     open_window: OpenWindow,

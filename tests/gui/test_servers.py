@@ -201,6 +201,7 @@ def test_a_password_is_asked_for_and_right_on_the_second_try(
     asked("password-wrong").reject()
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_said_in_the_dialog(
     qtbot: QtBot, open_window: OpenWindow, locked_port: int, tmp_path: Path
 ) -> None:
@@ -246,6 +247,7 @@ def test_what_is_wrong_is_said_in_the_dialog(
     assert secrets.password_of(f"redis://127.0.0.1:{locked_port}/0") is None
 
 
+@pytest.mark.slow
 def test_what_may_be_changed_is_said(
     qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
 ) -> None:
@@ -726,6 +728,7 @@ def test_the_number_is_to_be_typed_before_many_entries_of_others_go(
     assert server("DBSIZE") == 2, "a changed one, and somebody else's"
 
 
+@pytest.mark.slow
 def test_a_purge_that_is_cancelled_says_what_had_gone(
     qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
 ) -> None:

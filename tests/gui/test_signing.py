@@ -145,6 +145,7 @@ def test_an_export_is_signed_before_it_gets_its_name(
     again.reject()
 
 
+@pytest.mark.slow
 def test_a_passphrase_is_asked_for_until_it_is_right(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, folder: Path, tmp_path: Path
 ) -> None:
@@ -171,6 +172,7 @@ def test_a_passphrase_is_asked_for_until_it_is_right(
     assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
 
 
+@pytest.mark.slow
 def test_cancelled_at_the_passphrase_nothing_is_left(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, folder: Path, tmp_path: Path
 ) -> None:
@@ -239,6 +241,7 @@ def test_a_window_that_is_closed_at_the_passphrase_leaves_nothing(
     assert os.listdir(out) == []
 
 
+@pytest.mark.slow
 def test_what_cannot_be_signed_is_not_written(
     qtbot: QtBot, open_window: OpenWindow, settings: QSettings, fixture_cache: Path, folder: Path,
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
@@ -277,6 +280,7 @@ def test_what_cannot_be_signed_is_not_written(
     assert settings.value(SIGN_WITH) == str(key)
 
 
+@pytest.mark.slow
 def test_a_bundle_that_is_shown_is_signed(
     qtbot: QtBot, open_window: OpenWindow, good: Path, folder: Path, tmp_path: Path
 ) -> None:

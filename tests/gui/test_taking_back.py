@@ -19,6 +19,7 @@ def files(place: Path) -> list[str]:
     return [name for _, _, names in os.walk(place) for name in names]
 
 
+@pytest.mark.slow
 def test_nothing_stays_however_short_the_patience_with_others_is(
     qtbot: QtBot, open_window: OpenWindow, many: Path, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, listed
@@ -11,6 +12,7 @@ from tests.gui.test_inspector import choose, open_inspector
 from tests.stores.test_budget import ENDLESS, put
 
 
+@pytest.mark.slow
 def test_what_was_not_read_is_said_and_read_when_asked(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
 ) -> None:

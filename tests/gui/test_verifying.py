@@ -462,6 +462,7 @@ def test_nothing_is_left_of_a_verification_whose_engine_dies(
     dialog.reject()
 
 
+@pytest.mark.slow
 def test_a_job_gives_way_and_what_is_looked_at_does_not(
     qtbot: QtBot, open_window: OpenWindow, torch_that_waits: Path, fixture_cache: Path
 ) -> None:
@@ -553,6 +554,7 @@ def test_what_is_not_good_is_said_as_on_the_command_line() -> None:
     assert any("OMP_NUM_THREADS=4" in line for line in said.lines)
 
 
+@pytest.mark.slow
 def test_after_an_import_is_said_what_its_objects_want(
     qtbot: QtBot,
     open_window: OpenWindow,

@@ -67,6 +67,7 @@ def state(job: Job) -> State:
 
 
 @pytest.mark.usefixtures("with_objects")
+@pytest.mark.slow
 def test_warms_a_place_without_graphs(qtbot: QtBot, warming: Window, tmp_path: Path) -> None:
     job = warming.jobs.jobs[0]
     strip = warming.findChild(JobStrip)

@@ -42,6 +42,7 @@ SOME_SECONDS = 4.0
 HELD = 0.1
 
 
+@pytest.mark.slow
 def test_some_seconds_together(
     qtbot: QtBot,
     open_window: OpenWindow,

@@ -79,6 +79,7 @@ def read_by(torch: Torch, settings: Iterable[Setting] = SETTINGS) -> list[Settin
     return [one for one in settings if one.source.startswith("triton") or there(one, torch.version)]
 
 
+@pytest.mark.slow
 def test_every_setting_is_named_in_its_source(torch: Torch) -> None:
     for one in read_by(torch):
         text = (torch.site / one.source).read_text(encoding="utf-8")
@@ -197,6 +198,7 @@ def other_text(setting: Setting) -> str:
     return {"tristate": "0", "number": "7"}.get(setting.type, "other")
 
 
+@pytest.mark.slow
 def test_what_is_in_the_keys_changes_them_and_nothing_else_does(torch: Torch) -> None:
     plain = torch({})
     assert (len(plain.graphs), len(plain.autograd)) == (1, 1)
@@ -222,6 +224,7 @@ def test_what_is_in_the_keys_changes_them_and_nothing_else_does(torch: Torch) ->
     assert torch({}, "code", code=code).graphs.isdisjoint(plain.graphs)
 
 
+@pytest.mark.slow
 def test_a_program_that_starts_with_them_reads_the_same(
     torch: Torch, torch_python: str, tmp_path: Path
 ) -> None:

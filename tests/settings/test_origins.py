@@ -66,6 +66,7 @@ def by_name(found: Settled) -> dict[str, Origin]:
     return {one.name: one for one in found.origins}
 
 
+@pytest.mark.slow
 def test_as_torch_has_them(torch_python: str) -> None:
     """Nothing set: all is by default, and what torch itself says when it is asked."""
     ask = (

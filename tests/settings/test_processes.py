@@ -126,6 +126,7 @@ def held(pid: int) -> list[Any]:
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_a_program_with_torch(served: int, torch_python: str) -> None:
     found, result = listed()
     row = found[served]

@@ -117,6 +117,7 @@ def test_each_cache_on_a_server_uses_it() -> None:
         assert "server-unused" not in codes({name: "1", URL: "redis://h/0"})
 
 
+@pytest.mark.slow
 def test_the_url_wins_over_host_and_port(torch: Torch, server: Server) -> None:
     values = {GRAPHS: "1", URL: server.url, HOST: "nowhere.invalid", PORT: "1"}
     finding = found(values, "url-and-host")
@@ -212,6 +213,7 @@ except OSError as error:
         assert keys(server) == ["fx-graph-v1"]
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_reached_is_silent(torch: Torch, server: Server) -> None:
     """One compile for all the ways not to reach one: redis-py tries again for some seconds."""
     values = {GRAPHS: "1", HOST: f"127.0.0.1:{server.port}"}

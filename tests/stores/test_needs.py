@@ -202,6 +202,7 @@ def test_the_index_keeps_what_tells(fixture_cache: Path, tmp_path: Path) -> None
         assert found.items() >= first.items()
 
 
+@pytest.mark.slow
 def test_keys_are_those_of_torch(filled: Path, kept_291: Path, torch_python: str) -> None:
     modules = [*filled.glob("??/*.py"), *kept_291.glob("??/*.py")]
     assert len(modules) >= 12

@@ -87,6 +87,9 @@ ENVIRONMENTS: dict[str, dict[str, str]] = {
     "partitioner": {"AOT_PARTITIONER_DEBUG": "1"},
 }  # fmt: skip
 
+#: Programs that are tried with every run of the tests.
+EVERY_DAY = ("shape", "backward", "precision", "tag")
+
 _COMPILE = """
 size, dtype, dynamic, grad, options = 4, torch.float32, None, False, {{}}
 {program}
@@ -211,7 +214,14 @@ def test_a_program_as_it_is_under_every_change_of_its_environment(
 
 
 #: A matrix of one number is made by C++, which is built.
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in ("none", "one")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in EVERY_DAY else pytest.param(name, marks=pytest.mark.slow)
+        for name in PROGRAMS
+        if name not in ("none", "one")
+    ],
+)
 def test_every_change_of_a_program(
     torch: Torch, server: Server, engine: Engine, tmp_path: Path, name: str
 ) -> None:

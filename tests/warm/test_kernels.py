@@ -118,6 +118,7 @@ threading.Thread(target=write, daemon=True).start()
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_what_another_writes_beside_it_is_not_taken_for_its_own(
     tmp_path: Path, with_torch: list[int]
 ) -> None:

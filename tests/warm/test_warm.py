@@ -257,6 +257,7 @@ def test_the_job_ends_with_its_engine(
     assert processes.family(job) == set()
 
 
+@pytest.mark.slow
 def test_disabled_caches_are_said_before_compiling(
     with_torch: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,6 +270,7 @@ def test_disabled_caches_are_said_before_compiling(
     assert report.all("step") == []
 
 
+@pytest.mark.slow
 def test_no_compiler_is_said_before_compiling(
     with_torch: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

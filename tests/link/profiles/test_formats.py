@@ -139,6 +139,7 @@ def ask_torch(python: str, environments: list[dict[str, str]]) -> list[dict[str,
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_torch_gets_exactly_the_profile(torch_python: str, tmp_path: Path) -> None:
     """Each reader's environment, given to torch: its modules hold what the profile says, and what
     it leaves open is as if nothing were set.

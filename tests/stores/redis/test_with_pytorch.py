@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.redis_server import Server
 from tests.stores.redis.test_changing import contents
 from tests.stores.redis.test_listing import none_left
@@ -65,6 +67,7 @@ def said_by(python: str, script: str, *arguments: str, **environment: str) -> An
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_pytorch_reads_what_is_published_and_writes_what_is_listed(
     server: Server, torch_python: str
 ) -> None:
