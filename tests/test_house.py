@@ -158,11 +158,16 @@ def test_the_travelling_part_is_python_3_10() -> None:
             ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 10))
 
 
+READERS = ("inert.py", "plain.py")
+
+
 def test_only_the_readers_of_pickles_use_pickle() -> None:
     for _, path in modules():
         names = {name.split(".")[0] for name in read(path).whole}
         used = names & {"pickle", "marshal", "shelve", "dill", "_pickle", "imp"}
-        assert not used or path.name in ("inert.py", "plain.py"), path
+        # The engine that travels is written as compiled code; nobody reads any.
+        writes = path.name == "travel.py" and "marshal.load" not in path.read_text("utf-8")
+        assert used <= ({"marshal"} if writes else set()) or path.name in READERS, path
 
 
 def test_every_problem_has_words_and_no_words_are_idle() -> None:
