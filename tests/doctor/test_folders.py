@@ -314,13 +314,15 @@ def test_a_large_trash(doctor: Doctor, cache: Path) -> None:
     large.parent.mkdir(exist_ok=True)
     with large.open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, 200 << 20)  # what counts is the room on the disk
+    # A disk with little room in one piece takes some more, for where the pieces are.
+    room = large.stat().st_blocks * 512
     plan = doctor.engine.call(
         "plan_purge", {"place": str(cache), "select": {"items": [["code", f"ca/{stem}.so"]]}}
     )
     doctor.engine.call("purge", {"plan": plan["plan"]})
     found = doctor(cache, only=("trash",))["trash-large"]
     assert (found.severity, found.fix) == ("advice", "")
-    assert found.params["trash_bytes"] == 200 << 20
+    assert found.params["trash_bytes"] == room >= 200 << 20
     assert "--empty" in findingwords.said(found).remedy
     doctor.engine.call("empty_trash", {"place": str(cache)})
     assert doctor(cache, only=("trash",)).codes == []
