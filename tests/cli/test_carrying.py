@@ -98,3 +98,15 @@ def test_without_a_torch_everything_works_and_it_is_said(
     assert done.code == 0
     assert done.result["env"] is None
     assert {one["code"] for one in done.result["left"]} == {"object-unproven"}
+
+
+def test_no_torch_is_asked_about_a_place_that_is_not_there(tk: Tk, tmp_path: Path) -> None:
+    """To ask one takes seconds, and runs what that interpreter has in it."""
+    asked, python = tmp_path / "asked", tmp_path / "python"
+    python.write_text(f"#!/bin/sh\n: > {shlex.quote(str(asked))}\nexit 1\n")
+    python.chmod(0o755)
+    for more in ((), ("--dry-run",)):
+        argv = ("export", tmp_path / "none", "-o", tmp_path / "b", *more)
+        ran = tk(*argv, TORCHKEEPER_TORCH_PYTHON=str(python))
+        assert ran.code == 3 and "There is no folder" in ran.err
+    assert not asked.exists()

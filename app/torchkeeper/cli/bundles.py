@@ -68,9 +68,10 @@ def add_export(command: argparse.ArgumentParser) -> None:
 
 def export(args: argparse.Namespace) -> int:
     """torchkeeper export; 1 if there is nothing to export."""
-    # Who knows how objects are built: a server holds none, and a bundle tells it itself.
-    nobody = is_server(args.place) or os.path.isfile(args.place)
-    maker = None if nobody else maker_of(args)
+    # Who knows how objects are built, which takes seconds: a server holds none, a bundle tells it
+    # itself, and where there is nothing, that is said at once.
+    objects = not is_server(args.place) and os.path.isdir(args.place)
+    maker = maker_of(args) if objects else None
     if args.key and not args.dry_run:
         check_key(args.key)
     with Engine() as engine:
