@@ -81,14 +81,17 @@ def _forked(forks: Forks, argv: list[str], env: dict[str, str], cwd: str, timeou
     """The same in a process that was forked. What it prints goes to files: who reads pipes waits
     for all that a command left running.
     """
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+    with (
+        tempfile.TemporaryFile("w+", errors="surrogateescape") as out,
+        tempfile.TemporaryFile("w+", errors="surrogateescape") as err,
+    ):
         pid = forks.begin(argv, env, cwd, out.fileno(), err.fileno())
         late = threading.Timer(timeout, os.kill, (pid, signal.SIGKILL))
         late.start()
-        code = forks.code()
-        late.cancel()
-        said = []
+        try:
+            code = forks.code()
+        finally:
+            late.cancel()
         for stream in (out, err):
             stream.seek(0)
-            said.append(stream.read().decode(errors="surrogateescape").replace("\r\n", "\n"))
-    return Ran(code, *said)
+        return Ran(code, out.read(), err.read())

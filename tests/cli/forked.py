@@ -1,4 +1,4 @@
-"""Commands that begin with the program already imported: what a test saves of each is half of it.
+"""Commands that begin with the program already imported, which is half of what each takes.
 
 A process that has imported the command line forks for each command. The command has a process,
 arguments, an environment and a folder of its own, and ends as Python ends.
@@ -6,7 +6,6 @@ arguments, an environment and a folder of its own, and ends as Python ends.
 
 from __future__ import annotations
 
-import array
 import atexit
 import contextlib
 import json
@@ -50,15 +49,13 @@ class Forks:
         os.umask(umask)
         told = {"argv": argv, "env": dict(env), "cwd": cwd, "umask": umask}
         asked = json.dumps(told).encode()
-        fds = array.array("i", [out, err]).tobytes()
-        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)]
-        self._line.sendmsg([_LENGTH.pack(len(asked))], ancillary)
+        socket.send_fds(self._line, [_LENGTH.pack(len(asked))], [out, err])
         self._line.sendall(asked)
         return int(_LENGTH.unpack(_read(self._line, _LENGTH.size))[0])
 
     def code(self) -> int:
         """Wait for the end of the command; returns its exit status as subprocess has it."""
-        return struct.unpack("=i", _read(self._line, 4))[0]  # type: ignore[no-any-return]
+        return int.from_bytes(_read(self._line, 4), "little", signed=True)
 
     def close(self) -> None:
         """End the process."""
@@ -90,7 +87,7 @@ def _serve(line: socket.socket) -> None:
             os.close(fd)
         line.sendall(_LENGTH.pack(pid))
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        line.sendall(struct.pack("=i", status))
+        line.sendall(status.to_bytes(4, "little", signed=True))
 
 
 def _run(asked: dict[str, Any], out: int, err: int) -> None:
