@@ -137,6 +137,14 @@ def once(shared: Path, name: str, make: Callable[[Path], None]) -> Path:
     return target
 
 
+def unpack_archive(file: Path, folder: Path) -> None:
+    """Unpack what is kept of a cache."""
+    with tarfile.open(file) as archive:
+        # The keyword came with Python 3.11.4; Debian 12 has 3.11.2.
+        archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+        archive.extractall(folder)
+
+
 @pytest.fixture(scope="session")
 def torch_python() -> str:
     """An interpreter with torch: the one named by the environment, or our own."""
@@ -289,9 +297,7 @@ def other_kinds(shared: Path) -> Path:
     """
 
     def unpack(folder: Path) -> None:
-        with tarfile.open(DATA / "torch-2.13.0" / "other-kinds.tar.xz") as archive:
-            archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
-            archive.extractall(folder)
+        unpack_archive(DATA / "torch-2.13.0" / "other-kinds.tar.xz", folder)
         for path in folder.rglob("*"):
             os.utime(path)  # as if it were of just now
 
@@ -349,10 +355,7 @@ def kept_291(shared: Path) -> Path:
     """The cache that torch 2.9.1 wrote. Not to be changed."""
 
     def unpack(folder: Path) -> None:
-        with tarfile.open(DATA / "torch-2.9.1" / "cache.tar.gz") as archive:
-            # The keyword came with Python 3.11.4; Debian 12 has 3.11.2.
-            archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
-            archive.extractall(folder)
+        unpack_archive(DATA / "torch-2.9.1" / "cache.tar.gz", folder)
 
     return once(shared, "torch-2.9.1", unpack) / "cache"
 
@@ -364,9 +367,7 @@ def kept_215(shared: Path) -> Path:
     """
 
     def unpack(folder: Path) -> None:
-        with tarfile.open(DATA / "torch-2.15.0" / "all.tar.xz") as archive:
-            archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
-            archive.extractall(folder)
+        unpack_archive(DATA / "torch-2.15.0" / "all.tar.xz", folder)
 
     return once(shared, "torch-2.15.0", unpack)
 
@@ -394,9 +395,7 @@ def recorded(shared: Path) -> Path:
     """
 
     def unpack(folder: Path) -> None:
-        with tarfile.open(DATA / "torch-2.13.0" / "traces.tar.xz") as archive:
-            archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
-            archive.extractall(folder)
+        unpack_archive(DATA / "torch-2.13.0" / "traces.tar.xz", folder)
 
     return once(shared, "torch-2.13.0", unpack)
 
