@@ -369,7 +369,11 @@ def test_keys_of_the_list_of_places(qtbot: QtBot, window: Window) -> None:
     window.places_pane.choose(samples.SERVER)
     key(qtbot, shown, Qt.Key.Key_F2)
     (editor,) = shown.findChildren(QLineEdit)
-    editor.setText("the team's")
+    editor.selectAll()
+    type_in(qtbot, editor, "the team's")
+    row = window.places.index(window.places.row_of(samples.SERVER))
+    window.places.dataChanged.emit(row, row)
+    assert editor.text() == "the team's", "what becomes known meanwhile takes nothing back"
     key(qtbot, editor, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: window.places.title(samples.SERVER) == "the team's")
 

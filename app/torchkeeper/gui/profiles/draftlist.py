@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.profiles.drafts import Draft
 from torchkeeper.gui.profiles.words import MARKS
+from torchkeeper.gui.widgets.editing import EditingDelegate
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words.problems import printable
 from torchkeeper.settings.finding import Finding, worst
@@ -40,6 +41,7 @@ class DraftList(QListWidget):
         self._graded = graded
         self.drafts: list[Draft] = []
         self.setAccessibleName(self.tr("Profiles"))
+        self.setItemDelegate(EditingDelegate(self))
         self.setEditTriggers(QAbstractItemView.EditTrigger.EditKeyPressed)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QPoint, QRect, QSettings, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QPainter
-from PySide6.QtWidgets import QLabel, QLineEdit, QStyledItemDelegate, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.places.model import Place, PlacesModel
@@ -15,6 +15,7 @@ from torchkeeper.gui.sidebar import drawing
 from torchkeeper.gui.sidebar.lists import Index, SideList
 from torchkeeper.gui.sidebar.section import Section
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.editing import EditingDelegate
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QModelIndex
@@ -35,7 +36,7 @@ Takes = Callable[[Place], bool]
 _HEADING, _AROUND = 14, 20
 
 
-class PlaceDelegate(QStyledItemDelegate):
+class PlaceDelegate(EditingDelegate):
     """A place: its name and what it holds, where it is and how much room there is.
 
     A heading belongs to the place under it.
