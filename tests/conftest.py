@@ -22,8 +22,10 @@ import hypothesis
 import pytest
 from filelock import FileLock
 
+from tests.forking.engines import STARTED, Engines
 from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.engine.wire import Message
+from torchkeeper.link.engines import process
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.stores.folders import owners
 
@@ -81,6 +83,25 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
     gc.set_threshold(200_000, 10, 10)  # as the program does, for its rows (cli.main)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forked_engines(pytestconfig: pytest.Config) -> Iterator[None]:
+    """Engines begin quickly, but where the slow tests are run too: then as users start them."""
+    if pytestconfig.getoption("markexpr") != "not slow":
+        yield
+        return
+    engines = Engines()
+    process.begin = engines.begin
+    yield
+    process.begin = STARTED
+    engines.close()
+
+
+@pytest.fixture
+def started_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Engines start as users start them."""
+    monkeypatch.setattr(process, "begin", STARTED)
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.forked import Forks, at_start
+from tests.forking.commands import Commands
+from tests.forking.engines import at_start
 from tests.pace import LONG
 
 
@@ -43,15 +44,15 @@ Tk = Callable[..., Ran]
 
 
 @pytest.fixture(scope="session")
-def forks() -> Iterator[Forks]:
+def forks() -> Iterator[Commands]:
     """Where commands begin quickly."""
-    made = Forks()
+    made = Commands()
     yield made
     made.close()
 
 
 @pytest.fixture
-def tk(forks: Forks) -> Tk:
+def tk(forks: Commands) -> Tk:
     """``torchkeeper ARGUMENTS…`` without a terminal."""
 
     def run(
@@ -77,7 +78,7 @@ def tk(forks: Forks) -> Tk:
     return run
 
 
-def _forked(forks: Forks, argv: list[str], env: dict[str, str], cwd: str, timeout: float) -> Ran:
+def _forked(forks: Commands, argv: list[str], env: dict[str, str], cwd: str, timeout: float) -> Ran:
     """The same in a process that was forked. What it prints goes to files: who reads pipes waits
     for all that a command left running.
     """

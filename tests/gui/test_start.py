@@ -21,6 +21,8 @@ from torchkeeper.link.engines.ahead import Ahead
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words.problems import UserError
 
+pytestmark = pytest.mark.usefixtures("started_engines")
+
 
 def test_what_was_listed_ahead_is_shown_and_not_asked_for_again(
     qtbot: QtBot, settings: QSettings, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch

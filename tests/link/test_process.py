@@ -27,6 +27,8 @@ from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words.problems import CATALOGUE, UserError, printable, user_error
 from torchkeeper.stores import atrest
 
+pytestmark = pytest.mark.usefixtures("started_engines")
+
 
 def until(engine: Engine, done: Callable[[Message], bool]) -> list[Message]:
     """The messages up to one that ends the waiting."""

@@ -57,6 +57,14 @@ def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return env
 
 
+def begin(argv: list[str], cwd: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start a process that leads a session of its own, and talks by pipes. Raises OSError."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        argv, stdin=pipe, stdout=pipe, stderr=pipe, cwd=cwd, env=env, start_new_session=True
+    )
+
+
 class Engine:
     """An engine under ``python``, or under the app's own interpreter when that is None.
 
@@ -99,15 +107,7 @@ class Engine:
         alone = ["-I", "-S"] if python is None else []
         argv = [self.python, *alone, "-c", boot, source]
         try:
-            self._process = subprocess.Popen(
-                argv,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=self._home,
-                env=clean_environment(more),
-                start_new_session=True,
-            )
+            self._process = begin(argv, self._home, clean_environment(more))
         except OSError as e:
             temporary.remove(self._home)
             os.close(self._kept)

@@ -1,44 +1,45 @@
-"""Commands that begin with the program already imported, which is half of what each takes.
+"""Commands of the command line, forked from one process that has imported it.
 
-A process that has imported the command line forks for each command. The command has a process,
-arguments, an environment and a folder of its own, and ends as Python ends.
+A command has a process, arguments, an environment and a folder of its own, and ends as Python ends.
+So has the engine that it starts first, which is forked from it.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
-import json
+import gc
 import os
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-#: What the interpreter reads before it runs anything: with another of these a command starts anew.
-_AT_ITS_START = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "ASAN_")
-_LENGTH = struct.Struct("=I")
+from tests.forking import serving
+from tests.forking.engines import STARTED, Forked, at_start, isolated
+from torchkeeper.link.engines import process
 
 
-def at_start(env: Mapping[str, str]) -> dict[str, str]:
-    """The variables that a forked command cannot have of its own."""
-    return {name: value for name, value in env.items() if name.startswith(_AT_ITS_START)}
-
-
-class Forks:
-    """The process that forks, and its end of the line."""
+class Commands:
+    """The process that forks commands, and its end of the line."""
 
     def __init__(self) -> None:
         self._line, theirs = socket.socketpair()
         self.env = at_start(os.environ)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-W", "error", "-m", "tests.cli.forked", str(theirs.fileno())],
+                [
+                    sys.executable,
+                    "-W",
+                    "error",
+                    "-m",
+                    "tests.forking.commands",
+                    str(theirs.fileno()),
+                ],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
             )
@@ -48,14 +49,12 @@ class Forks:
         umask = os.umask(0)
         os.umask(umask)
         told = {"argv": argv, "env": dict(env), "cwd": cwd, "umask": umask}
-        asked = json.dumps(told).encode()
-        socket.send_fds(self._line, [_LENGTH.pack(len(asked))], [out, err])
-        self._line.sendall(asked)
-        return int(_LENGTH.unpack(_read(self._line, _LENGTH.size))[0])
+        serving.tell(self._line, told, [out, err])
+        return int(serving.LENGTH.unpack(serving.read(self._line, serving.LENGTH.size))[0])
 
     def code(self) -> int:
         """Wait for the end of the command; returns its exit status as subprocess has it."""
-        return int.from_bytes(_read(self._line, 4), "little", signed=True)
+        return int.from_bytes(serving.read(self._line, 4), "little", signed=True)
 
     def close(self) -> None:
         """End the process."""
@@ -63,29 +62,16 @@ class Forks:
         self._process.wait()
 
 
-def _read(line: socket.socket, length: int) -> bytes:
-    data = b""
-    while len(data) < length:
-        more = line.recv(length - len(data))
-        if not more:
-            raise EOFError
-        data += more
-    return data
-
-
 def _serve(line: socket.socket) -> None:
-    while True:
-        head, fds, _, _ = socket.recv_fds(line, _LENGTH.size, 2)
-        if not head:
-            return
-        asked = json.loads(_read(line, _LENGTH.unpack(head)[0]))
+    while request := serving.told(line):
+        asked, fds = request
         pid = os.fork()
         if not pid:
             line.close()
             _run(asked, *fds)
         for fd in fds:
             os.close(fd)
-        line.sendall(_LENGTH.pack(pid))
+        line.sendall(serving.LENGTH.pack(pid))
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         line.sendall(status.to_bytes(4, "little", signed=True))
 
@@ -94,6 +80,7 @@ def _run(asked: dict[str, Any], out: int, err: int) -> None:
     """Be the command, to its end."""
     from torchkeeper.__main__ import main
 
+    process.begin = _begin
     code = 1
     try:
         for given, number in ((out, 1), (err, 2)):
@@ -122,14 +109,21 @@ def _run(asked: dict[str, Any], out: int, err: int) -> None:
         os._exit(code)
 
 
+def _begin(argv: list[str], cwd: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """As ``link.engines.process.begin``, in a command."""
+    alone = threading.active_count() == 1
+    if alone and isolated(argv) and at_start(env) == at_start(os.environ):
+        return Forked(_fork, argv, cwd, env)
+    return STARTED(argv, cwd, env)
+
+
+def _fork(cwd: str, env: Mapping[str, str], fds: Sequence[int]) -> int:
+    return serving.forked(os.fork, cwd, env, fds)
+
+
 if __name__ == "__main__":
-    import pkgutil
-
-    import torchkeeper.cli
-    import torchkeeper.cli.main
-
-    for module in pkgutil.iter_modules(torchkeeper.cli.__path__, "torchkeeper.cli."):
-        __import__(module.name)
+    serving.load(*serving.OF_ENGINES, "cli")
+    gc.freeze()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with socket.socket(fileno=int(sys.argv[1])) as ours:
         _serve(ours)
