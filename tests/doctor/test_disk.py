@@ -40,6 +40,7 @@ def test_a_full_file_system(doctor: Doctor, mounted: Mounting, stock: Stock) -> 
     assert found["disk-is-full"].params["free_bytes"] == 0
 
 
+@pytest.mark.slow
 def test_no_inodes(doctor: Doctor, mounted: Mounting, stock: Stock) -> None:
     """Bytes are free, and no file can be made."""
     disk = mounted("size=3g,nr_inodes=2")
@@ -52,6 +53,7 @@ def test_no_inodes(doctor: Doctor, mounted: Mounting, stock: Stock) -> None:
     assert found["no-inodes"].params["free"] == 0
 
 
+@pytest.mark.slow
 def test_little_room_is_a_warning(doctor: Doctor, mounted: Mounting, stock: Stock) -> None:
     """Where there is less than a while of work takes, torch still compiles."""
     disk = mounted("size=100m,nr_inodes=1000")

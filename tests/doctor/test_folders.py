@@ -116,6 +116,7 @@ def test_a_folder_that_this_user_may_not_write_to(among: Path, cache: Path) -> N
     assert "folder-unwritable" in done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_a_blank_in_the_path(doctor: Doctor, stock: Stock, tmp_path: Path) -> None:
     place = tmp_path / "my cache"
     assert stock(place)["ok"]  # an extern kernel needs no compiler
@@ -126,6 +127,7 @@ def test_a_blank_in_the_path(doctor: Doctor, stock: Stock, tmp_path: Path) -> No
     assert (found.severity, found.params["character"]) == ("error", "blank")
 
 
+@pytest.mark.slow
 def test_a_path_that_is_too_long(doctor: Doctor, stock: Stock, tmp_path: Path) -> None:
     """Torch compiles, and keeps nothing."""
     place = tmp_path
@@ -159,6 +161,7 @@ def test_short_names(doctor: Doctor, tmp_path: Path) -> None:
         subprocess.run(["umount", str(disk)], check=True)
 
 
+@pytest.mark.slow
 def test_files_from_the_future(doctor: Doctor, stock: Stock, cache: Path) -> None:
     """Torch hits all the same; the fix says that they are of now."""
     ahead = time.time() + 5 * 86_400
@@ -262,6 +265,7 @@ def test_orphans(doctor: Doctor, stock: Stock, cache: Path) -> None:
     assert stock(cache)["counters"]["fxgraph_cache_hit"] == 1
 
 
+@pytest.mark.slow
 def test_what_another_torch_made(
     doctor: Doctor, stock: Stock, fixture_cache: Path, facts: dict[str, Any], torch_python: str
 ) -> None:

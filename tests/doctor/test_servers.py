@@ -111,6 +111,7 @@ def test_a_server_that_is_not_there(doctor: Doctor, remote_stock: Stock, tmp_pat
     assert found["server-unusable"].params["problem"] == "server-refused"
 
 
+@pytest.mark.slow
 def test_a_replica_refuses_writes(doctor: Doctor, remote_stock: Stock, tmp_path: Path) -> None:
     with serving(tmp_path / "server", "--replicaof", f"127.0.0.1 {free_port()}") as server:
         said = remote_stock(tmp_path / "cache", **{URL: server.url})
@@ -134,6 +135,7 @@ def test_a_server_whose_memory_is_full(doctor: Doctor, remote_stock: Stock, tmp_
         assert found["server-full-up"].params["max_bytes"] == 100 << 10
 
 
+@pytest.mark.slow
 def test_a_server_without_a_limit_keeps_all_for_ever(
     doctor: Doctor, remote_stock: Stock, tmp_path: Path
 ) -> None:
@@ -156,6 +158,7 @@ def test_a_server_without_a_limit_keeps_all_for_ever(
         assert found.result["checks"] == list(CHECKS)
 
 
+@pytest.mark.slow
 def test_a_user_who_may_not_write(doctor: Doctor, remote_stock: Stock, tmp_path: Path) -> None:
     with serving(tmp_path / "server") as server:
         server("ACL", "SETUSER", "reader", "on", ">pw", "~*", "+@all", "-set")

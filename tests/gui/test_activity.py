@@ -65,6 +65,7 @@ def strip_of(window: Window) -> JobStrip:
     return strip
 
 
+@pytest.mark.slow
 def test_what_ended_is_there_in_the_next_session(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
@@ -101,6 +102,7 @@ def test_what_ended_is_there_in_the_next_session(
     assert history.kept().jobs == []
 
 
+@pytest.mark.slow
 def test_a_job_is_done_once_more(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
@@ -229,6 +231,7 @@ def test_the_strip_says_what_runs_and_falls_silent(qtbot: QtBot, window: Window)
     assert DONE_MS >= 3000
 
 
+@pytest.mark.slow
 def test_the_page_stays_where_it_is_when_a_job_begins(qtbot: QtBot, window: Window) -> None:
     settle(qtbot)
     before = window.pages.height()
@@ -274,6 +277,7 @@ def test_the_buttons_of_the_chosen_job_stay_in_sight_in_a_small_window(
     assert not page.detail.notice.remedies.isVisible()
 
 
+@pytest.mark.slow
 def test_nothing_takes_long_with_much_to_show(qtbot: QtBot, window: Window) -> None:
     page = opened(qtbot, window)
     rows = [

@@ -105,6 +105,7 @@ def test_two_selected_entries_are_compared(
     assert page.a.key.text() == first and page.past.currentIndex() == -1
 
 
+@pytest.mark.slow
 def test_the_nearest_entry_is_found_in_any_place(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, warm_cache: Path
 ) -> None:
@@ -138,6 +139,7 @@ def test_the_nearest_entry_is_found_in_any_place(
     assert (window.table.selected()[0].name or "").startswith("sin_matmul")
 
 
+@pytest.mark.slow
 def test_what_is_gone_says_so_and_can_be_tried_again(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -156,6 +158,7 @@ def test_what_is_gone_says_so_and_can_be_tried_again(
     assert not page.notice.isVisible() and page.tree.total
 
 
+@pytest.mark.slow
 def test_closing_ends_the_search(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -168,6 +171,7 @@ def test_closing_ends_the_search(
     qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
 
 
+@pytest.mark.slow
 def test_sides_are_chosen_one_by_one_from_any_place(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, warm_cache: Path
 ) -> None:

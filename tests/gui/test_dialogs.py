@@ -29,6 +29,7 @@ def _wrong(found: dict[str, list[str]]) -> dict[str, list[str]]:
     return {name: faults for name, faults in found.items() if faults}
 
 
+@pytest.mark.slow
 def test_the_largest_dialogs_fit_and_are_used_by_the_keys() -> None:
     found = _looked(*SOME)
     assert len(found) > 20

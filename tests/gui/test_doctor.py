@@ -134,6 +134,7 @@ def test_what_is_broken_goes_is_looked_at_again_and_comes_back(
     assert snapshot(fixture_cache) == before
 
 
+@pytest.mark.slow
 def test_at_the_first_visit_the_keyboard_goes_to_what_stops_it_and_then_to_what_was_found(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -250,6 +251,7 @@ def test_a_healthy_place_says_so_and_what_was_checked(
     assert page.blank.isVisible() or page.cards.of("left") is not None or codes(page)
 
 
+@pytest.mark.slow
 def test_a_disk_that_hangs_is_left_and_looked_at_again(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, slow_disk: SlowDisk
 ) -> None:
@@ -297,6 +299,7 @@ def test_a_wrong_password_is_found_and_told_nowhere(
         assert secret not in told + "".join(shown)
 
 
+@pytest.mark.slow
 def test_what_was_found_stays_and_is_looked_at_again_when_asked(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
@@ -361,6 +364,7 @@ def test_a_finding_goes_by_itself_once_it_is_not_so_any_more(
     assert page.when.text().startswith("Looked just now")
 
 
+@pytest.mark.slow
 def test_a_look_goes_on_while_another_page_is_shown_and_leads_to_its_place(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
@@ -396,6 +400,7 @@ def test_every_check_has_a_name() -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_would_be_done_need_not_be_waited_for(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, slow_disk: SlowDisk
 ) -> None:
@@ -462,6 +467,7 @@ def test_with_a_real_environment(
     assert snapshot(fixture_cache) == before
 
 
+@pytest.mark.slow
 def test_a_finding_of_a_setting_leads_to_it(
     qtbot: QtBot, open_window: OpenWindow, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -234,6 +234,7 @@ def test_very_many_entries_take_no_long_slice(qtbot: QtBot) -> None:
 
 
 # The offscreen platform can neither raise a menu nor hold the keyboard for it.
+@pytest.mark.slow
 @pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 def test_the_window_shows_and_remembers_it(
     open_window: OpenWindow, qtbot: QtBot, fixture_cache: Path

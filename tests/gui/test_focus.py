@@ -49,6 +49,7 @@ def back(window: Window) -> None:
     turn(0.05)
 
 
+@pytest.mark.slow
 def test_after_a_purge_and_its_undo(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:

@@ -70,6 +70,7 @@ def press(qtbot: QtBot, table: EntryTable, *keys: Qt.Key) -> None:
         qtbot.keyClick(table, key)  # type: ignore[no-untyped-call]
 
 
+@pytest.mark.slow
 def test_groups_stand_in_a_sensible_order(qtbot: QtBot) -> None:
     model = filled(entry(n) for n in range(60))
     model.group("kind")
@@ -123,6 +124,7 @@ def test_ages_move_on(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     check(model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["kind", "torch", "age"])
 def test_what_is_collapsed_stays_so(qtbot: QtBot, by: str) -> None:
     every = [entry(n) for n in range(60)]
@@ -214,6 +216,7 @@ def test_selection_and_current_row_stay_with_their_entries(qtbot: QtBot) -> None
     assert table.selected() == []
 
 
+@pytest.mark.slow
 def test_nothing_jumps_when_rows_come_into_groups(qtbot: QtBot) -> None:
     every = [entry(n, size=n) for n in range(1000, 1080)]
     model = filled(every)
@@ -226,6 +229,7 @@ def test_nothing_jumps_when_rows_come_into_groups(qtbot: QtBot) -> None:
     assert table.rowViewportPosition(model.where({top})[top]) == y
 
 
+@pytest.mark.slow
 def test_keys_and_clicks_open_and_close_groups(qtbot: QtBot) -> None:
     model = filled(entry(n) for n in range(90))
     model.group("kind")
@@ -288,6 +292,7 @@ def test_a_heading_says_what_is_under_it(qtbot: QtBot) -> None:
     assert "collapsed" in model.index(0, 3).data(Qt.ItemDataRole.AccessibleTextRole)
 
 
+@pytest.mark.slow
 def test_the_menu_groups_and_remembers(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, settings: QSettings
 ) -> None:

@@ -38,6 +38,7 @@ def own(fixture_cache: Path) -> Iterator[Path]:
     shutil.rmtree(own)
 
 
+@pytest.mark.slow
 def test_another_place_is_left_alone(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, own: Path
 ) -> None:

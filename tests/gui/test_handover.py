@@ -183,6 +183,7 @@ def said_to(qtbot: QtBot, seat: Seat, sent: bytes) -> bytes:
     return heard
 
 
+@pytest.mark.slow
 @RAISES
 def test_a_double_click_on_a_bundle_has_the_window_look_into_it(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path, seat: Seat

@@ -54,6 +54,7 @@ def test_every_idea_has_a_short_text() -> None:
         assert "<" not in idea.text and idea.name
 
 
+@pytest.mark.slow
 def test_each_is_explained_by_something_that_is_seen(qtbot: QtBot, window: Window) -> None:
     wanted = {ideas.whats_this(idea.id): idea.id for idea in EVERY}
     said = ""

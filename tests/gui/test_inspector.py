@@ -151,6 +151,7 @@ def test_the_graph_and_the_source_with_search(
     assert not source.next.isEnabled()
 
 
+@pytest.mark.slow
 def test_several_files_of_one_entry(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -165,6 +166,7 @@ def test_several_files_of_one_entry(
     assert inspector.graph.blank.title.text() == "This entry holds no graph"
 
 
+@pytest.mark.slow
 def test_key_factors_are_filtered_and_copied(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -185,6 +187,7 @@ def test_key_factors_are_filtered_and_copied(
     assert "] example_inputs[0]: TensorMetadata(" in copied
 
 
+@pytest.mark.slow
 def test_a_needed_entry_is_selected(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -348,6 +351,7 @@ def test_several_and_none(qtbot: QtBot, open_window: OpenWindow, fixture_cache: 
     qtbot.waitUntil(lambda: inspector.stack.currentWidget() is inspector.blank)
 
 
+@pytest.mark.slow
 def test_answers_for_what_is_no_longer_chosen_are_dropped(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -378,6 +382,7 @@ def test_answers_for_what_is_no_longer_chosen_are_dropped(
     assert inspector.graph.edit.toPlainText() == before
 
 
+@pytest.mark.slow
 def test_does_not_wait_for_a_listing(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -410,6 +415,7 @@ def test_does_not_wait_for_a_listing(
     assert window.error_bar.error is None
 
 
+@pytest.mark.slow
 def test_is_remembered(qtbot: QtBot, open_window: OpenWindow, settings: QSettings) -> None:
     window = open_window()
     assert not window.inspector.isVisible(), "the window is too narrow for it"
@@ -448,6 +454,7 @@ def test_the_places_are_as_wide_with_it_as_without(
     assert splitter.sizes()[2] == (420 if shown == "true" else 0)
 
 
+@pytest.mark.slow
 def test_every_part_can_be_reached_and_has_a_name(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -514,6 +521,7 @@ def write_graph(place: Path, graph: str, source: str) -> None:
     path.write_bytes(data)
 
 
+@pytest.mark.slow
 def test_a_graph_of_20_mb_in_one_line(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
 ) -> None:
@@ -569,6 +577,7 @@ def test_graphs_of_several_entries_count_once(
     assert "not known" in said
 
 
+@pytest.mark.slow
 def test_how_long_ago_goes_on(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

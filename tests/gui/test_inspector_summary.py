@@ -194,6 +194,7 @@ def test_long_lists_say_how_many_more_and_links_have_names(qtbot: QtBot) -> None
     assert values[-1].text == "and 28 more"
 
 
+@pytest.mark.slow
 def test_all_of_it_is_reached_with_the_keyboard(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -240,6 +241,7 @@ def test_a_link_is_followed_with_the_keyboard(qtbot: QtBot) -> None:
     assert followed.args == [need]
 
 
+@pytest.mark.slow
 def test_the_tab_is_remembered_and_nothing_selected_has_a_way_on(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, settings: QSettings
 ) -> None:

@@ -118,6 +118,7 @@ def test_no_red_button_is_a_default_and_nothing_goes_for_good_unasked() -> None:
     assert found == {"flows.py"}, "whoever else empties a trash has to ask before"
 
 
+@pytest.mark.slow
 def test_what_forgets_is_red_wherever_it_stands() -> None:
     """Nobody brings back a run, a job of the history, or a password that was forgotten."""
     found = 0

@@ -233,6 +233,7 @@ def test_every_scene_has_its_states() -> None:
     assert set(shots.SCENES) == set(STATES)
 
 
+@pytest.mark.slow
 def test_pictures_of_a_place(
     qtbot: QtBot, tmp_path: Path, fixture_cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -371,6 +372,7 @@ def looked() -> Iterator[None]:
     theme.look().choose(before)
 
 
+@pytest.mark.slow
 def test_what_is_gone_is_not_painted_and_stops_nobody(
     qtbot: QtBot, open_window: OpenWindow, looked: None
 ) -> None:

@@ -297,6 +297,7 @@ def test_what_more_is_known_is_told_of_what_is_on_the_screen() -> None:
     assert told == []
 
 
+@pytest.mark.slow
 def test_what_is_selected_is_looked_up_once_until_anything_changes(qtbot: QtBot) -> None:
     model = filled(entry(number) for number in range(900))
     table = EntryTable(model)

@@ -124,6 +124,7 @@ def test_what_is_unsafe_stands_beside_what_is_usable(
     assert "may compute wrong results" in page.usable.toolTip()
 
 
+@pytest.mark.slow
 @pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 def test_the_list_can_be_used_by_the_keys(
     qtbot: QtBot, open_window: OpenWindow, two: list[Path]

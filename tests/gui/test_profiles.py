@@ -432,6 +432,7 @@ def lines_left(text: QPlainTextEdit) -> float:
     return (text.viewport().height() - below) / text.fontMetrics().lineSpacing()
 
 
+@pytest.mark.slow
 def test_an_export_is_shown_without_its_password_and_carries_it(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
 ) -> None:
@@ -491,6 +492,7 @@ def test_an_export_is_shown_without_its_password_and_carries_it(
     export.reject()
 
 
+@pytest.mark.slow
 def test_it_is_done_with_the_keyboard_alone(qtbot: QtBot, open_window: OpenWindow) -> None:
     window = open_window()
     page = shown(qtbot, window)

@@ -28,6 +28,7 @@ def opened(window: Window) -> list[QAction]:
     return [action for action in inner.actions() if not action.isSeparator()]
 
 
+@pytest.mark.slow
 def test_what_was_written_and_opened_is_offered_and_what_is_gone_is_not(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:

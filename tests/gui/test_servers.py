@@ -369,6 +369,7 @@ def test_a_server_of_the_environment(
     assert window.head.title.toolTip() == "CI"
 
 
+@pytest.mark.slow
 def test_a_server_is_added_by_keys_alone(
     qtbot: QtBot, open_window: OpenWindow, locked_port: int
 ) -> None:
@@ -418,6 +419,7 @@ def test_what_is_pasted_is_taken_apart(
     dialog.reject()
 
 
+@pytest.mark.slow
 def test_the_read_only_switch_is_remembered(
     qtbot: QtBot, open_window: OpenWindow, port: int
 ) -> None:
@@ -486,6 +488,7 @@ def test_a_folder_that_is_read_only_stays_as_it_is(
     idle(qtbot, window)
 
 
+@pytest.mark.slow
 def test_a_switch_that_cannot_be_kept_goes_back(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -499,6 +502,7 @@ def test_a_switch_that_cannot_be_kept_goes_back(
     assert not window.actions_["read-only"].isChecked()
 
 
+@pytest.mark.slow
 def test_what_is_on_the_screen_is_known_a_moment_later(
     qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
 ) -> None:
@@ -529,6 +533,7 @@ def test_what_is_on_the_screen_is_known_a_moment_later(
     assert "On the server" in facts and "Expires" in facts
 
 
+@pytest.mark.slow
 def test_the_table_says_when_entries_go_and_all_can_be_put_in_that_order(
     qtbot: QtBot, open_window: OpenWindow, server: Server, port: int, fixture_cache: Path
 ) -> None:
@@ -566,6 +571,7 @@ def test_the_table_says_when_entries_go_and_all_can_be_put_in_that_order(
     assert not window.listing.times
 
 
+@pytest.mark.slow
 def test_a_filter_by_expiry_holds_on_the_next_server_too(
     qtbot: QtBot, open_window: OpenWindow, server: Server, port: int, fixture_cache: Path
 ) -> None:
@@ -612,6 +618,7 @@ class Questions:
         return sum(map(len, self.facts))
 
 
+@pytest.mark.slow
 def test_only_what_is_to_be_seen_is_asked_for_and_that_is_kept(
     qtbot: QtBot, open_window: OpenWindow, server: Server, port: int,
     monkeypatch: pytest.MonkeyPatch,
@@ -650,6 +657,7 @@ def test_only_what_is_to_be_seen_is_asked_for_and_that_is_kept(
     assert len(wanted) == SELECTED
 
 
+@pytest.mark.slow
 def test_facts_that_could_not_be_had_are_asked_for_again_later(
     qtbot: QtBot, open_window: OpenWindow, server: Server, port: int,
     monkeypatch: pytest.MonkeyPatch,
@@ -805,6 +813,7 @@ def test_entries_of_a_server_can_expire(
     idle(qtbot, window)
 
 
+@pytest.mark.slow
 def test_the_page_of_a_server_says_what_its_figures_mean(
     qtbot: QtBot, open_window: OpenWindow, port: int
 ) -> None:

@@ -641,6 +641,7 @@ def test_the_folder_of_an_environment_stands_for_its_interpreter(
 # The sidebar as a whole.
 
 
+@pytest.mark.slow
 def test_what_is_folded_and_hidden_stays_so(
     qtbot: QtBot, make: Callable[[], Window], settings: QSettings
 ) -> None:

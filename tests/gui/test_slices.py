@@ -79,6 +79,7 @@ def test_no_slice_is_long(qtbot: QtBot, by: str) -> None:
     assert len(second) > 10, "it was done in slices"
 
 
+@pytest.mark.slow
 def test_grouping_takes_no_long_slice(qtbot: QtBot) -> None:
     every = [entry(n) for n in range(MANY)]
     model = EntriesModel()

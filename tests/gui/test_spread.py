@@ -37,6 +37,7 @@ def turned(qtbot: QtBot, window: Window) -> None:
     turn(0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wide", "high"), [(1640, 900), (1366, 768), (1100, 700), (1000, 640), (800, 560)]
 )

@@ -64,6 +64,7 @@ def order(table: EntryTable) -> list[str]:
     return [COLUMNS[header.logicalIndex(place)] for place in range(len(COLUMNS))]
 
 
+@pytest.mark.slow
 def test_columns_are_remembered_and_reset(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -91,6 +92,7 @@ def test_columns_are_remembered_and_reset(
     assert (header.sortIndicatorSection(), header.sortIndicatorOrder()) == (SIZE, DESCENDING)
 
 
+@pytest.mark.slow
 def test_columns_are_chosen_at_the_header_and_in_the_menu(
     open_window: OpenWindow, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,6 +112,7 @@ def test_columns_are_chosen_at_the_header_and_in_the_menu(
     assert chooser.actions()[: len(COLUMNS)] == window.columns.actions
 
 
+@pytest.mark.slow
 def test_the_table_is_sorted_by_a_menu(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -188,6 +191,7 @@ def test_the_name_takes_what_is_left_also_where_columns_are_hidden(
     assert whole()
 
 
+@pytest.mark.slow
 def test_a_name_that_was_dragged_wide_stays_so(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -328,6 +332,7 @@ def test_many_lines_are_copied_without_a_pause(qtbot: QtBot) -> None:
     assert clipboard.text().count("\n") == 19_999
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [False, True])
 def test_nothing_jumps_when_rows_come_and_go(qtbot: QtBot, many: bool) -> None:
     before = [entry(n, size=n) for n in range(1000, 1400)]

@@ -133,6 +133,7 @@ def untranslated(root: QWidget, own: set[str]) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_the_window_says_nothing_that_cannot_be_translated(
     qtbot: QtBot, settings: QSettings, spoken: None, collected: dict[str, Any]
 ) -> None:
@@ -169,6 +170,7 @@ NOTATIONS = {"Torchkeeper", "[batch, 64] float32\n[batch, 64] bool\n3",
              "batch = 1, 8, 32; cached = 512"}  # fmt: skip
 
 
+@pytest.mark.slow
 def test_no_text_is_shown_as_it_is_written() -> None:
     found = []
     for path in sorted((ROOT / "app" / "torchkeeper" / "gui").rglob("*.py")):

@@ -432,6 +432,7 @@ def spoken() -> Iterator[None]:
     tongue.use(None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", SAID)
 def test_every_sentence_is_translated_whole(what: str, spoken: None) -> None:
     said = list(SAID[what]())

@@ -12,6 +12,9 @@ from tests.settings.conftest import Torch
 from tests.settings.ruling import codes, found, mended
 from torchkeeper.settings.rules import About, check
 
+#: What torch then does takes a second for each; the rules of caches and servers stand for these.
+pytestmark = pytest.mark.slow
+
 CACHE, TRITON, HOME = "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TRITON_HOME"
 DO = {CACHE: "compiled", TRITON: "kernel", HOME: "kernel"}
 WHERE = """

@@ -9,6 +9,9 @@ from tests.settings.conftest import Done, Torch
 from tests.settings.ruling import codes, found, mended
 from tests.settings.test_rules_remote import named
 
+#: What torch then does takes a second for each; the rules of caches and servers stand for these.
+pytestmark = pytest.mark.slow
+
 JOB, KEY = "TORCH_COMPILE_JOB_ID", "TORCH_COMPILE_STICKY_PGO_KEY"
 LOCAL = "TORCH_DYNAMO_AUTOMATIC_DYNAMIC_LOCAL_PGO"
 REMOTE = "TORCH_DYNAMO_AUTOMATIC_DYNAMIC_REMOTE_PGO"

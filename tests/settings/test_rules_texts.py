@@ -14,6 +14,9 @@ from torchkeeper.settings.checks.texts import looks, meant_by
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.rules import About, check
 
+#: What torch then does takes a second for each; the rules of caches and servers stand for these.
+pytestmark = pytest.mark.slow
+
 I = "TORCHINDUCTOR_"  # noqa: E741
 GRAPHS, MASTER = I + "FX_GRAPH_CACHE", I + "FORCE_DISABLE_CACHES"
 HEADERS = I + "CPP_CACHE_PRECOMPILE_HEADERS"

@@ -11,6 +11,9 @@ from tests.settings.conftest import Torch
 from tests.settings.ruling import codes, found, mended
 from torchkeeper.settings.rules import About
 
+#: What torch then does takes a second for each; the rules of caches and servers stand for these.
+pytestmark = pytest.mark.slow
+
 T = "TRITON_"
 FOLDER, MANAGER, BACKEND = T + "CACHE_DIR", T + "CACHE_MANAGER", T + "REMOTE_CACHE_BACKEND"
 HOST, PORT, FORMAT = T + "REDIS_HOST", T + "REDIS_PORT", T + "REDIS_KEY_FORMAT"

@@ -415,5 +415,6 @@ def test_torch_is_not_needed(tmp_path: Path) -> None:
     assert run(sys.executable, tmp_path / "tmp", code) == "True 1\n"
 
 
+@pytest.mark.slow
 def test_all_names_are_there() -> None:
     assert all(hasattr(generic, name) for name in generic.__all__)
