@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from torchkeeper.engine.protocol import TABLE
 from torchkeeper.link.kept import lists as kept
 from torchkeeper.link.kept import protected
 from torchkeeper.link.words.problems import UserError
@@ -41,9 +42,10 @@ def test_a_place_is_kept_until_it_is_given_up() -> None:
 def test_what_changes_it_is_refused_and_looking_is_not(tmp_path: Path) -> None:
     place = str(tmp_path / "cache")
     protected.protect(place, True)
-    for op, name in protected.CHANGING.items():
-        assert refused(op, **{name: place}) == "place-protected", op
-        assert refused(op, **{name: place + "-other"}) == "", op
+    for one in TABLE.values():
+        if one.changes:
+            assert refused(one.name, **{one.changes: place}) == "place-protected", one.name
+            assert refused(one.name, **{one.changes: place + "-other"}) == "", one.name
     assert refused("copy", into=place, dry=True) == ""
     assert refused("copy", place=place, into="/elsewhere") == ""
     for op in ("list", "plan_purge", "du", "show", "facts"):

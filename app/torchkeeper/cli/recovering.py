@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from torchkeeper.engine.cancelling import Ends, ends
+from torchkeeper.engine.protocol import Ends, ends
 from torchkeeper.link.words import cutoff
 from torchkeeper.link.words.problems import printable
 

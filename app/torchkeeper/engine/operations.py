@@ -39,7 +39,8 @@ from torchkeeper.artifacts.entry import (
 )
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import detail, wire
-from torchkeeper.engine.owning import at_a_glance, owned, pointed_out
+from torchkeeper.engine.owning import at_a_glance, owned, point_out
+from torchkeeper.engine.protocol import TABLE, Operation
 from torchkeeper.engine.session import (
     Session,
     asks_times,
@@ -67,13 +68,16 @@ from torchkeeper.stores.names import is_server
 from torchkeeper.stores.needs import TELLING, Name, Relatives, needed, relatives
 from torchkeeper.stores.store import Store, read
 
+#: What an operation does: with its parameters, to its result.
+Handler = Callable[[Session, dict[str, Any], Report], dict[str, Any]]
+
 #: Characters of a graph or a source that ``show`` sends.
 _MAX_TEXT = 60_000
 #: Entries that are named as needing, or needed by, another.
 _MAX_NAMES = 500
 
 
-def _places(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def places_(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     for place in places.find():
         report.check()
         row = asdict(place)
@@ -103,7 +107,7 @@ def _sizes(items: Iterable[Item]) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def list_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     asked = query.parse(params.get("filter") or "")
     store = session.store(place_of(params, "place"), report)
     unless = params.get("unless")
@@ -221,7 +225,7 @@ def _trash_totals(place: str) -> dict[str, Any]:
     }
 
 
-def _du(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def du(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     store = session.store(place_of(params, "place"), report)
     server, folder = is_server(store.place), isinstance(store, Folder)
     items = [] if server else items_of(store, report)
@@ -252,7 +256,7 @@ def _du(session: Session, params: dict[str, Any], report: Report) -> dict[str, A
     return {"kinds": kinds, **about, **more}
 
 
-def _show(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def show(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     store = session.store(place_of(params, "place"), report)
     key = params["key"]
     if is_server(store.place):
@@ -321,7 +325,7 @@ def _related(related: Relatives) -> dict[str, Any]:
     return {**told, "unread": related.unread} if related.unread else told
 
 
-def _needs(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def needs(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     place = place_of(params, "place")
     store = session.store(place, report)
     try:
@@ -368,25 +372,25 @@ def _full(session: Session, params: dict[str, Any], report: Report) -> detail.Fu
     return session.details.of(session.reader, store, kind, path, report)
 
 
-def _detail(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def detail_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     return detail.send_detail(_full(session, params, report), report)
 
 
-def _text(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def text(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     full = _full(session, params, report)
     return detail.page(full, params["name"], int(params.get("offset", 0)))
 
 
-def _factors(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def factors(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     return detail.send_factors(_full(session, params, report), report)
 
 
-def _hold(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]:
+def hold(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]:
     session.held += [(kind, path) for kind, path in params["items"]]
     return {"held": len(session.held)}
 
 
-def _trash(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def trash(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     place = path_of(params, "place")
     tell_cut_off(place, report)
     found = [receipt.to_json() for receipt in receipts.in_trash(place)]
@@ -395,13 +399,13 @@ def _trash(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]
     return _trash_totals(place)
 
 
-def _probe(_: Session, __: dict[str, Any], ___: Report) -> dict[str, Any]:
+def probe_(_: Session, __: dict[str, Any], ___: Report) -> dict[str, Any]:
     from torchkeeper.verdict.environment import probe
 
     return probe()
 
 
-def _warm(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def warm_(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """``supervise.warm``. settings: {variable: text} of a profile, which the compile then has and
     no others of the described ones; they may hold a password. Left out, they are the engine's.
     """
@@ -410,20 +414,20 @@ def _warm(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     return warm(params, report)
 
 
-def _verify(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def verify_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     from torchkeeper.engine.missing import explainer
     from torchkeeper.warm.verify import verify
 
     return verify(params, report, explainer(session, params, report))
 
 
-def _prepare(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def prepare_(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     from torchkeeper.warm.prepare import prepare
 
     return prepare(params, report)
 
 
-def _secret(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]:
+def secret(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]:
     """The password of a server for what is asked from now on; None to forget it."""
     session.secrets.pop(params["place"], None)
     if params["password"] is not None:
@@ -431,7 +435,7 @@ def _secret(session: Session, params: dict[str, Any], _: Report) -> dict[str, An
     return {}
 
 
-def _know(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]:
+def know(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]:
     """An environment, as its probe told, for whoever names it from now on."""
     python, env = params["python"], params["env"]
     if not isinstance(python, str) or not isinstance(env, dict):
@@ -440,73 +444,21 @@ def _know(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]
     return {}
 
 
-def _late(
-    name: str, module: str = "bundles"
-) -> Callable[[Session, dict[str, Any], Report], dict[str, Any]]:
-    """An operation of a module of this package, loaded when asked for: a listing shall start at
+def _handler(operation: Operation) -> Handler:
+    """What does an operation. Its module is loaded when it is asked for: a listing shall start at
     once.
     """
+    module, name = operation.handler.split(".")
 
-    def operation(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    def handle(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
         loaded = importlib.import_module(f"torchkeeper.engine.{module}")
+        for place in operation.owned:
+            point_out(session, place, params, report)
         found: dict[str, Any] = getattr(loaded, name)(session, params, report)
         return found
 
-    return operation
+    return handle
 
 
-OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]]] = {
-    "places": _places,
-    "list": _list,
-    "du": _du,
-    "show": _show,
-    "detail": _detail,
-    "needs": _needs,
-    "text": _text,
-    "factors": _factors,
-    "plan_export": _late("plan_export"),
-    "export": pointed_out(_late("export_"), "place", servers=True),
-    "compare": _late("compare_"),
-    "import": pointed_out(_late("import_"), "into"),
-    "target": _late("target"),
-    "signature": _late("signature", "signing"),
-    "copy_manifest": _late("copy_manifest", "signing"),
-    "attach_signature": _late("attach_signature", "signing"),
-    "origin": _late("origin", "renaming"),
-    "named": _late("named", "renaming"),
-    "names": _late("names", "naming"),
-    "copy": pointed_out(pointed_out(_late("copy_", "copying"), "into"), "place", servers=True),
-    "leaks": _late("leaks", "screening"),
-    "runnable": _late("runnable", "runnable"),
-    "facts": _late("facts_", "servers"),
-    "server": _late("server", "servers"),
-    "ttl": _late("ttl", "servers"),
-    "hold": _hold,
-    "secret": _secret,
-    "plan_purge": _late("plan_purge", "purging"),
-    "purge": _late("purge", "purging"),
-    "suggest": _late("suggest", "suggesting"),
-    "overview": _late("overview", "overviewing"),
-    "sum": _late("add_up", "adding"),
-    "undo": _late("undo", "purging"),
-    "trash": _trash,
-    "empty_trash": _late("empty_trash", "purging"),
-    "recover": _late("recover", "purging"),
-    "probe": _probe,
-    "settings": _late("settings", "origins"),
-    "processes": _late("processes", "origins"),
-    "process_settings": _late("process_settings", "origins"),
-    "know": _know,
-    "check": _late("check", "checking"),
-    "judge": _late("judge", "checking"),
-    "held": _late("held", "running"),
-    "explain_trace": _late("explain_trace", "running"),
-    "explain": _late("explain", "explaining"),
-    "cells": _late("cells", "cells"),
-    "diagnose": _late("diagnose", "diagnosing"),
-    "toolchain": _late("toolchain", "diagnosing"),
-    "mend": _late("mend", "diagnosing"),
-    "warm": pointed_out(_warm, "into", runs=True),
-    "verify": pointed_out(_verify, "place", runs=True),
-    "prepare": pointed_out(_prepare, "into", runs=True),
-}
+#: The handlers of all operations, by name.
+OPERATIONS: dict[str, Handler] = {name: _handler(one) for name, one in TABLE.items()}

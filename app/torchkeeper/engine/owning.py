@@ -5,19 +5,17 @@ operations tell it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.protocol import Owned
 from torchkeeper.engine.session import Session
 from torchkeeper.stores import places
 from torchkeeper.stores.folders import owners
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.store import Store
-
-Operation = Callable[[Session, dict[str, Any], Report], dict[str, Any]]
 
 
 def _is_path(place: str) -> bool:
@@ -38,27 +36,20 @@ def owned(store: Store) -> list[owners.Finding] | None:
     return owners.findings(store.place, store.seen) if isinstance(store, Folder) else None
 
 
-def pointed_out(
-    operation: Operation, name: str, *, runs: bool = False, servers: bool = False
-) -> Operation:
-    """An operation that changes what lies in the folder or on the server of a parameter, or
-    ``runs`` programs with it, and first tells what a look at that finds: ``owners``, where there is
-    something. Programs use PyTorch's default folder where none is named. servers: of no folder.
+def point_out(session: Session, of: Owned, params: dict[str, Any], report: Report) -> None:
+    """Tell what a look at a place finds that an operation changes or runs programs with:
+    ``owners``, where there is something.
     """
-
-    def told(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-        place = params.get(name) or (places.default_folder() if runs else None)
-        if isinstance(place, str):
-            found: list[owners.Finding] | None = None
-            if is_server(place):
-                found = _of_server(session, place, report)
-            elif _is_path(place) and not servers and not params.get("dry"):
-                found = owners.of_program(place) if runs else owners.glance(place)
-            if found:
-                report.finding(owners=found)
-        return operation(session, params, report)
-
-    return told
+    place = params.get(of.parameter) or (places.default_folder() if of.runs else None)
+    if not isinstance(place, str):
+        return
+    found: list[owners.Finding] | None = None
+    if is_server(place):
+        found = _of_server(session, place, report)
+    elif _is_path(place) and not of.only_servers and not params.get("dry"):
+        found = owners.of_program(place) if of.runs else owners.glance(place)
+    if found:
+        report.finding(owners=found)
 
 
 def at_a_glance(place: str) -> list[owners.Finding]:

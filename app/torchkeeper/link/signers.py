@@ -15,13 +15,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.sshsig import NAMESPACE, fingerprint, signed_by
+from torchkeeper.engine.protocol import traits
 from torchkeeper.link.kept import lists as kept
 from torchkeeper.link.kept import whole
 from torchkeeper.link.words.problems import user_error
 from torchkeeper.link.words.tongue import tr
 
-#: The operations that bring what is in a bundle to a place.
-_BRINGING = ("import", "copy")
 #: The list that holds what the user requires, and what stands in it.
 _POLICY, _REQUIRED = "trust", "signatures-required"
 #: A name in the file: patterns and lists have a meaning of their own there.
@@ -132,7 +131,7 @@ def vouched(op: str, always: bool = False) -> dict[str, str]:
 
     Raises UserError.
     """
-    return {"vouched": signers_file()} if op in _BRINGING and (always or required()) else {}
+    return {"vouched": signers_file()} if traits(op).brings_code and (always or required()) else {}
 
 
 def check_policy(file: str, signature: Mapping[str, Any]) -> None:

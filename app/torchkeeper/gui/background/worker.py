@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from PySide6.QtCore import QObject, QTimerEvent, Signal, Slot
 
 from torchkeeper.artifacts.entry import entry_from_json
-from torchkeeper.engine.cancelling import Ends, ends
+from torchkeeper.engine.protocol import Ends, ends, traits
 from torchkeeper.engine.wire import Message
 from torchkeeper.gui.background.arrivals import Arrivals
 from torchkeeper.gui.background.asides import Asides, Work, aside
@@ -52,8 +52,6 @@ _TO_TAKE_BACK = 15.0
 #: Milliseconds that the end waits for folders to be removed.
 _TO_REMOVE_MS = 20_000
 
-#: Operations whose rows are entries; they are checked and built in the worker's thread.
-_ENTRY_ROWS = frozenset({"list", "inspect", "plan_purge", "facts", "mend"})
 #: Parameters that name places; one that is a server may need a password first.
 _PLACES = ("place", "into", "source", "target")
 
@@ -446,7 +444,8 @@ class Worker(QObject):
         body = message.body
         if message.type == "rows":
             try:
-                entries = asked.request.op in _ENTRY_ROWS
+                # Entries are checked and built in this thread.
+                entries = traits(asked.request.op).entry_rows
                 rows = [entry_from_json(row) for row in message.rows] if entries else message.rows
             except ValueError as e:
                 self._lost(line, _misspoken(str(e)))

@@ -11,19 +11,10 @@ import os
 from collections.abc import Iterable, Mapping
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.engine.protocol import traits
 from torchkeeper.link.kept import lists as kept
 from torchkeeper.link.words.problems import user_error
 from torchkeeper.stores.names import is_server
-
-#: What changes a place, and the parameter that names it.
-CHANGING = {
-    "purge": "place", "undo": "place", "empty_trash": "place", "ttl": "place",
-    "import": "into", "copy": "into", "warm": "into", "export": "output",
-    "attach_signature": "file", "mend": "place", "recover": "place",
-}  # fmt: skip
-#: What takes away what lies below a place, too.
-_REMOVING = ("purge", "undo", "empty_trash", "mend", "recover")
-
 
 #: The name of the list.
 _LIST = "read-only"
@@ -46,7 +37,7 @@ def guard(op: str, params: Mapping[str, object], *, follow: bool = True) -> None
 
     follow: see through symbolic links, which on a dead disk may take for ever.
     """
-    place = params.get(CHANGING.get(op, ""))
+    place = params.get(traits(op).changes)
     if op == "prepare":
         # It writes to a place in the temporary folder that is named, or in the usual one.
         from torchkeeper.warm.prepare import headers_for
@@ -55,7 +46,7 @@ def guard(op: str, params: Mapping[str, object], *, follow: bool = True) -> None
             place = headers_for(params)
     # What is only foretold changes nothing.
     if isinstance(place, str) and place and not params.get("dry"):
-        check(place, below=op in _REMOVING, follow=follow)
+        check(place, below=traits(op).removes, follow=follow)
 
 
 def check(place: str, *, below: bool = False, follow: bool = True) -> None:
