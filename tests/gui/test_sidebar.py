@@ -23,7 +23,8 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, click, settle, type_in
 from torchkeeper.artifacts.entry import tallied
 from torchkeeper.gui import theme
-from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.background import lookups
+from torchkeeper.gui.background.engines import Listener, P
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.doctor.page import DoctorPage
 from torchkeeper.gui.jobs.model import State
@@ -55,12 +56,22 @@ class Dead(SampleEngines):
         super().__init__()
         self.dead: set[str] = set()
         self.hung: list[tuple[str, Listener]] = []
+        #: What was called in the background, and with what.
+        self.looked: list[tuple[object, tuple[Any, ...], dict[str, Any]]] = []
 
-    def room(self, path: str, listener: Listener) -> int:
-        if path in self.dead:
-            self.hung.append((path, listener))
+    def background(
+        self,
+        listener: Listener,
+        function: Callable[P, dict[str, Any]],
+        /,
+        *args: P.args,
+        **more: P.kwargs,
+    ) -> int:
+        self.looked.append((function, args, more))
+        if function is lookups.room and args[0] in self.dead:
+            self.hung.append((str(args[0]), listener))
             return self._ticket(listener)
-        return super().room(path, listener)
+        return super().background(listener, function, *args, **more)
 
 
 @pytest.fixture
@@ -525,27 +536,24 @@ def test_on_the_heading_a_bundle_is_opened_to_be_looked_at(qtbot: QtBot, window:
 
 
 def test_an_interpreter_on_the_environments_is_added(
-    qtbot: QtBot, window: Window, engines: Dead, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, window: Window, engines: Dead
 ) -> None:
-    added: list[str] = []
-    plain = engines.interpreters
-
-    def interpreters_(listener: Listener, **how: Any) -> int:
-        added.append(how.get("add", ""))
-        return plain(listener, **how)
-
-    monkeypatch.setattr(engines, "interpreters", interpreters_)
     shown = window.more.environments.list
     qtbot.waitUntil(lambda: shown.items.rowCount() > 1, timeout=PATIENCE)
     assert drop(shown.viewport(), QPoint(40, 10), files("/opt/new/bin/python"))
-    qtbot.waitUntil(lambda: added == ["/opt/new/bin/python"], timeout=PATIENCE)
+
+    def added() -> list[str]:
+        return [more["add"] for function, _, more in engines.looked
+                if function is lookups.interpreters and "add" in more]  # fmt: skip
+
+    qtbot.waitUntil(lambda: added() == ["/opt/new/bin/python"], timeout=PATIENCE)
     assert not drop(shown.viewport(), QPoint(40, 10), files("/home/ada/new.torchcache"))
     fold = window.more.environments.fold
     fold.setFocus()
     QGuiApplication.clipboard().setText("~/venv")
     key(qtbot, fold, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
-    qtbot.waitUntil(lambda: len(added) == 2, timeout=PATIENCE)
-    assert added[1].endswith("/venv") and added[1].startswith("/")
+    qtbot.waitUntil(lambda: len(added()) == 2, timeout=PATIENCE)
+    assert added()[1].endswith("/venv") and added()[1].startswith("/")
 
 
 def test_what_a_page_is_for_can_be_dropped_on_it(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from PySide6.QtCore import QSettings
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, listed
+from tests.pace import LONG
 from torchkeeper.gui import start
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.later import Later
 from torchkeeper.gui.window import Window
@@ -61,21 +64,20 @@ def test_no_other_place_is_shown_before_the_one_that_was_named(
     qtbot: QtBot, settings: QSettings, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However long it takes to find out what it is."""
-    looks: list[tuple[Sequence[str], Listener]] = []
-    look = Engines.look_at_offered
+    may_look = threading.Event()
+    offered = lookups.offered
 
-    def later(_: Engines, paths: Sequence[str], listener: Listener) -> int:
-        looks.append((paths, listener))
-        return 0
+    def later(paths: Sequence[str]) -> dict[str, Any]:
+        may_look.wait(LONG)
+        return offered(paths)
 
-    monkeypatch.setattr(Engines, "look_at_offered", later)
+    monkeypatch.setattr(lookups, "offered", later)
     window = Window(settings, Engines(), str(fixture_cache))
     window.show()
     window.open_paths([str(fixture_cache)])
     qtbot.waitUntil(lambda: window.discovery.known, timeout=PATIENCE)
     assert window.places.rowCount() and window.place == str(fixture_cache)
-    ((paths, listener),) = looks
-    look(window.engines, paths, listener)
+    may_look.set()
     qtbot.waitUntil(lambda: window.places_pane.place is not None, timeout=PATIENCE)
     assert window.places_pane.place is not None
     assert window.place == window.places_pane.place.path == str(fixture_cache)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QDir, QObject
 
 from torchkeeper.artifacts.entry import COUNTED_APART, Entry
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.comparing.flow import CompareFlows
 from torchkeeper.gui.jobs.model import Job
@@ -158,7 +159,7 @@ class Flows(QObject):
         counts = list(counted(job).values())
         if counts and job.place is not None:
             listener = Listener(result=lambda _: self._warmed_noted())
-            window.engines.keep_warmed(counts, job.place, listener)
+            window.engines.background(listener, lookups.keep_warmed, counts, job.place)
         then = asked.get("then")
         if then is None or job.place is None or job.cells.bad:
             return

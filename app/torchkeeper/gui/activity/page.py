@@ -13,6 +13,7 @@ from torchkeeper.gui.activity import shown
 from torchkeeper.gui.activity.delegate import JobDelegate
 from torchkeeper.gui.activity.detail import JobDetail
 from torchkeeper.gui.activity.rows import JobRows
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog, choose_target, confirm
 from torchkeeper.gui.inspector.sources import SearchBox
@@ -203,7 +204,8 @@ class ActivityPage(Page):
     def _ask(self, forget: list[str] | None) -> None:
         engines = self._window.engines
         engines.forget(self._ticket)
-        self._ticket = engines.past_jobs(Listener(result=self._told, failed=self._failed), forget)
+        listener = Listener(result=self._told, failed=self._failed)
+        self._ticket = engines.background(listener, lookups.past_jobs, forget)
 
     def _failed(self, error: UserError) -> None:
         self.notice.tell(error, again=True)
@@ -391,7 +393,8 @@ class ActivityPage(Page):
 
     def _save(self, text: str) -> None:
         def chosen(path: str) -> None:
-            self._window.engines.save_text(path, text, Listener(failed=self.notice.tell))
+            listener = Listener(failed=self.notice.tell)
+            self._window.engines.background(listener, lookups.text_saved, path, text)
 
         kinds = self.tr("Texts (*.log *.txt)")
         choose_target(self, self.tr("Save log"), "torchkeeper.log", kinds, chosen, "log")

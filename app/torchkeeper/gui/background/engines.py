@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
 from PySide6.QtCore import QObject, QThread, QTimer, Signal
 
 from torchkeeper.gui.background import lookups
-from torchkeeper.gui.background.asides import Work, aside
+from torchkeeper.gui.background.asides import aside
 from torchkeeper.gui.background.garbage import Collector
 from torchkeeper.gui.background.worker import Request, Worker
 from torchkeeper.link.engines.ahead import Ahead
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from torchkeeper.gui.background.keygens import Keygens
     from torchkeeper.link.kept.history import Past
     from torchkeeper.link.kept.running import Board, Running
-    from torchkeeper.link.profiles.profile import Profile
+
+P = ParamSpec("P")
 
 #: Seconds that a thread may run on when another has something to do; Python's own are 0.005.
 SWITCH = 0.0005
@@ -143,36 +145,27 @@ class Engines(QObject):
         )  # fmt: skip
         return ticket
 
-    def look(self, paths: Sequence[str], listener: Listener) -> int:
-        """What each path is; the result is ``{"paths": [{path, what}]}``."""
-        some = list(paths)
-        return self._ask_aside(listener, lambda: lookups.paths(some))
-
-    def look_at_offered(self, paths: Sequence[str], listener: Listener) -> int:
-        """What each path is offered as; the result is ``{"paths": [{path, what}]}``."""
-        some = list(paths)
-        return self._ask_aside(listener, lambda: lookups.offered(some))
-
-    def prepared(self, listener: Listener) -> int:
-        """Whether programs find a precompiled header here: ``{"prepared"}``."""
-        return self._ask_aside(listener, lookups.prepared)
-
-    def room(self, path: str, listener: Listener) -> int:
-        """How much room there is at a path; the result is as of ``lookups.room``."""
-        return self._ask_aside(listener, lambda: lookups.room(path))
+    def background(
+        self,
+        listener: Listener,
+        function: Callable[P, dict[str, Any]],
+        /,
+        *args: P.args,
+        **more: P.kwargs,
+    ) -> int:
+        """Call a function that may wait for disks, where nobody waits for it: mostly one of
+        ``lookups``. What it returns is the result; a UserError that it raises is told as
+        ``failed``. What it is given is not to be changed afterwards.
+        """
+        ticket = self._ticket(listener)
+        self._look_up.emit(ticket, partial(function, *args, **more))
+        return ticket
 
     def reveal(self, path: str, listener: Listener) -> int:
         """Have the file manager show a path; the result is ``{"what", "shown"}``."""
         ticket = self._ticket(listener)
         self._reveal.emit(ticket, path)
         return ticket
-
-    def interpreters(self, listener: Listener, *, add: str = "", remove: str = "") -> int:
-        """The interpreters on offer, after one was put on the list, or taken off it.
-
-        The result is as of gui.background.finding.
-        """
-        return self._ask_aside(listener, lambda: lookups.interpreters(add, remove))
 
     def give(self, server: str, password: str, listener: Listener, *, keep: bool = False) -> int:
         """Use this password for a server from now on; ``keep`` it in the system's keyring too.
@@ -191,10 +184,6 @@ class Engines(QObject):
         """A server has another name: what was the old one's password is the new one's."""
         self._move_password.emit(old, new)
 
-    def keyring(self, listener: Listener) -> int:
-        """Whether the system keeps passwords; the result is ``{"keyring"}``."""
-        return self._ask_aside(listener, lookups.keyring)
-
     def protected(self, listener: Listener) -> int:
         """The places that are read-only; the result is ``{"protected": [name]}``."""
         ticket = self._ticket(listener)
@@ -206,11 +195,6 @@ class Engines(QObject):
         ticket = self._ticket(listener)
         self._protect.emit(ticket, place, on)
         return ticket
-
-    def runs(self, listener: Listener, forget: Sequence[str] = ()) -> int:
-        """The runs that are kept, after those to ``forget``; the result is ``{"kept": Kept}``."""
-        some = list(forget)
-        return self._ask_aside(listener, lambda: lookups.runs(some))
 
     def keep_jobs(self, some: Sequence[Past]) -> None:
         """Keep jobs that have ended in the history, also where all ends now."""
@@ -240,139 +224,6 @@ class Engines(QObject):
 
         aside(tell, sure=not some)
 
-    def past_jobs(self, listener: Listener, forget: Sequence[str] | None = ()) -> int:
-        """The jobs of the history, after those to ``forget``, None for all; the result is as of
-        ``lookups.past_jobs``.
-        """
-        some = None if forget is None else list(forget)
-        return self._ask_aside(listener, lambda: lookups.past_jobs(some))
-
-    def save_text(self, path: str, text: str, listener: Listener) -> int:
-        """Write a text into a file, in place of what that held; the result is ``{"path"}``."""
-        return self._ask_aside(listener, lambda: lookups.text_saved(path, text))
-
-    def mark(self, place: str, listener: Listener) -> int:
-        """What a place is like, so that a change is seen; the result is ``{"mark"}``."""
-        return self._ask_aside(listener, lambda: lookups.mark(place))
-
-    def verified(self, places: Sequence[str], listener: Listener) -> int:
-        """The last verification of places; the result is as of ``lookups.last_verified``."""
-        some = list(places)
-        return self._ask_aside(listener, lambda: lookups.last_verified(some))
-
-    def keep_verified(
-        self, place: str, before: str | None, python: str, result: dict[str, Any],
-        listener: Listener,
-    ) -> int:  # fmt: skip
-        """Keep the result of a verification; the result is ``{"verified"}``."""
-        return self._ask_aside(
-            listener, lambda: lookups.keep_verified(place, before, python, result)
-        )
-
-    def recipes(
-        self, listener: Listener, *, add: Sequence[str] = (), remove: Sequence[str] = (),
-        unless_in_folder: bool = False,
-    ) -> int:  # fmt: skip
-        """The recipes that are kept, after some were put on the list, and some taken off it; the
-        result is ``{"recipes": [Listed]}`` (gui.recipes.known, as all that follows).
-        """
-        put, taken = list(add), list(remove)
-        return self._ask_aside(listener, lambda: lookups.recipes(put, taken, unless_in_folder))
-
-    def recipe_example(self, source: str, listener: Listener) -> int:
-        """The text of an example of a source; the result is ``{"text"}``."""
-        return self._ask_aside(listener, lambda: lookups.recipe_example(source))
-
-    def look_at_recipe(self, text: str, path: str, listener: Listener) -> int:
-        """What the text of a recipe comes to; the result is ``{"looked": Looked}``."""
-        return self._ask_aside(listener, lambda: lookups.recipe_looked(text, path))
-
-    def recipe_text(self, path: str, listener: Listener) -> int:
-        """The text of a recipe's file; the result is ``{"text"}``."""
-        return self._ask_aside(listener, lambda: lookups.recipe_text(path))
-
-    def save_recipe(
-        self, path: str, text: str, listener: Listener, before: str | None = None
-    ) -> int:
-        """Write a recipe, whole or not at all; the result is ``{"path"}``. before: what is to be
-        there now; None: whatever it is.
-        """
-        return self._ask_aside(listener, lambda: lookups.recipe_saved(path, text, before))
-
-    def save_beside_recipe(self, source: str, folder: str, text: str, listener: Listener) -> int:
-        """Write the Python files that an example names beside it, where its text still does and
-        there are none; the result is ``{"beside"}``: their paths.
-        """
-        return self._ask_aside(listener, lambda: lookups.recipe_beside(source, folder, text))
-
-    def recipe_cells(self, names: Sequence[str], listener: Listener) -> int:
-        """The cells that recipes make; the result is ``{"made": Made}``."""
-        some = list(names)
-        return self._ask_aside(listener, lambda: lookups.recipe_cells(some))
-
-    def recipe_wire(
-        self, names: Sequence[str], listener: Listener,
-        warm: Sequence[tuple[str, str]] | None = None,
-    ) -> int:  # fmt: skip
-        """Recipes as a request has them; the result is ``{"recipes", "paths"}``, and where cells
-        are left out that are ``warm`` also ``{"only", "before"}`` (``gui.recipes.known.wire``).
-        """
-        some = list(names)
-        return self._ask_aside(listener, lambda: lookups.recipe_wire(some, warm))
-
-    def keep_warmed(
-        self, counts: Sequence[tuple[str, int, int]], place: str, listener: Listener
-    ) -> int:
-        """Note of recipes that they were warmed: of each its path, and how many cells are warm,
-        and are not; the result is empty.
-        """
-        some = list(counts)
-        return self._ask_aside(listener, lambda: lookups.keep_warmed(some, place))
-
-    def profiles(self, listener: Listener) -> int:
-        """The profiles that are kept; the result is ``{"profiles": [Kept]}`` (gui.profiles.known,
-        as all that follows).
-        """
-        return self._ask_aside(listener, lookups.profiles)
-
-    def profile_settings(self, name: str, listener: Listener) -> int:
-        """What a profile sets, which a compile can be given; the result is ``{"settings"}``."""
-        return self._ask_aside(listener, lambda: lookups.profile_settings(name))
-
-    def save_profile(
-        self, profile: Profile, before: Profile | None, surely: bool, listener: Listener
-    ) -> int:
-        """Keep a profile; before: as it is in its file, None for a new one; surely: whatever is
-        there by now; the result is ``{"profile"}``.
-        """
-        return self._ask_aside(listener, lambda: lookups.profile_saved(profile, before, surely))
-
-    def rename_profile(self, old: str, new: str, listener: Listener) -> int:
-        """Call a profile otherwise; the result is ``{"name"}``."""
-        return self._ask_aside(listener, lambda: lookups.profile_renamed(old, new))
-
-    def remove_profile(self, name: str, listener: Listener) -> int:
-        """Keep a profile no more; the result is ``{"name"}``."""
-        return self._ask_aside(listener, lambda: lookups.profile_removed(name))
-
-    def offered_profile(
-        self, path: str, listener: Listener, form: str = "", container: str = ""
-    ) -> int:
-        """What a file makes as a profile; form: what it is read as, "" to guess; container: whose
-        settings, of several in a manifest; the result is ``{"offered": Offered}``.
-        """
-        return self._ask_aside(listener, lambda: lookups.profile_offered(path, form, container))
-
-    def written_profile(self, profile: Profile, form: str, secret: str, listener: Listener) -> int:
-        """A profile in a format; secret: NAME/KEY of the cluster's Secret that has its password, ""
-        where it goes along; the result is ``{"written": Written}``.
-        """
-        return self._ask_aside(listener, lambda: lookups.profile_written(profile, form, secret))
-
-    def put_profile(self, path: str, text: str, secret: bool, listener: Listener) -> int:
-        """Write an export into a file; the result is ``{"path"}``."""
-        return self._ask_aside(listener, lambda: lookups.profile_put(path, text, secret))
-
     def scratch(self, use: str, listener: Listener) -> int:
         """A private folder that goes with the window, named by its use; the result is
         ``{"folder": path}``.
@@ -380,14 +231,6 @@ class Engines(QObject):
         ticket = self._ticket(listener)
         self._scratch.emit(ticket, use)
         return ticket
-
-    def keys(self, listener: Listener, file: str = "") -> int:
-        """The keys to sign with; the result is as of ``lookups.keys``."""
-        return self._ask_aside(listener, lambda: lookups.keys(file))
-
-    def signing_command(self, key: str, target: str, folder: str, listener: Listener) -> int:
-        """What signs a file with a key; the result is ``{"command"}``."""
-        return self._ask_aside(listener, lambda: lookups.signing_command(key, target, folder))
 
     def sign(self, command: Sequence[str], listener: Listener) -> int:
         """Run ssh-keygen; findings are as of ``gui.background.keygens``, the result is empty."""
@@ -411,20 +254,6 @@ class Engines(QObject):
     def answer(self, ticket: int, text: str) -> None:
         """Tell ssh-keygen what it asked for."""
         self._answered.emit(ticket, text)
-
-    def signature_text(self, target: str, listener: Listener) -> int:
-        """The signature that was made of a file; the result is ``{"text"}``."""
-        return self._ask_aside(listener, lambda: lookups.signature_text(target))
-
-    def public_key(self, path: str, listener: Listener) -> int:
-        """The public key in a file; the result is ``{"public": PublicKey}``."""
-        return self._ask_aside(listener, lambda: lookups.public_key(path))
-
-    def signers(self, listener: Listener, change: Callable[[], object] | None = None) -> int:
-        """Whose signatures are trusted, after a ``change`` by ``link.signers``; the result is as of
-        ``lookups.signers``.
-        """
-        return self._ask_aside(listener, lambda: lookups.signers(change))
 
     def discard(self, folder: str) -> None:
         """Remove such a folder now."""
@@ -479,11 +308,6 @@ class Engines(QObject):
         self._last += 1
         self._listeners[self._last] = listener
         return self._last
-
-    def _ask_aside(self, listener: Listener, work: Work) -> int:
-        ticket = self._ticket(listener)
-        self._look_up.emit(ticket, work)
-        return ticket
 
     def _on_rows(self, ticket: int, rows: list[Any]) -> None:
         listener = self._listeners.get(ticket)

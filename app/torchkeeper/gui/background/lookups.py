@@ -53,7 +53,7 @@ def offered(some: Sequence[str]) -> dict[str, Any]:
     return {"paths": [{"path": path, "what": kind(path)} for path in some]}
 
 
-def interpreters(add: str, remove: str) -> dict[str, Any]:
+def interpreters(add: str = "", remove: str = "") -> dict[str, Any]:
     """As of ``gui.background.finding.found``. Raises UserError."""
     from torchkeeper.gui.background.finding import found
 
@@ -69,7 +69,7 @@ def keyring() -> dict[str, Any]:
     return {"keyring": secrets.can_keep()}
 
 
-def runs(forget: Sequence[str]) -> dict[str, Any]:
+def runs(forget: Sequence[str] = ()) -> dict[str, Any]:
     """``{"kept": Kept}``: the runs that are kept, after those to forget. Raises UserError."""
     from torchkeeper.link.kept import runs as every
 
@@ -84,7 +84,7 @@ def keep_jobs(some: Sequence[Past]) -> None:
     history.keep(some)
 
 
-def past_jobs(forget: Sequence[str] | None) -> dict[str, Any]:
+def past_jobs(forget: Sequence[str] | None = ()) -> dict[str, Any]:
     """``{"kept": history.Kept, "elsewhere": [running.Running]}``, after those to forget, None for
     all: the jobs that have ended, and those that other processes run. Raises UserError.
     """
@@ -137,7 +137,9 @@ def keep_verified(
     return {"verified": verified.keep(place, before, python, result)}
 
 
-def recipes(add: Sequence[str], remove: Sequence[str], unless: bool) -> dict[str, Any]:
+def recipes(
+    add: Sequence[str] = (), remove: Sequence[str] = (), unless: bool = False
+) -> dict[str, Any]:
     """As of ``gui.recipes.known``, as all that follows. Raises UserError."""
     from torchkeeper.gui.recipes import known
 
@@ -165,7 +167,7 @@ def recipe_text(path: str) -> dict[str, Any]:
     return known.text(path)
 
 
-def recipe_saved(path: str, text: str, before: str | None) -> dict[str, Any]:
+def recipe_saved(path: str, text: str, before: str | None = None) -> dict[str, Any]:
     """A text is in its file. Raises UserError."""
     from torchkeeper.gui.recipes import known
 
@@ -237,7 +239,7 @@ def profile_removed(name: str) -> dict[str, Any]:
     return known.removed(name)
 
 
-def profile_offered(path: str, form: str, container: str) -> dict[str, Any]:
+def profile_offered(path: str, form: str = "", container: str = "") -> dict[str, Any]:
     """What a file makes. Raises UserError."""
     from torchkeeper.gui.profiles import known
 
@@ -258,7 +260,7 @@ def profile_put(path: str, text: str, secret: bool) -> dict[str, Any]:
     return known.put(path, text, secret)
 
 
-def keys(file: str) -> dict[str, Any]:
+def keys(file: str = "") -> dict[str, Any]:
     """``{"keys": [Key], "without_agent", "wrong"}``: the keys to sign with (``link.keys.found``),
     before them that of a ``file``, if one is named, and why that is none. Raises UserError.
     """
@@ -296,7 +298,7 @@ def public_key(path: str) -> dict[str, Any]:
     return {"public": every.public_key(path)}
 
 
-def signers(change: Callable[[], object] | None) -> dict[str, Any]:
+def signers(change: Callable[[], object] | None = None) -> dict[str, Any]:
     """``{"signers": [Signer], "required", "file"}``: whose signatures are trusted, and whether one
     is required, after a ``change``. Raises UserError.
     """

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QCheckBox, QHeaderView, QTreeWidget, QTreeWidgetIt
 
 from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.gui import icons, theme
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.asking import Latest, room_text
 from torchkeeper.gui.dialogs.base import PlaceChoice
@@ -80,7 +81,7 @@ class ImportDialog(WorkDialog):
         #: Whether only what trusted signers have signed is imported.
         self._required = False
         listener = Listener(result=self._told_signers)
-        self._tickets.append(engines.signers(listener))
+        self._tickets.append(engines.background(listener, lookups.signers))
         self._tree = self._make_tree()
         self._detail = KindTable(
             self.tr("What is inside, by kind"),

@@ -8,6 +8,7 @@ from typing import Any
 from PySide6.QtCore import QSettings, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QFileDialog, QWidget
 
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
@@ -103,8 +104,10 @@ class KeyChoice(QWidget):
     def _look(self, file: str) -> None:
         """Look for the keys; file: one that was chosen, which is to be among them."""
         self._engines.forget(self._ticket)
-        self._ticket = self._engines.keys(
-            Listener(result=lambda found: self._found(found, file), failed=self._failed), file
+        self._ticket = self._engines.background(
+            Listener(result=lambda found: self._found(found, file), failed=self._failed),
+            lookups.keys,
+            file,
         )
         self._fill()
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.help.ideas import explain
@@ -24,7 +25,7 @@ class KeepBox(QCheckBox):
         self._engines = engines
         self.setEnabled(False)
         self._say(self.tr("Looking for a keyring…"))
-        self._ticket = engines.keyring(Listener(result=self._found))
+        self._ticket = engines.background(Listener(result=self._found), lookups.keyring)
 
     def stop(self) -> None:
         """Nobody waits for the answer any more."""

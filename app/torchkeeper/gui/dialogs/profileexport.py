@@ -9,6 +9,7 @@ from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QPlainTextEdit, QWidget
 
 from torchkeeper.gui import theme
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.help.ideas import explain
@@ -139,7 +140,9 @@ class ProfileExport(Dialog):
         self.said.hide()
         self._able()
         listener = Listener(result=lambda said: self._show(said["written"]), failed=self._failed)
-        self._ticket = self._engines.written_profile(self._profile, self.form, secret, listener)
+        self._ticket = self._engines.background(
+            listener, lookups.profile_written, self._profile, self.form, secret
+        )
 
     def _show(self, written: Written) -> None:
         self.written = written
@@ -194,8 +197,8 @@ class ProfileExport(Dialog):
             self._say(self.tr("Saved as {}").format(printable(said["path"], 400)))
 
         listener = Listener(result=done, failed=self.notice.tell)
-        self._ticket = self._engines.put_profile(
-            path, self.written.text, self.written.secret, listener
+        self._ticket = self._engines.background(
+            listener, lookups.profile_put, path, self.written.text, self.written.secret
         )
 
     def done(self, result: int) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtWidgets import QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.help.ideas import explain
@@ -108,10 +109,13 @@ class ProfileImport(Dialog):
         self.offered = None
         self.go.setEnabled(False)
         listener = Listener(result=lambda said: self._show(said["offered"]), failed=self._failed)
-        self._ticket = self._engines.offered_profile(
-            self._path, listener, str(self.format.currentData() or ""),
+        self._ticket = self._engines.background(
+            listener,
+            lookups.profile_offered,
+            self._path,
+            str(self.format.currentData() or ""),
             str(self.container.currentData() or ""),
-        )  # fmt: skip
+        )
 
     def _failed(self, error: UserError) -> None:
         for widget in (self._asked, self.taken, self.left, self.left_title, self.taken_title):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QComboBox, QListWidget, QWidget
 
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
 from torchkeeper.gui.help.ideas import explain
@@ -62,8 +63,9 @@ class RecipeChoice(QWidget):
         self.setFocusProxy(self.combo)
         self._fill([])
         self.combo.activated.connect(self._picked)
-        self._list_ticket = engines.recipes(
-            Listener(result=lambda found: self._fill(found["recipes"]), failed=self._unlisted)
+        self._list_ticket = engines.background(
+            Listener(result=lambda found: self._fill(found["recipes"]), failed=self._unlisted),
+            lookups.recipes,
         )
         self._look()
 
@@ -138,7 +140,7 @@ class RecipeChoice(QWidget):
         self.made, self.error = None, None
         self._say()
         listener = Listener(result=lambda found: self._told(found["made"]), failed=self._failed)
-        self._ticket = self._engines.recipe_cells(self._names, listener)
+        self._ticket = self._engines.background(listener, lookups.recipe_cells, list(self._names))
 
     def _told(self, made: Made) -> None:
         self.made = made

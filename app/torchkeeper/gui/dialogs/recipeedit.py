@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import confirm
 from torchkeeper.gui.dialogs.recipeform import RecipeForm, why_not
@@ -174,7 +175,8 @@ class RecipeEditor(UnsavedDialog):
     def _read(self) -> None:
         self.notice.tell(None)
         listener = Listener(result=self._show, failed=self._unread)
-        self._tickets.append(self._engines.recipe_text(self._path, listener))
+        reading = self._engines.background(listener, lookups.recipe_text, self._path)
+        self._tickets.append(reading)
 
     def _unread(self, error: UserError) -> None:
         self.notice.tell(error, again=True)
@@ -216,7 +218,7 @@ class RecipeEditor(UnsavedDialog):
         path = self._path or os.path.join(self._folder or "/", "recipe.toml")
         text = self._looked_at = self._written()
         listener = Listener(result=lambda said: self._told(said["looked"]))
-        self._ticket = self._engines.look_at_recipe(text, path, listener)
+        self._ticket = self._engines.background(listener, lookups.recipe_looked, text, path)
 
     def _told(self, looked: Looked) -> None:
         self.looked = looked
@@ -315,7 +317,8 @@ class RecipeEditor(UnsavedDialog):
                 self.notice.tell(error)
 
         listener = Listener(result=written, failed=failed)
-        self._tickets.append(self._engines.save_recipe(path, whole, listener, before))
+        saving = self._engines.background(listener, lookups.recipe_saved, path, whole, before)
+        self._tickets.append(saving)
 
     def _save_beside(self, text: str, then: Callable[[], object] | None) -> None:
         """Write what an example names, which is nothing to begin with otherwise."""
@@ -332,7 +335,8 @@ class RecipeEditor(UnsavedDialog):
 
         listener = Listener(result=written, failed=self.notice.tell)
         folder = os.path.dirname(self._path)
-        self._tickets.append(self._engines.save_beside_recipe(source, folder, text, listener))
+        saving = self._engines.background(listener, lookups.recipe_beside, source, folder, text)
+        self._tickets.append(saving)
 
     def _overwrite(self, error: UserError, go: Callable[[], object]) -> None:
         """Another program has written into the file: ask which of the two is to be lost."""

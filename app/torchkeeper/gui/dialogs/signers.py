@@ -10,6 +10,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QCheckBox, QTreeWidget, QTreeWidgetItem, QWidget
 
 from torchkeeper.gui import theme
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, confirm
 from torchkeeper.gui.dialogs.trusting import TrustDialog
@@ -119,8 +120,8 @@ class SignersDialog(Dialog):
         return dialog
 
     def _ask(self, change: Callable[[], object] | None) -> None:
-        self._ticket = self._engines.signers(
-            Listener(result=self._told, failed=self._failed), change
+        self._ticket = self._engines.background(
+            Listener(result=self._told, failed=self._failed), lookups.signers, change
         )
         self._allow()
 

@@ -10,6 +10,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
 from torchkeeper.gui import theme
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog, choose_files
 from torchkeeper.gui.dialogs.trust import trust_notice
@@ -107,8 +108,8 @@ class TrustDialog(Dialog):
     def read_file(self, path: str) -> None:
         """Show the public key in a file."""
         self._engines.forget(self._ticket)
-        self._ticket = self._engines.public_key(
-            path, Listener(result=self._is_read, failed=self._failed)
+        self._ticket = self._engines.background(
+            Listener(result=self._is_read, failed=self._failed), lookups.public_key, path
         )
 
     def done(self, result: int) -> None:
@@ -176,7 +177,9 @@ class TrustDialog(Dialog):
         name, key = self.name.text().strip(), self._public.key
         self._error = None
         listener = Listener(result=self._trusted, failed=self._failed)
-        self._ticket = self._engines.signers(listener, lambda: signers.trust(name, key))
+        self._ticket = self._engines.background(
+            listener, lookups.signers, lambda: signers.trust(name, key)
+        )
         self._say()
 
     def _trusted(self, found: dict[str, Any]) -> None:

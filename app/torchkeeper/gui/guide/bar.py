@@ -11,6 +11,7 @@ from PySide6.QtCore import QStandardPaths
 from PySide6.QtGui import QAccessible, QAccessibleEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame
 
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.guide.guide import EARLY, SINCE, STEP
 from torchkeeper.gui.guide.steps import (
@@ -178,9 +179,8 @@ class GuideBar(QFrame):
         """Go on past the steps that were taken since then, by a window that was closed and went on
         with its jobs, or by another one.
         """
-        self._window.engines.past_jobs(
-            Listener(result=lambda said: self._passed(said["kept"].jobs, since))
-        )
+        listener = Listener(result=lambda said: self._passed(said["kept"].jobs, since))
+        self._window.engines.background(listener, lookups.past_jobs)
 
     def _passed(self, jobs: Sequence[Past], since: float) -> None:
         if self.isHidden():

@@ -11,6 +11,8 @@ from weakref import WeakKeyDictionary
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.engine.protocol import traits
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.background.worker import HOLD
 from torchkeeper.gui.jobs import findings, laps, notes
@@ -49,12 +51,6 @@ class Selection:
 
 #: One request after the other in the same engine: operations and their parameters.
 Before = tuple[tuple[str, dict[str, Any]], ...]
-#: Jobs that want the whole machine: one runs at a time, so that times mean something.
-_COMPILING = frozenset({"warm", "verify", "prepare"})
-
-
-#: Jobs that need nothing but what they were asked for: no plan, and nothing that is there once.
-_REPEATABLE = frozenset({"warm", "verify", "prepare", "export", "import", "copy"})
 #: What a bundle holds is placed in this folder of a job's own.
 _TARGET = "target"
 
@@ -142,7 +138,9 @@ class Operations(QObject):
                 job.asked["paths"], job.asked["before"] = found["paths"], found.get("before")
                 then({name: found[name] for name in ("recipes", "only") if name in found})
 
-            self._step(job, self._engines.recipe_wire(recipes, self._listener(job, read), warm))
+            listener = self._listener(job, read)
+            asked = self._engines.background(listener, lookups.recipe_wire, list(recipes), warm)
+            self._step(job, asked)
 
         return first
 
@@ -156,7 +154,8 @@ class Operations(QObject):
                 first(job, lambda more: then({**more, "settings": found["settings"]}))
 
             listener = self._listener(job, read)
-            self._step(job, self._engines.profile_settings(profile, listener))
+            asked = self._engines.background(listener, lookups.profile_settings, profile)
+            self._step(job, asked)
 
         return both
 
@@ -202,7 +201,8 @@ class Operations(QObject):
                 else:
                     then({"scratch": job.scratch})
 
-            self._step(job, self._engines.mark(place, self._listener(job, marked)))
+            listener = self._listener(job, marked)
+            self._step(job, self._engines.background(listener, lookups.mark, place))
 
         start = _Start("verify", params, python=env.python, note=notes.of_verify, first=first)
         title = self.tr("Verify {}").format(_short(place))
@@ -302,7 +302,7 @@ class Operations(QObject):
             job.asked["offer_prepare"] = not found["prepared"]
             then({})
 
-        self._engines.prepared(Listener(result=looked))
+        self._engines.background(Listener(result=looked), lookups.prepared)
 
     def copy(
         self,
@@ -403,10 +403,11 @@ class Operations(QObject):
         job = self._jobs.add(title, kind, place)
         job.asked = asked or {}
         # What a server drops by itself was said of that one job only.
-        if kind in _REPEATABLE and not (kind == "copy" and is_server(place or "")):
+        if traits(kind).repeats and not (kind == "copy" and is_server(place or "")):
             self._starts[job] = start, dict(job.asked)
-        busy = any(other.kind in _COMPILING for other in self._jobs.active if other is not job)
-        if kind in _COMPILING and busy:
+        # One at a time has the whole machine, so that times mean something.
+        busy = any(traits(other.kind).compiles for other in self._jobs.active if other is not job)
+        if traits(kind).compiles and busy:
             self._waiting.append((job, start))
         else:
             self._run(job, start)
@@ -567,7 +568,7 @@ class Operations(QObject):
             self.changed.emit(job.place)
         if job.scratch:
             self._engines.discard(job.scratch)
-        running = any(j.kind in _COMPILING and j.started for j in self._jobs.active)
+        running = any(traits(j.kind).compiles and j.started for j in self._jobs.active)
         if self._waiting and not running:
             self._run(*self._waiting.pop(0))
 

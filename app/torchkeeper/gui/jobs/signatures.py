@@ -11,6 +11,7 @@ from typing import Any
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts import manifest
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.jobs.model import SIGNING, Job, JobsModel
 from torchkeeper.link.signers import signers_file
@@ -155,7 +156,11 @@ class _Steps:
     def _copied(self, told: Result) -> None:
         self._digest = str(told["manifest"])
         listener = self._to(self._run)
-        self._asked(self._engines.signing_command(self._key, self._target, self._folder, listener))
+        self._asked(
+            self._engines.background(
+                listener, lookups.signing_command, self._key, self._target, self._folder
+            )
+        )
 
     def _run(self, found: Result) -> None:
         ticket = 0
@@ -170,7 +175,8 @@ class _Steps:
 
     def _signed(self, _: Result) -> None:
         self._heard(0, {"notice": ""})
-        self._asked(self._engines.signature_text(self._target, self._to(self._attach)))
+        listener = self._to(self._attach)
+        self._asked(self._engines.background(listener, lookups.signature_text, self._target))
 
     def _attach(self, found: Result) -> None:
         about = {**self._where, "signature": found["text"], "manifest": self._digest}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal
 
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.start import CURRENT
@@ -79,7 +80,7 @@ class Discovery(QObject):
             self._look(path)
 
     def _look(self, path: str) -> None:
-        self._window.engines.look([path], Listener(result=self._looked))
+        self._window.engines.background(Listener(result=self._looked), lookups.paths, [path])
 
     def _looked(self, found: dict[str, Any]) -> None:
         for one in found["paths"]:

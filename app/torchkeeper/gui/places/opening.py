@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject
 
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.link.words import say
@@ -43,9 +44,9 @@ class Opening(QObject):
         paths = [path for path in paths if not is_server(path)]
         if paths:
             self._looks += 1
-            engines = self._window.engines
             listener = Listener(result=self._looked, failed=self._failed)
-            (engines.look if places else engines.look_at_offered)(paths, listener)
+            look = lookups.paths if places else lookups.offered
+            self._window.engines.background(listener, look, paths)
 
     def ready(self) -> None:
         """The places are known: an import may ask into which."""

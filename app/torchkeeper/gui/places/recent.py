@@ -12,6 +12,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
 from torchkeeper.gui import icons, theme
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.widgets.plain import caption, tip
@@ -120,7 +121,7 @@ class Recent(QObject):
     def look(self) -> None:
         """See which of them are gone, each by itself: one may lie where nothing answers."""
         for path in self.paths:
-            self._window.engines.look([path], Listener(result=self._looked))
+            self._window.engines.background(Listener(result=self._looked), lookups.paths, [path])
 
     def _looked(self, found: dict[str, Any]) -> None:
         for one in found["paths"]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, Signal
 
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.profiles.drafts import Draft, draft_of
 from torchkeeper.gui.profiles.known import Kept
@@ -48,7 +49,7 @@ class Storing(QObject):
     ) -> None:
         """Read what there is."""
         listener = Listener(result=lambda told: then(told["profiles"]), failed=failed)
-        self._tickets.append(self._engines.profiles(listener))
+        self._tickets.append(self._engines.background(listener, lookups.profiles))
 
     def save(
         self, draft: Draft, then: Callable[[], object] | None = None, *, surely: bool = False
@@ -69,7 +70,9 @@ class Storing(QObject):
                 self.failed.emit(error)
 
         listener = Listener(result=done, failed=failed)
-        self._tickets.append(self._engines.save_profile(profile, before, surely, listener))
+        self._tickets.append(
+            self._engines.background(listener, lookups.profile_saved, profile, before, surely)
+        )
 
     def rename(self, draft: Draft, name: str, then: Callable[[], object]) -> None:
         """Call a draft otherwise, and its file, where it has one."""
@@ -89,7 +92,7 @@ class Storing(QObject):
             self.failed.emit(error)
 
         listener = Listener(result=done, failed=failed)
-        self._tickets.append(self._engines.rename_profile(old, name, listener))
+        self._tickets.append(self._engines.background(listener, lookups.profile_renamed, old, name))
 
     def remove(self, draft: Draft, then: Callable[[], object]) -> None:
         """Remove the file of a draft, where it has one."""
@@ -102,7 +105,9 @@ class Storing(QObject):
             self.changed.emit()
 
         listener = Listener(result=done, failed=self.failed.emit)
-        self._tickets.append(self._engines.remove_profile(draft.name, listener))
+        self._tickets.append(
+            self._engines.background(listener, lookups.profile_removed, draft.name)
+        )
 
     def let_go(self) -> None:
         """Hear no more of what was asked for; what is being written is written."""

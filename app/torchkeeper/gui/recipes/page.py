@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import icons, theme
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
 from torchkeeper.gui.dialogs.pages import page_of
@@ -234,8 +235,8 @@ class RecipesPage(Page):
     ) -> None:
         self._engines.leave(self._ticket or 0, cancel=False)
         listener = Listener(result=lambda said: self._show(said["recipes"]), failed=self._failed)
-        self._ticket = self._engines.recipes(
-            listener, add=add, remove=remove, unless_in_folder=unless
+        self._ticket = self._engines.background(
+            listener, lookups.recipes, list(add), list(remove), unless
         )
 
     def _failed(self, error: UserError) -> None:
@@ -437,7 +438,7 @@ class RecipesPage(Page):
         listener = Listener(
             result=show, failed=lambda _: self.below.setCurrentWidget(self._nothing)
         )
-        self._reading = self._engines.recipe_text(path, listener)
+        self._reading = self._engines.background(listener, lookups.recipe_text, path)
 
     def _heading(self, paths: list[str], one: Listed | Known | None) -> str:
         if isinstance(one, Known):

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import theme
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog, confirm
 from torchkeeper.gui.matrix.words import outcome_words
@@ -133,10 +134,7 @@ class RunsPage(Page):
 
     def refresh(self) -> None:
         """Read the runs again."""
-        self._engines.forget(self._ticket)
-        self._ticket = self._engines.runs(
-            Listener(result=lambda said: self._kept(said["kept"]), failed=self._failed)
-        )
+        self._forget_surely([])
 
     def entered(self) -> None:
         self.refresh()
@@ -264,9 +262,8 @@ class RunsPage(Page):
 
     def _forget_surely(self, idents: Sequence[str]) -> None:
         self._engines.forget(self._ticket)
-        self._ticket = self._engines.runs(
-            Listener(result=lambda said: self._kept(said["kept"]), failed=self._failed), idents
-        )
+        listener = Listener(result=lambda said: self._kept(said["kept"]), failed=self._failed)
+        self._ticket = self._engines.background(listener, lookups.runs, list(idents))
 
 
 class _Rows(Fitted):

@@ -11,7 +11,8 @@ from typing import Any
 from PySide6.QtCore import QTimer
 
 from torchkeeper.artifacts.entry import KINDS, Entry, measured, tallied, tally
-from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background import lookups
+from torchkeeper.gui.background.engines import Engines, Listener, P
 from torchkeeper.gui.profiles import known as profiles
 from torchkeeper.gui.recipes.known import Listed, looked
 from torchkeeper.gui.shots import (
@@ -102,6 +103,39 @@ class SampleEngines(Engines):
         self._places = places
         self._read_only: set[str] = set()
 
+    def background(
+        self,
+        listener: Listener,
+        function: Callable[P, dict[str, Any]],
+        /,
+        *args: P.args,
+        **more: P.kwargs,
+    ) -> int:
+        """Answer after a turn of the event loop; of what the samples do not have, never."""
+        looks: dict[Callable[..., Any], Callable[..., int]] = {
+            lookups.paths: self._paths,
+            lookups.room: self._room,
+            lookups.offered: self._offered,
+            lookups.interpreters: self._interpreters,
+            lookups.keyring: self._keyring,
+            lookups.runs: self._runs,
+            lookups.past_jobs: self._past_jobs,
+            lookups.recipes: self._recipes,
+            lookups.recipe_cells: self._recipe_cells,
+            lookups.recipe_text: self._recipe_text,
+            lookups.recipe_looked: self._recipe_looked,
+            lookups.profiles: self._profiles,
+            lookups.profile_offered: self._profile_offered,
+            lookups.profile_written: self._profile_written,
+            lookups.keys: self._keys,
+            lookups.signers: self._signers,
+            lookups.last_verified: self._last_verified,
+            lookups.mark: self._mark,
+        }
+        if (look := looks.get(function)) is None:
+            return self._ticket(listener)
+        return look(listener, *args, **more)
+
     def ask(self, op: str, params: dict[str, Any], listener: Listener, **how: Any) -> int:
         """Answer after a turn of the event loop, as an engine would."""
         ticket = self._ticket(listener)
@@ -110,17 +144,17 @@ class SampleEngines(Engines):
         QTimer.singleShot(0, self, lambda: self._answer(ticket, op, params))
         return ticket
 
-    def look(self, paths: Any, listener: Listener) -> int:
+    def _paths(self, listener: Listener, paths: Any) -> int:
         """Every path is a folder, or a file where its name ends so; what is called gone is."""
         there = [{"path": path, "what": _what(path)} for path in paths]
         return self._tell({"paths": there}, listener)
 
-    def room(self, path: str, listener: Listener) -> int:
+    def _room(self, listener: Listener, path: str) -> int:
         """Every disk but a full one has room; what is there, nobody says again."""
         free = 712_000_000 if "full" in path else 412_300_000_000
         return self._tell({"what": "", "free": free, "total": 1_920_000_000_000}, listener)
 
-    def look_at_offered(self, paths: Any, listener: Listener) -> int:
+    def _offered(self, listener: Listener, paths: Any) -> int:
         """As ``look``, but that a recipe is one."""
         there = [{"path": path, "what": "recipes" if path.endswith(".toml") else _what(path)}
                  for path in paths]  # fmt: skip
@@ -130,7 +164,7 @@ class SampleEngines(Engines):
         """Every file is shown."""
         return self._tell({"what": "file", "shown": bool(path)}, listener)
 
-    def interpreters(self, listener: Listener, *, add: str = "", remove: str = "") -> int:
+    def _interpreters(self, listener: Listener, add: str = "", remove: str = "") -> int:
         """Those of the samples, unless ``interpreters`` is silent or there is none."""
         if "interpreters" in self.silent:
             return self._ticket(listener)
@@ -139,7 +173,7 @@ class SampleEngines(Engines):
         every = [one for one in every if one["python"] not in less]
         return self._tell({"interpreters": every, "added": add}, listener)
 
-    def keyring(self, listener: Listener) -> int:
+    def _keyring(self, listener: Listener) -> int:
         """There is a keyring."""
         return self._tell({"keyring": True}, listener)
 
@@ -156,7 +190,7 @@ class SampleEngines(Engines):
         self._read_only = self._read_only | {place} if on else self._read_only - {place}
         return self.protected(listener)
 
-    def runs(self, listener: Listener, forget: Sequence[str] = ()) -> int:
+    def _runs(self, listener: Listener, forget: Sequence[str] = ()) -> int:
         """The runs of the samples, less those that were forgotten."""
         if "runs" in self.silent:
             return self._ticket(listener)
@@ -173,7 +207,7 @@ class SampleEngines(Engines):
     def tell_running(self, some: Sequence[Running]) -> None:
         """Nobody else sees them."""
 
-    def past_jobs(self, listener: Listener, forget: Sequence[str] | None = ()) -> int:
+    def _past_jobs(self, listener: Listener, forget: Sequence[str] | None = ()) -> int:
         """The history of the samples, less what was forgotten."""
         if "past_jobs" in self.silent:
             return self._ticket(listener)
@@ -184,7 +218,7 @@ class SampleEngines(Engines):
         told = {"kept": self.past, "elsewhere": self.elsewhere}
         return self._tell_or_fail("past_jobs", told, listener)
 
-    def recipes(self, listener: Listener, **_: Any) -> int:
+    def _recipes(self, listener: Listener, *_: object, **__: object) -> int:
         """Those of the samples."""
         if "recipes" in self.failing:
             error = self.failing["recipes"]
@@ -193,33 +227,33 @@ class SampleEngines(Engines):
         listed = self.listed_recipes or sample_recipes.listed(empty=self.no_recipes)
         return self._tell({"recipes": listed}, listener)
 
-    def recipe_cells(self, names: Sequence[str], listener: Listener) -> int:
+    def _recipe_cells(self, listener: Listener, names: Sequence[str]) -> int:
         """What the recipes of the samples make."""
         return self._tell({"made": sample_recipes.made(list(names))}, listener)
 
-    def recipe_text(self, path: str, listener: Listener) -> int:
+    def _recipe_text(self, listener: Listener, path: str) -> int:
         """A text of the samples."""
         return self._tell({"text": sample_recipes.PATHS.get(path, "")}, listener)
 
-    def look_at_recipe(self, text: str, path: str, listener: Listener) -> int:
+    def _recipe_looked(self, listener: Listener, text: str, path: str) -> int:
         """What a text really comes to."""
         return self._tell(looked(text, path), listener)
 
-    def profiles(self, listener: Listener) -> int:
+    def _profiles(self, listener: Listener) -> int:
         """Those of the samples."""
         return self._tell_or_fail("profiles", {"profiles": self.kept_profiles}, listener)
 
-    def offered_profile(self, path: str, listener: Listener, *how: str) -> int:
+    def _profile_offered(self, listener: Listener, path: str, *how: str) -> int:
         """What a made-up manifest really comes to."""
         if "offered_profile" in self.failing and not any(how):
             return self._tell_or_fail("offered_profile", {}, listener)
         return self._tell({"offered": sample_profiles.offered(path)}, listener)
 
-    def written_profile(self, profile: Profile, form: str, secret: str, listener: Listener) -> int:
+    def _profile_written(self, listener: Listener, profile: Profile, form: str, secret: str) -> int:
         """What a profile really comes to."""
         return self._tell(profiles.written(profile, form, secret), listener)
 
-    def keys(self, listener: Listener, file: str = "") -> int:
+    def _keys(self, listener: Listener, file: str = "") -> int:
         """Those of the samples."""
         keys = [] if self.no_keys else sample_keys.KEYS
         why = "" if keys else "No ssh-agent is running."
@@ -229,20 +263,20 @@ class SampleEngines(Engines):
             told["wrong"] = user_error("key-unusable", about)
         return self._tell_or_fail("keys", told, listener)
 
-    def signers(self, listener: Listener, change: Callable[[], object] | None = None) -> int:
+    def _signers(self, listener: Listener, change: Callable[[], object] | None = None) -> int:
         """Those of the samples, whatever is to be changed."""
         signers = [] if self.no_signers or change is not None else sample_keys.SIGNERS
         told = {"signers": signers, "required": self.signers_required,
                 "file": "/home/ada/.config/torchkeeper/allowed_signers"}  # fmt: skip
         return self._tell_or_fail("signers", told, listener)
 
-    def verified(self, places: Sequence[str], listener: Listener) -> int:
+    def _last_verified(self, listener: Listener, places: Sequence[str]) -> int:
         """What the samples say of places."""
         found = {place: self.verifications[place] for place in places
                  if place in self.verifications}  # fmt: skip
         return self._tell({"verified": found}, listener)
 
-    def mark(self, place: str, listener: Listener) -> int:
+    def _mark(self, listener: Listener, place: str) -> int:
         """No place ever changes."""
         return self._tell({"mark": place}, listener)
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, QTimer
 
 from torchkeeper.artifacts.entry import COUNTED_APART
+from torchkeeper.engine.protocol import traits
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.sidebar.standing import Standing
 from torchkeeper.link.words.problems import UserError
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
 MINUTE_MS, _SILENT_MS = 60_000, 3_000
 #: Milliseconds between news being told, and of rest before a place is added up.
 _SOON_MS, REST_MS = 200, 4_000
-#: Jobs that write into the place they are about.
-_FILLING = frozenset({"warm", "import", "copy"})
 
 
 class Gauge(QObject):
@@ -170,7 +170,7 @@ class Gauge(QObject):
             if not self._waiting - self._silent:
                 self._next_room()
 
-        self._window.engines.room(path, Listener(result=answered))
+        self._window.engines.background(Listener(result=answered), lookups.room, path)
         self._late.start()
 
     # What is held.
@@ -226,7 +226,7 @@ class Gauge(QObject):
     def _tell(self) -> None:
         """Tell the list all that is known."""
         places = self._window.places
-        filling = {job.place: job for job in self._window.jobs.active if job.kind in _FILLING}
+        filling = {job.place: job for job in self._window.jobs.active if traits(job.kind).fills}
         known = {}
         for place in places.places:
             path = place.path

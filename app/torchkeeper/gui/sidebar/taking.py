@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QModelIndex, QObject
 
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.places.model import Place, PlacesModel
@@ -225,7 +226,7 @@ class Taking(QObject):
             then(by_what)
 
         self._found = {path: what for path, what in self._found.items() if path in paths}
-        self._window.engines.look_at_offered(list(paths), Listener(result=looked))
+        self._window.engines.background(Listener(result=looked), lookups.offered, list(paths))
 
     # What is done.
 

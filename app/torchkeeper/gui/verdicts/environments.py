@@ -13,6 +13,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QSettings, QTimer, Signal
 
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.link.engines import interpreters
 from torchkeeper.link.words.problems import UserError, user_error
@@ -143,7 +144,8 @@ class Environments(QObject):
 
     def _find(self) -> None:
         self._finding = True
-        self._engines.interpreters(Listener(result=self._found, failed=self.failed.emit))
+        listener = Listener(result=self._found, failed=self.failed.emit)
+        self._engines.background(listener, lookups.interpreters)
 
     def add(self, python: str, then: Callable[[Environment], object] | None = None) -> None:
         """Put an interpreter on the list, and ask it; then call ``then`` with it."""
@@ -157,7 +159,8 @@ class Environments(QObject):
                 if then is not None:
                     then(one)
 
-        self._engines.interpreters(Listener(result=added, failed=self.failed.emit), add=python)
+        listener = Listener(result=added, failed=self.failed.emit)
+        self._engines.background(listener, lookups.interpreters, add=python)
 
     def start(self, one: Environment, then: Callable[[Environment], object] | None = None) -> None:
         """Have one that was found be started now, and whenever it is asked."""
@@ -166,7 +169,7 @@ class Environments(QObject):
     def remove(self, python: str) -> None:
         """Take one that was added off the list."""
         listener = Listener(result=self._found, failed=self.failed.emit)
-        self._engines.interpreters(listener, remove=python)
+        self._engines.background(listener, lookups.interpreters, remove=python)
 
     def of(self, python: str) -> Environment | None:
         """The environment of an interpreter."""

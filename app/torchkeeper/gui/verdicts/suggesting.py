@@ -11,6 +11,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.link.engines.everywhere import Everywhere
 from torchkeeper.link.engines.interpreters import not_started
@@ -82,7 +83,7 @@ class Suggestions(QObject):
         params = {"place": self.place, "older": self.older, "keep": self.keep}
         self._engine = self._engines.ask("suggest", params, listener, keep=True)
         found = Listener(result=self._found, failed=self._failed)
-        self._tickets.append(self._engines.interpreters(found))
+        self._tickets.append(self._engines.background(found, lookups.interpreters))
         self.changed.emit()
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
 
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.jobs.notes import best
@@ -127,10 +128,11 @@ class Verifications(QObject):
             if any(before[place] != every.get(place) for place in places):
                 self.changed.emit()
 
-        self._engines.verified(places, Listener(result=found))
+        self._engines.background(Listener(result=found), lookups.last_verified, list(places))
 
     def keep(self, job: Job) -> None:
         """Keep what a verification came to."""
         place, python = str(job.place), str(job.asked.get("python"))
         listener = Listener(result=lambda _: self.look([place]))
-        self._engines.keep_verified(place, job.asked.get("mark"), python, job.result, listener)
+        before = job.asked.get("mark")
+        self._engines.background(listener, lookups.keep_verified, place, before, python, job.result)
