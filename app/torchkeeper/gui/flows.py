@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QDir, QObject
 
 from torchkeeper.artifacts.entry import COUNTED_APART, Entry
-from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.comparing.flow import CompareFlows
 from torchkeeper.gui.jobs.model import Job
@@ -17,6 +16,7 @@ from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.jobs.results import Results
 from torchkeeper.gui.places.model import EXPORTED_TO, Place
 from torchkeeper.gui.recipeflows import RecipeFlows
+from torchkeeper.gui.recipes import known as known_recipes
 from torchkeeper.gui.recipes.ofjob import counted
 from torchkeeper.gui.signingflows import SigningFlows
 from torchkeeper.link.words import say
@@ -159,7 +159,7 @@ class Flows(QObject):
         counts = list(counted(job).values())
         if counts and job.place is not None:
             listener = Listener(result=lambda _: self._warmed_noted())
-            window.engines.background(listener, lookups.keep_warmed, counts, job.place)
+            window.engines.background(listener, known_recipes.keep_warmed, counts, job.place)
         then = asked.get("then")
         if then is None or job.place is None or job.cells.bad:
             return

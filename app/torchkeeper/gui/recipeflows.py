@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QDir, QObject, Signal
 
-from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.recipes import known as known_recipes
 from torchkeeper.gui.recipes.words import FORM
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class RecipeFlows(QObject):
             result=lambda found: self._begin_recipe(found["text"], example=source),
             failed=window.tell,
         )
-        window.engines.background(listener, lookups.recipe_example, source)
+        window.engines.background(listener, known_recipes.example, source)
 
     def new_recipe_for(self, programs: Sequence[str]) -> None:
         """Begin a recipe for exported programs, beside the first of them."""
@@ -109,7 +109,7 @@ class RecipeFlows(QObject):
             page.saved(path)
         else:
             listener = Listener(failed=window.tell)
-            window.engines.background(listener, lookups.recipes, [path], unless=True)
+            window.engines.background(listener, known_recipes.listed, [path], unless=True)
 
     def open_recipes(self, paths: Sequence[str]) -> None:
         """Put recipes on the list, and show it."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torchkeeper.link.kept.history import Past
-    from torchkeeper.link.profiles.profile import Profile
 
 _FINDING, _TRUSTING = threading.Lock(), threading.Lock()
 
@@ -135,129 +134,6 @@ def keep_verified(
     from torchkeeper.link.kept import verified
 
     return {"verified": verified.keep(place, before, python, result)}
-
-
-def recipes(
-    add: Sequence[str] = (), remove: Sequence[str] = (), unless: bool = False
-) -> dict[str, Any]:
-    """As of ``gui.recipes.known``, as all that follows. Raises UserError."""
-    from torchkeeper.gui.recipes import known
-
-    return known.listed(add, remove, unless)
-
-
-def recipe_example(source: str) -> dict[str, Any]:
-    """The text of an example."""
-    from torchkeeper.gui.recipes import known
-
-    return known.example(source)
-
-
-def recipe_looked(text: str, path: str) -> dict[str, Any]:
-    """What a text comes to."""
-    from torchkeeper.gui.recipes import known
-
-    return known.looked(text, path)
-
-
-def recipe_text(path: str) -> dict[str, Any]:
-    """The text of a file. Raises UserError."""
-    from torchkeeper.gui.recipes import known
-
-    return known.text(path)
-
-
-def recipe_saved(path: str, text: str, before: str | None = None) -> dict[str, Any]:
-    """A text is in its file. Raises UserError."""
-    from torchkeeper.gui.recipes import known
-
-    return known.save(path, text, before)
-
-
-def recipe_beside(source: str, folder: str, text: str) -> dict[str, Any]:
-    """What an example names is beside it. Raises UserError."""
-    from torchkeeper.gui.recipes import known
-
-    return known.save_beside(source, folder, text)
-
-
-def recipe_cells(names: Sequence[str]) -> dict[str, Any]:
-    """What recipes make. Raises UserError."""
-    from torchkeeper.gui.recipes import known
-
-    return known.made(names)
-
-
-def recipe_wire(
-    names: Sequence[str], warm: Sequence[tuple[str, str]] | None = None
-) -> dict[str, Any]:
-    """Recipes as a request has them. Raises UserError."""
-    from torchkeeper.gui.recipes import known
-
-    return known.wire(names, warm)
-
-
-def keep_warmed(counts: Sequence[tuple[str, int, int]], place: str) -> dict[str, Any]:
-    """What was warmed is noted."""
-    from torchkeeper.gui.recipes import known
-
-    return known.keep_warmed(counts, place)
-
-
-def profiles() -> dict[str, Any]:
-    """As of ``gui.profiles.known``, as all that follows. Raises UserError."""
-    from torchkeeper.gui.profiles import known
-
-    return known.listed()
-
-
-def profile_settings(name: str) -> dict[str, Any]:
-    """What a profile sets. Raises UserError."""
-    from torchkeeper.gui.profiles import known
-
-    return known.settings(name)
-
-
-def profile_saved(profile: Profile, before: Profile | None, surely: bool) -> dict[str, Any]:
-    """A profile is kept. Raises UserError."""
-    from torchkeeper.gui.profiles import known
-
-    return known.saved(profile, before, surely)
-
-
-def profile_renamed(old: str, new: str) -> dict[str, Any]:
-    """A profile has another name. Raises UserError."""
-    from torchkeeper.gui.profiles import known
-
-    return known.renamed(old, new)
-
-
-def profile_removed(name: str) -> dict[str, Any]:
-    """A profile is gone. Raises UserError."""
-    from torchkeeper.gui.profiles import known
-
-    return known.removed(name)
-
-
-def profile_offered(path: str, form: str = "", container: str = "") -> dict[str, Any]:
-    """What a file makes. Raises UserError."""
-    from torchkeeper.gui.profiles import known
-
-    return known.offered(path, form, container)
-
-
-def profile_written(profile: Profile, form: str, secret: str) -> dict[str, Any]:
-    """A profile in a format. Raises UserError."""
-    from torchkeeper.gui.profiles import known
-
-    return known.written(profile, form, secret)
-
-
-def profile_put(path: str, text: str, secret: bool) -> dict[str, Any]:
-    """A text is in its file. Raises UserError."""
-    from torchkeeper.gui.profiles import known
-
-    return known.put(path, text, secret)
 
 
 def keys(file: str = "") -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.profiles import known as known_profiles
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.known import Kept
 from torchkeeper.gui.widgets import forms
@@ -53,7 +53,7 @@ class ProfileChoice(QWidget):
         self.about.hide()
         self.combo.currentIndexChanged.connect(self._say)
         listener = Listener(result=lambda told: self._fill(told["profiles"]), failed=self._failed)
-        self._ticket = engines.background(listener, lookups.profiles)
+        self._ticket = engines.background(listener, known_profiles.listed)
 
     @property
     def name(self) -> str:

@@ -9,10 +9,10 @@ from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QPlainTextEdit, QWidget
 
 from torchkeeper.gui import theme
-from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.help.ideas import explain
+from torchkeeper.gui.profiles import known as known_profiles
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.known import Written
 from torchkeeper.gui.widgets import forms
@@ -141,7 +141,7 @@ class ProfileExport(Dialog):
         self._able()
         listener = Listener(result=lambda said: self._show(said["written"]), failed=self._failed)
         self._ticket = self._engines.background(
-            listener, lookups.profile_written, self._profile, self.form, secret
+            listener, known_profiles.written, self._profile, self.form, secret
         )
 
     def _show(self, written: Written) -> None:
@@ -198,7 +198,7 @@ class ProfileExport(Dialog):
 
         listener = Listener(result=done, failed=self.notice.tell)
         self._ticket = self._engines.background(
-            listener, lookups.profile_put, path, self.written.text, self.written.secret
+            listener, known_profiles.put, path, self.written.text, self.written.secret
         )
 
     def done(self, result: int) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtWidgets import QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
-from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.help.ideas import explain
+from torchkeeper.gui.profiles import known as known_profiles
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.drafts import free
 from torchkeeper.gui.profiles.known import Offered
@@ -111,7 +111,7 @@ class ProfileImport(Dialog):
         listener = Listener(result=lambda said: self._show(said["offered"]), failed=self._failed)
         self._ticket = self._engines.background(
             listener,
-            lookups.profile_offered,
+            known_profiles.offered,
             self._path,
             str(self.format.currentData() or ""),
             str(self.container.currentData() or ""),

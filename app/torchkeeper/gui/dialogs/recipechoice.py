@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QComboBox, QListWidget, QWidget
 
-from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
 from torchkeeper.gui.help.ideas import explain
+from torchkeeper.gui.recipes import known as known_recipes
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.known import BUILTIN, Listed, Made
 from torchkeeper.gui.widgets import forms
@@ -65,7 +65,7 @@ class RecipeChoice(QWidget):
         self.combo.activated.connect(self._picked)
         self._list_ticket = engines.background(
             Listener(result=lambda found: self._fill(found["recipes"]), failed=self._unlisted),
-            lookups.recipes,
+            known_recipes.listed,
         )
         self._look()
 
@@ -140,7 +140,7 @@ class RecipeChoice(QWidget):
         self.made, self.error = None, None
         self._say()
         listener = Listener(result=lambda found: self._told(found["made"]), failed=self._failed)
-        self._ticket = self._engines.background(listener, lookups.recipe_cells, list(self._names))
+        self._ticket = self._engines.background(listener, known_recipes.made, list(self._names))
 
     def _told(self, made: Made) -> None:
         self.made = made

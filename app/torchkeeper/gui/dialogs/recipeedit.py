@@ -13,12 +13,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import confirm
 from torchkeeper.gui.dialogs.recipeform import RecipeForm, why_not
 from torchkeeper.gui.dialogs.unsaved import UnsavedDialog
 from torchkeeper.gui.help.ideas import explain
+from torchkeeper.gui.recipes import known as known_recipes
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.faultlist import FaultList
 from torchkeeper.gui.recipes.known import Looked
@@ -175,7 +175,7 @@ class RecipeEditor(UnsavedDialog):
     def _read(self) -> None:
         self.notice.tell(None)
         listener = Listener(result=self._show, failed=self._unread)
-        reading = self._engines.background(listener, lookups.recipe_text, self._path)
+        reading = self._engines.background(listener, known_recipes.text, self._path)
         self._tickets.append(reading)
 
     def _unread(self, error: UserError) -> None:
@@ -218,7 +218,7 @@ class RecipeEditor(UnsavedDialog):
         path = self._path or os.path.join(self._folder or "/", "recipe.toml")
         text = self._looked_at = self._written()
         listener = Listener(result=lambda said: self._told(said["looked"]))
-        self._ticket = self._engines.background(listener, lookups.recipe_looked, text, path)
+        self._ticket = self._engines.background(listener, known_recipes.looked, text, path)
 
     def _told(self, looked: Looked) -> None:
         self.looked = looked
@@ -317,7 +317,7 @@ class RecipeEditor(UnsavedDialog):
                 self.notice.tell(error)
 
         listener = Listener(result=written, failed=failed)
-        saving = self._engines.background(listener, lookups.recipe_saved, path, whole, before)
+        saving = self._engines.background(listener, known_recipes.save, path, whole, before)
         self._tickets.append(saving)
 
     def _save_beside(self, text: str, then: Callable[[], object] | None) -> None:
@@ -335,7 +335,7 @@ class RecipeEditor(UnsavedDialog):
 
         listener = Listener(result=written, failed=self.notice.tell)
         folder = os.path.dirname(self._path)
-        saving = self._engines.background(listener, lookups.recipe_beside, source, folder, text)
+        saving = self._engines.background(listener, known_recipes.save_beside, source, folder, text)
         self._tickets.append(saving)
 
     def _overwrite(self, error: UserError, go: Callable[[], object]) -> None:

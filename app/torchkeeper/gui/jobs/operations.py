@@ -20,6 +20,8 @@ from torchkeeper.gui.jobs.model import Job, JobsModel, State
 from torchkeeper.gui.jobs.naming import Carry, Naming
 from torchkeeper.gui.jobs.signatures import First, Follow, Signing
 from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.profiles import known as known_profiles
+from torchkeeper.gui.recipes import known as known_recipes
 from torchkeeper.gui.verdicts.environments import Environment
 from torchkeeper.link.words.problems import (
     UserError,
@@ -139,7 +141,7 @@ class Operations(QObject):
                 then({name: found[name] for name in ("recipes", "only") if name in found})
 
             listener = self._listener(job, read)
-            asked = self._engines.background(listener, lookups.recipe_wire, list(recipes), warm)
+            asked = self._engines.background(listener, known_recipes.wire, list(recipes), warm)
             self._step(job, asked)
 
         return first
@@ -154,7 +156,7 @@ class Operations(QObject):
                 first(job, lambda more: then({**more, "settings": found["settings"]}))
 
             listener = self._listener(job, read)
-            asked = self._engines.background(listener, lookups.profile_settings, profile)
+            asked = self._engines.background(listener, known_profiles.settings, profile)
             self._step(job, asked)
 
         return both

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, Signal
 
-from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.profiles import known as known_profiles
 from torchkeeper.gui.profiles.drafts import Draft, draft_of
 from torchkeeper.gui.profiles.known import Kept
 from torchkeeper.link.profiles.profile import Profile
@@ -49,7 +49,7 @@ class Storing(QObject):
     ) -> None:
         """Read what there is."""
         listener = Listener(result=lambda told: then(told["profiles"]), failed=failed)
-        self._tickets.append(self._engines.background(listener, lookups.profiles))
+        self._tickets.append(self._engines.background(listener, known_profiles.listed))
 
     def save(
         self, draft: Draft, then: Callable[[], object] | None = None, *, surely: bool = False
@@ -71,7 +71,7 @@ class Storing(QObject):
 
         listener = Listener(result=done, failed=failed)
         self._tickets.append(
-            self._engines.background(listener, lookups.profile_saved, profile, before, surely)
+            self._engines.background(listener, known_profiles.saved, profile, before, surely)
         )
 
     def rename(self, draft: Draft, name: str, then: Callable[[], object]) -> None:
@@ -92,7 +92,7 @@ class Storing(QObject):
             self.failed.emit(error)
 
         listener = Listener(result=done, failed=failed)
-        self._tickets.append(self._engines.background(listener, lookups.profile_renamed, old, name))
+        self._tickets.append(self._engines.background(listener, known_profiles.renamed, old, name))
 
     def remove(self, draft: Draft, then: Callable[[], object]) -> None:
         """Remove the file of a draft, where it has one."""
@@ -105,9 +105,7 @@ class Storing(QObject):
             self.changed.emit()
 
         listener = Listener(result=done, failed=self.failed.emit)
-        self._tickets.append(
-            self._engines.background(listener, lookups.profile_removed, draft.name)
-        )
+        self._tickets.append(self._engines.background(listener, known_profiles.removed, draft.name))
 
     def let_go(self) -> None:
         """Hear no more of what was asked for; what is being written is written."""

@@ -22,11 +22,11 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import icons, theme
-from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
 from torchkeeper.gui.dialogs.pages import page_of
 from torchkeeper.gui.pages.page import Page
+from torchkeeper.gui.recipes import known as known_recipes
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.faultlist import FaultList
 from torchkeeper.gui.recipes.items import CELLS, FILE, NAME, OF, SOURCE, WARMED, item_of
@@ -236,7 +236,7 @@ class RecipesPage(Page):
         self._engines.leave(self._ticket or 0, cancel=False)
         listener = Listener(result=lambda said: self._show(said["recipes"]), failed=self._failed)
         self._ticket = self._engines.background(
-            listener, lookups.recipes, list(add), list(remove), unless
+            listener, known_recipes.listed, list(add), list(remove), unless
         )
 
     def _failed(self, error: UserError) -> None:
@@ -438,7 +438,7 @@ class RecipesPage(Page):
         listener = Listener(
             result=show, failed=lambda _: self.below.setCurrentWidget(self._nothing)
         )
-        self._reading = self._engines.background(listener, lookups.recipe_text, path)
+        self._reading = self._engines.background(listener, known_recipes.text, path)
 
     def _heading(self, paths: list[str], one: Listed | Known | None) -> str:
         if isinstance(one, Known):

@@ -13,8 +13,9 @@ from PySide6.QtCore import QTimer
 from torchkeeper.artifacts.entry import KINDS, Entry, measured, tallied, tally
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener, P
-from torchkeeper.gui.profiles import known as profiles
-from torchkeeper.gui.recipes.known import Listed, looked
+from torchkeeper.gui.profiles import known as known_profiles
+from torchkeeper.gui.recipes import known as known_recipes
+from torchkeeper.gui.recipes.known import Listed
 from torchkeeper.gui.shots import (
     sample_compare,
     sample_doctor,
@@ -120,13 +121,13 @@ class SampleEngines(Engines):
             lookups.keyring: self._keyring,
             lookups.runs: self._runs,
             lookups.past_jobs: self._past_jobs,
-            lookups.recipes: self._recipes,
-            lookups.recipe_cells: self._recipe_cells,
-            lookups.recipe_text: self._recipe_text,
-            lookups.recipe_looked: self._recipe_looked,
-            lookups.profiles: self._profiles,
-            lookups.profile_offered: self._profile_offered,
-            lookups.profile_written: self._profile_written,
+            known_recipes.listed: self._recipes,
+            known_recipes.made: self._recipe_cells,
+            known_recipes.text: self._recipe_text,
+            known_recipes.looked: self._recipe_looked,
+            known_profiles.listed: self._profiles,
+            known_profiles.offered: self._profile_offered,
+            known_profiles.written: self._profile_written,
             lookups.keys: self._keys,
             lookups.signers: self._signers,
             lookups.last_verified: self._last_verified,
@@ -237,7 +238,7 @@ class SampleEngines(Engines):
 
     def _recipe_looked(self, listener: Listener, text: str, path: str) -> int:
         """What a text really comes to."""
-        return self._tell(looked(text, path), listener)
+        return self._tell(known_recipes.looked(text, path), listener)
 
     def _profiles(self, listener: Listener) -> int:
         """Those of the samples."""
@@ -251,7 +252,7 @@ class SampleEngines(Engines):
 
     def _profile_written(self, listener: Listener, profile: Profile, form: str, secret: str) -> int:
         """What a profile really comes to."""
-        return self._tell(profiles.written(profile, form, secret), listener)
+        return self._tell(known_profiles.written(profile, form, secret), listener)
 
     def _keys(self, listener: Listener, file: str = "") -> int:
         """Those of the samples."""
