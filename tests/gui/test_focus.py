@@ -46,7 +46,7 @@ def press(key: Qt.Key, *held: Qt.KeyboardModifier) -> None:
 def back(window: Window) -> None:
     """A dialog is closed: where there is no window manager, nobody else goes back."""
     window.activateWindow()
-    turn(0.05)
+    turn()
 
 
 @pytest.mark.slow
@@ -126,24 +126,24 @@ def test_what_is_hidden_or_switched_off_gives_it_to_the_table_or_the_page(
     both = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
     window.table.setFocus()
     press(Qt.Key.Key_I, *both)
-    turn(0.3)
+    settle(qtbot)
     window.inspector.tabs.tabBar().setFocus()
     press(Qt.Key.Key_I, *both)
     goes_to(qtbot, window.table)
     # The table itself: what says why there is none has it, and gives it back.
     window.head.box.setText("no such entry")
-    turn(0.3)
+    settle(qtbot)
     window.table.setFocus()
     assert window.empty.button is not None
     window.empty.button.setFocus()
     press(Qt.Key.Key_Space)
-    turn(0.3)
+    settle(qtbot)
     goes_to(qtbot, window.table)
     window.head.box.setText("no such entry")
-    turn(0.3)
+    settle(qtbot)
     assert window.empty.isAncestorOf(at())
     window.head.clear_filter()
-    turn(0.3)
+    settle(qtbot)
     goes_to(qtbot, window.table)
     tool = window.tools.widgetForAction(window.actions_["refresh"])
     tool.setFocus()
@@ -152,7 +152,7 @@ def test_what_is_hidden_or_switched_off_gives_it_to_the_table_or_the_page(
     tool.setEnabled(True)
     # On another page: something near, or its first control.
     page = window.show_page("doctor")
-    turn(0.3)
+    settle(qtbot)
     tool.setFocus()
     tool.setEnabled(False)
     assert page.isAncestorOf(at())
@@ -181,7 +181,7 @@ def test_the_keyboard_goes_from_the_table_into_the_inspector_and_back(
     assert [index.row() for index in window.table.selectionModel().selectedRows()] == [0]
     press(Qt.Key.Key_Down)
     assert [index.row() for index in window.table.selectionModel().selectedRows()] == [1]
-    turn(0.3)
+    settle(qtbot)
     press(Qt.Key.Key_Return)
     goes_to(qtbot, window.inspector.tabs.tabBar())
     press(Qt.Key.Key_Right)
@@ -207,7 +207,7 @@ def test_down_from_the_filter_goes_to_the_first_that_it_leaves(
     press(Qt.Key.Key_Down)
     goes_to(qtbot, window.table)
     qtbot.waitUntil(lambda: window.entries.rowCount() < total, timeout=PATIENCE)
-    turn(0.3)
+    settle(qtbot)
     assert [index.row() for index in window.table.selectionModel().selectedRows()] == [0]
     assert [entry.kind for entry in window.table.selected()] == ["fxgraph"]
     window.close_surely()
@@ -223,7 +223,7 @@ def test_where_there_is_little_room_an_empty_state_keeps_its_words(qtbot: QtBot)
     state.offer("Begin")
     state.resize(500, 480)
     state.show()
-    turn(0.05)
+    settle(qtbot)
     assert state.picture.isVisible()
     # What is beside it is as greedy as a pane below the table.
     box, greedy = QSplitter(Qt.Orientation.Vertical), QWidget()
@@ -235,7 +235,7 @@ def test_where_there_is_little_room_an_empty_state_keeps_its_words(qtbot: QtBot)
     box.resize(500, 520)
     box.setSizes([10, 500])
     box.show()
-    turn(0.05)
+    settle(qtbot)
     assert not state.picture.isVisible()
     assert state.button is not None
     assert state.button.height() >= state.button.sizeHint().height()
@@ -243,7 +243,7 @@ def test_where_there_is_little_room_an_empty_state_keeps_its_words(qtbot: QtBot)
     assert state.text.height() >= state.text.heightForWidth(state.text.width())
     box.resize(500, 900)
     box.setSizes([560, 300])
-    turn(0.05)
+    settle(qtbot)
     assert state.picture.isVisible()
 
 
@@ -283,7 +283,7 @@ def test_a_table_without_a_selection_shows_where_the_keyboard_is(
     table, accent = window.table, QColor(theme.shades().accent)
 
     def framed(row: int) -> bool:
-        turn(0.05)
+        settle(qtbot)
         image = table.viewport().grab().toImage()
         y = table.rowViewportPosition(row) + ROW_HEIGHT // 2
         return image.pixelColor(1, y) == accent
@@ -305,7 +305,7 @@ def test_a_filtered_list_begins_at_its_top_or_at_what_is_selected(
     window = open_window(fixture_cache)
     window.resize(1000, 560)
     table, scroll = window.table, window.table.verticalScrollBar()
-    turn(0.1)
+    settle(qtbot)
     scroll.setValue(scroll.maximum() - ROW_HEIGHT // 2)
     window.head.box.setText("kind:code")
     settle(qtbot)

@@ -9,11 +9,10 @@ from PySide6.QtCore import QSettings, QSize, Qt
 from pytestqt.qtbot import QtBot
 
 from tests.gui import walking
-from tests.gui.conftest import PATIENCE
+from tests.gui.conftest import PATIENCE, settle
 from torchkeeper.gui.chrome.spread import LEAST
 from torchkeeper.gui.chrome.wing import EMPTY, LOWEST, NARROWEST
 from torchkeeper.gui.pages.table import ENTRIES, PAGES
-from torchkeeper.gui.shots.stage import turn
 from torchkeeper.gui.table.cells import NAME
 from torchkeeper.gui.table.delegate import ROW_HEIGHT
 from torchkeeper.gui.window import Window
@@ -34,7 +33,7 @@ def turned(qtbot: QtBot, window: Window) -> None:
     """Show or hide the inspector as a user does."""
     both = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
     qtbot.keyClick(window.table, Qt.Key.Key_I, both)  # type: ignore[no-untyped-call]
-    turn(0.05)
+    settle(qtbot)
 
 
 @pytest.mark.slow
@@ -44,7 +43,7 @@ def turned(qtbot: QtBot, window: Window) -> None:
 def test_the_window_stays_as_it_is(qtbot: QtBot, window: Window, wide: int, high: int) -> None:
     size = QSize(wide, high)
     window.resize(size)
-    turn(0.05)
+    settle(qtbot)
     assert window.size() == size
     window.table.go_to_row(0)
     places = window.across.sizes()[0]
@@ -65,7 +64,7 @@ def test_the_window_stays_as_it_is(qtbot: QtBot, window: Window, wide: int, high
             assert inside, "all of it is in the window"
     for page in (*PAGES, *reversed(PAGES)):
         window.show_page(page.id)
-        turn(0.02)
+        settle(qtbot)
         assert window.size() == size, page.id
         assert window.across.sizes()[0] == places, page.id
     window.show_page(ENTRIES)
@@ -77,12 +76,12 @@ def test_it_goes_below_and_back(qtbot: QtBot, window: Window, settings: QSetting
     window.resize(1640, 900)
     turned(qtbot, window)
     window.table.go_to_row(0)
-    turn(0.3)
+    settle(qtbot)
     assert window.wing.width() == 420
     window.inspector.tabs.tabBar().setFocus()
     for wide, below in ((1366, False), (900, True), (1366, False)):
         window.resize(wide, 768)
-        turn(0.05)
+        settle(qtbot)
         assert window.across.below == below
         assert window.inspector.tabs.tabBar().hasFocus(), "who is in it stays there"
         assert window.wing.geometry().isValid()
@@ -93,10 +92,10 @@ def test_it_goes_below_and_back(qtbot: QtBot, window: Window, settings: QSetting
     assert settings.value("places/width") == 300
     assert settings.value("inspector/width") == window.wing.width() > 480
     window.resize(900, 768)
-    turn(0.05)
+    settle(qtbot)
     assert window.across.sizes()[0] == 300
     window.resize(1366, 768)
-    turn(0.05)
+    settle(qtbot)
     assert window.across.sizes()[0] == 300
     assert window.wing.width() == settings.value("inspector/width")
 
@@ -104,9 +103,9 @@ def test_it_goes_below_and_back(qtbot: QtBot, window: Window, settings: QSetting
 def test_a_long_name_does_not_hold_the_window(qtbot: QtBot, window: Window) -> None:
     window.resize(1640, 900)
     window.head.show_place("a cache " * 40, "/somewhere/very/deep" * 20)
-    turn(0.05)
+    settle(qtbot)
     window.resize(1000, 700)
-    turn(0.05)
+    settle(qtbot)
     assert window.width() == 1000
 
 
@@ -116,7 +115,7 @@ def test_the_sidebar_comes_and_goes_in_a_small_window(qtbot: QtBot, window: Wind
     assert window.across.below
     for shown in (False, True):
         qtbot.keyClick(window.table, Qt.Key.Key_F9)  # type: ignore[no-untyped-call]
-        turn(0.05)
+        settle(qtbot)
         assert window.sidebar.isVisible() == shown
         assert window.size() == QSize(800, 560)
         assert window.pages.width() == (547 if shown else 800)
@@ -128,7 +127,7 @@ def test_below_the_table_an_empty_inspector_takes_little_room(
 ) -> None:
     window.resize(900, 620)
     window.going.toggle_inspector()
-    turn(0.05)
+    settle(qtbot)
     assert window.across.below and window.wing.height() == EMPTY
     assert window.inspector.low_blank.isVisible()
     # The last that is seen is selected: it stays in sight.
@@ -136,7 +135,7 @@ def test_below_the_table_an_empty_inspector_takes_little_room(
     window.table.go_to_row(row)
     chosen = window.table.selected()
     qtbot.waitUntil(lambda: window.wing.height() >= LOWEST, timeout=PATIENCE)
-    turn(0.05)
+    settle(qtbot)
     assert chosen[0] in window.table.seen()
     top = window.table.rowViewportPosition(window.table.currentIndex().row())
     assert 0 <= top <= window.table.viewport().height() - ROW_HEIGHT

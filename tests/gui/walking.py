@@ -29,6 +29,7 @@ from PySide6.QtWidgets import (
 
 import torchkeeper.gui
 from tests.gui import drawn, faults
+from tests.pace import LONG
 from torchkeeper.gui import theme
 from torchkeeper.gui.app import application
 from torchkeeper.gui.pages.table import PAGES
@@ -206,7 +207,8 @@ def opened(settings: QSettings, engines: SampleEngines | None = None) -> Window:
     window.resize(1360, 800)
     window.show()
     window.later.start()
-    turn(20.0, lambda: window.later.over and window.entries.rowCount() > 0)
+    turn(LONG, lambda: window.later.over and window.entries.rowCount() > 0)
+    assert window.later.over
     return window
 
 

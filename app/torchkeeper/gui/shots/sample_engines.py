@@ -196,9 +196,7 @@ class SampleEngines(Engines):
         if "runs" in self.silent:
             return self._ticket(listener)
         if forget and "runs" in self.failing:
-            error = self.failing["runs"]
-            QTimer.singleShot(0, self, lambda: listener.failed and listener.failed(error))
-            return self._ticket(listener)
+            return self._fail(self.failing["runs"], listener)
         self.kept = Kept([run for run in self.kept.runs if run.id not in forget], self.kept.damaged)
         return self._tell({"kept": self.kept}, listener)
 
@@ -222,9 +220,7 @@ class SampleEngines(Engines):
     def _recipes(self, listener: Listener, *_: object, **__: object) -> int:
         """Those of the samples."""
         if "recipes" in self.failing:
-            error = self.failing["recipes"]
-            QTimer.singleShot(0, self, lambda: listener.failed and listener.failed(error))
-            return self._ticket(listener)
+            return self._fail(self.failing["recipes"], listener)
         listed = self.listed_recipes or sample_recipes.listed(empty=self.no_recipes)
         return self._tell({"recipes": listed}, listener)
 
@@ -285,12 +281,17 @@ class SampleEngines(Engines):
         error = self.failing.get(name)
         if error is None:
             return self._tell(result, listener)
-        QTimer.singleShot(0, self, lambda: listener.failed and listener.failed(error))
-        return self._ticket(listener)
+        return self._fail(error, listener)
+
+    def _fail(self, error: UserError, listener: Listener) -> int:
+        ticket = self._ticket(listener)
+        QTimer.singleShot(0, self, lambda: self._on_failed(ticket, error, []))
+        return ticket
 
     def _tell(self, result: dict[str, Any], listener: Listener) -> int:
-        QTimer.singleShot(0, self, lambda: listener.result and listener.result(result))
-        return self._ticket(listener)
+        ticket = self._ticket(listener)
+        QTimer.singleShot(0, self, lambda: self._on_result(ticket, result, []))
+        return ticket
 
     def _answer(self, ticket: int, op: str, params: dict[str, Any]) -> None:
         listener = self._listeners.get(ticket)
@@ -310,14 +311,12 @@ class SampleEngines(Engines):
         if error is None and op == "list" and place.endswith(".txt"):
             error = user_error("not-a-bundle", {"file": place, "path": place})
         if error is not None:
-            if listener.failed:
-                listener.failed(error)
+            self._on_failed(ticket, error, [])
             return
         rows, result = self._said(op, place, params, listener)
         if listener.rows and rows:
             listener.rows(rows)
-        if listener.result:
-            listener.result(result)
+        self._on_result(ticket, result, [])
 
     def _said(
         self, op: str, place: str, params: dict[str, Any], listener: Listener
