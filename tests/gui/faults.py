@@ -33,7 +33,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.gui.shots.stage import turn
+from tests.shots.stage import turn
 from torchkeeper.gui.window import Window
 
 #: More controls than any page has.

@@ -18,8 +18,8 @@ from PySide6.QtWidgets import QApplication, QLabel, QToolTip, QWidget
 
 from tests.gui.strangers import Strangers
 from tests.pace import LONG
+from tests.shots.stage import turn
 from torchkeeper.gui.app import application
-from torchkeeper.gui.shots.stage import turn
 from torchkeeper.gui.theme import Theme, look
 from torchkeeper.gui.verdicts.environments import KEY, NONE
 from torchkeeper.gui.window import PAGE, Window

@@ -18,11 +18,11 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QDialog, QLabel, QTabBar, QWidget
 
+from tests.shots import run as shots
+from tests.shots.stage import Stage, turn
 from torchkeeper.gui.app import application
 from torchkeeper.gui.dialogs.about import AboutDialog
 from torchkeeper.gui.help import asking
-from torchkeeper.gui.shots import run as shots
-from torchkeeper.gui.shots.stage import Stage, turn
 
 #: The screen, and what a window's frame and a panel leave of it.
 SCREEN, ROOM = (1366, 768), (1300, 690)

@@ -53,7 +53,7 @@ _WORDS = (
 )  # fmt: skip
 #: The samples that are written into files of text and parsed for what they say.
 _PARSED = ("sample_recipes", "sample_profiles")
-_SHOTS = "torchkeeper.gui.shots."
+_SHOTS = "tests.shots."
 #: Characters of a tooltip, a label or a cell at most.
 _BOUND = 12_000
 #: Rows of a model that are looked at.
@@ -103,10 +103,11 @@ if __name__ == "__main__":
     sys.meta_path.insert(0, _Finder())
 
 from tests.gui import walking  # noqa: E402
+from tests.shots import run as shots  # noqa: E402
 from torchkeeper.gui import theme  # noqa: E402
 from torchkeeper.gui.app import application  # noqa: E402
 from torchkeeper.gui.pages.table import PAGES  # noqa: E402
-from torchkeeper.gui.shots import run as shots  # noqa: E402
+from torchkeeper.gui.shots.run import prepare_screen  # noqa: E402
 from torchkeeper.gui.theme import Theme  # noqa: E402
 
 
@@ -252,7 +253,7 @@ def main() -> None:
     tone, *scenes = sys.argv[1:]
     told_: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
-        shots.prepare_screen(folder, 1)
+        prepare_screen(folder, 1)
         application()
         theme.look().choose(Theme(tone))
         walk = Strangers(folder, Theme(tone))

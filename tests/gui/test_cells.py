@@ -17,6 +17,7 @@ from tests.gui.conftest import click
 from tests.gui.test_look import contrast
 from tests.gui.test_slices import SLICE
 from tests.pace import within
+from tests.shots import sample_cells
 from torchkeeper.gui.activity.shown import mark
 from torchkeeper.gui.dialogs.laptable import VerifiedCells
 from torchkeeper.gui.dialogs.outcome import outcome
@@ -31,7 +32,6 @@ from torchkeeper.gui.matrix.phases import spent, title, words
 from torchkeeper.gui.matrix.words import told
 from torchkeeper.gui.recipes.known import BUILTIN
 from torchkeeper.gui.recipes.ofjob import counted, file_of
-from torchkeeper.gui.shots import sample_cells
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
 from torchkeeper.gui.verdicts.verifications import Beside
 from torchkeeper.link.kept.verified import Verified

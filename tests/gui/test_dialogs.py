@@ -9,8 +9,8 @@ import sys
 import pytest
 from PySide6.QtGui import QKeySequence
 
+from tests.shots.run import SCENES
 from torchkeeper.gui.actions import ACTIONS
-from torchkeeper.gui.shots.run import SCENES
 
 #: Those with most to say; the others are looked at in the long run of the tests.
 SOME = ("import", "verify")

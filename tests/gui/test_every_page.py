@@ -21,9 +21,9 @@ import torchkeeper.gui
 from tests.gui import faults, walking
 from tests.gui.conftest import PATIENCE
 from tests.gui.test_look import STATES
+from tests.shots.run import SCENES
 from torchkeeper.gui.actions import ACTIONS, MENUS
 from torchkeeper.gui.pages.table import PAGES
-from torchkeeper.gui.shots.run import SCENES
 from torchkeeper.gui.theme import Theme
 
 #: So many walks go on at once.

@@ -11,13 +11,13 @@ from PySide6.QtWidgets import QApplication, QHeaderView, QMenu, QTreeWidget
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, settle
+from tests.shots import samples
+from tests.shots.sample_engines import SampleEngines
 from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.jobs.model import State
-from torchkeeper.gui.shots import samples
-from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.table.cells import NAME, SIZE
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.widgets import forms

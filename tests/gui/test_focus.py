@@ -14,10 +14,10 @@ from pytestqt.qtbot import QtBot
 from tests.gui import walking
 from tests.gui.conftest import PATIENCE, OpenWindow, idle, settle
 from tests.gui.test_flows import open_dialog
+from tests.shots.stage import turn
 from torchkeeper.gui import going, theme
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.pages.table import ENTRIES
-from torchkeeper.gui.shots.stage import turn
 from torchkeeper.gui.table.delegate import ROW_HEIGHT
 from torchkeeper.gui.table.ordering import Row
 from torchkeeper.gui.widgets.emptystate import EmptyState

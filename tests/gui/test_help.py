@@ -10,12 +10,12 @@ from PySide6.QtWidgets import QApplication, QWhatsThis, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, settle, type_in
+from tests.shots import sample_overview, samples
+from tests.shots.sample_engines import SampleEngines
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
 from torchkeeper.gui.help import ideas
 from torchkeeper.gui.help.page import IdeasDialog
-from torchkeeper.gui.shots import sample_overview, samples
-from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.table.cells import COLUMNS
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.verdicts.environments import KEY

@@ -22,6 +22,7 @@ from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_i
 from tests.gui.test_look import contrast
 from tests.gui.test_models import entry, under_test
 from tests.pace import within
+from tests.shots.sample_engines import SampleEngines
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.layout import payload_path
 from torchkeeper.gui.background.engines import Listener
@@ -41,7 +42,6 @@ from torchkeeper.gui.inspector.pane import SETTLE_MS, Inspector
 from torchkeeper.gui.inspector.rows import RowsModel
 from torchkeeper.gui.inspector.sharing import REST_MS
 from torchkeeper.gui.inspector.sources import Text, TextPane
-from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.table.cells import NAME
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
 from torchkeeper.gui.widgets import plain

@@ -16,6 +16,8 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, click, settle
 from tests.gui.test_inspector import choose, first, open_inspector
 from tests.gui.test_models import entry
+from tests.shots.sample_engines import SampleEngines
+from tests.shots.scenes_verifying import result
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.exporting import ExportDialog
@@ -24,8 +26,6 @@ from torchkeeper.gui.inspector.facts import FactsView
 from torchkeeper.gui.inspector.measured import Measured
 from torchkeeper.gui.inspector.sharing import Sharing
 from torchkeeper.gui.inspector.verdictcard import About, VerdictCard
-from torchkeeper.gui.shots.sample_engines import SampleEngines
-from torchkeeper.gui.shots.scenes_verifying import result
 from torchkeeper.gui.verdicts.verifications import Beside
 from torchkeeper.link.kept.verified import Verified
 from torchkeeper.link.words.verdicts import must, told

@@ -18,11 +18,12 @@ from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QToolButton, QWi
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import OpenWindow, click
+from tests.shots import run as shots
 from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.bugs import Bugs
 from torchkeeper.gui.dialogs.bug import BugDialog
-from torchkeeper.gui.shots import run as shots
+from torchkeeper.gui.shots import run as pictures
 from torchkeeper.gui.theme import DARK, LIGHT, Shades, Theme
 from torchkeeper.gui.window import Window
 
@@ -237,7 +238,7 @@ def test_every_scene_has_its_states() -> None:
 def test_pictures_of_a_place(
     qtbot: QtBot, tmp_path: Path, fixture_cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert shots.run(str(tmp_path), str(fixture_cache), 1) == 0
+    assert pictures.run(str(tmp_path), str(fixture_cache), 1) == 0
     said = capsys.readouterr().out.split()
     assert {Path(path).name for path in said} == {"window-light.png", "window-dark.png"}
 
@@ -272,7 +273,7 @@ def _is_coloured(image: QImage) -> bool:
 
 @pytest.mark.slow
 def test_pictures_of_everything_at_both_scales(tmp_path: Path) -> None:
-    argv = [sys.executable, "-m", "torchkeeper", "shots", str(tmp_path)]
+    argv = [sys.executable, "-m", "tests.shots", str(tmp_path)]
     run = subprocess.run(argv, capture_output=True, text=True, check=True)
     assert run.stderr == ""
     sizes = {Path(path).name: QImage(path).size() for path in run.stdout.split()}
@@ -282,7 +283,7 @@ def test_pictures_of_everything_at_both_scales(tmp_path: Path) -> None:
 
 
 def test_a_scene_that_there_is_not(tmp_path: Path) -> None:
-    argv = [sys.executable, "-m", "torchkeeper", "shots", str(tmp_path), "--scene", "sunset"]
+    argv = [sys.executable, "-m", "tests.shots", str(tmp_path), "--scene", "sunset"]
     run = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert run.returncode == 2
     assert "sunset" in run.stderr
@@ -303,11 +304,18 @@ def test_pictures_at_both_scales(tmp_path: Path, fixture_cache: Path) -> None:
         assert sizes[f"window-{tone}@2x.png"] == (2 * width, 2 * height)
 
 
+def test_pictures_of_a_place_that_is_not_there(tmp_path: Path) -> None:
+    argv = [sys.executable, "-m", "torchkeeper", "shots", str(tmp_path), "--place", "/nowhere"]
+    run = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert run.returncode == 3
+    assert "There is no folder /nowhere" in run.stderr
+
+
 def test_pictures_that_cannot_be_written_are_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").touch()
-    assert shots.run(str(tmp_path / "file")) == 1
+    assert pictures.run(str(tmp_path / "file"), str(tmp_path)) == 1
     assert "file" in capsys.readouterr().err
 
 

@@ -10,6 +10,8 @@ from PySide6.QtWidgets import QApplication, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, click, settle
+from tests.shots import samples
+from tests.shots.sample_engines import SampleEngines
 from torchkeeper.gui.actions import ACTIONS
 from torchkeeper.gui.dialogs.bug import BugDialog
 from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
@@ -18,8 +20,6 @@ from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.doctor.page import DoctorPage
 from torchkeeper.gui.remedies import LABELS, REMEDIES
-from torchkeeper.gui.shots import samples
-from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.window import PAGE, Window
 from torchkeeper.link.words.problems import CATALOGUE, user_error

@@ -21,6 +21,8 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, settle, type_in
+from tests.shots import sample_doctor, samples
+from tests.shots.sample_engines import SampleEngines
 from torchkeeper.artifacts.entry import tallied
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
@@ -31,8 +33,6 @@ from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.pages.table import ENTRIES, PAGES
 from torchkeeper.gui.places.model import FEW, Place, PlacesModel
-from torchkeeper.gui.shots import sample_doctor, samples
-from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.sidebar import gauge
 from torchkeeper.gui.sidebar.carried import Carried, carried
 from torchkeeper.gui.sidebar.lists import Onto, SideList

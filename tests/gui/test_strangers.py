@@ -20,8 +20,8 @@ from pytestqt.qtbot import QtBot
 from tests.gui import strangers
 from tests.gui.test_every_page import DAILY, SIDE, dialogs
 from tests.pace import within
+from tests.shots.run import SCENES
 from torchkeeper.cli import output
-from torchkeeper.gui.shots.run import SCENES
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.widgets import forms, plain
 from torchkeeper.link.words.problems import UserError, user_error

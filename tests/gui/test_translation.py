@@ -30,9 +30,9 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE
+from tests.shots.sample_engines import SampleEngines
 from torchkeeper.gui import language
 from torchkeeper.gui.pages.table import PAGES
-from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.window import Window
 from torchkeeper.link.words import say, tongue
 from torchkeeper.link.words.problems import user_error

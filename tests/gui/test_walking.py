@@ -28,8 +28,8 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui import drawn, walking
 from tests.gui.conftest import PATIENCE
+from tests.shots.stage import turn
 from torchkeeper.gui import theme
-from torchkeeper.gui.shots.stage import turn
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.treemap.tiles import Tile
 from torchkeeper.gui.treemap.view import Treemap

@@ -30,13 +30,14 @@ from PySide6.QtWidgets import (
 import torchkeeper.gui
 from tests.gui import drawn, faults
 from tests.pace import LONG
+from tests.shots import run as shots
+from tests.shots import sample_overview
+from tests.shots.sample_engines import SampleEngines
+from tests.shots.stage import Stage, turn
 from torchkeeper.gui import theme
 from torchkeeper.gui.app import application
 from torchkeeper.gui.pages.table import PAGES
-from torchkeeper.gui.shots import run as shots
-from torchkeeper.gui.shots import sample_overview
-from torchkeeper.gui.shots.sample_engines import SampleEngines
-from torchkeeper.gui.shots.stage import Stage, turn
+from torchkeeper.gui.shots.run import prepare_screen
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.window import PAGE, Window
@@ -230,7 +231,7 @@ def main() -> None:
     """As a program."""
     scale, tone, *scenes = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
-        shots.prepare_screen(folder, int(scale))
+        prepare_screen(folder, int(scale))
         note_menus()
         application()
         theme.look().choose(Theme(tone))

@@ -22,7 +22,7 @@ from torchkeeper.cli.parsing import Parser, alike, meant
 from torchkeeper.link.ending import Ended, signals_as_interrupts
 from torchkeeper.link.engines import interpreters
 from torchkeeper.link.paths import only_whole
-from torchkeeper.link.words.problems import UserError, printable
+from torchkeeper.link.words.problems import UserError, printable, user_error
 
 if TYPE_CHECKING:
     from torchkeeper.link.desktop.files import Draw
@@ -271,33 +271,28 @@ def add_shots(command: argparse.ArgumentParser) -> None:
     """Arguments of shots."""
     command.add_argument("dir", metavar="DIR", help="folder for the pictures")
     command.add_argument(
-        "--place", metavar="PLACE", help="show this cache in the window's pictures"
-    )
+        "--place", metavar="PLACE",
+        help="the cache that is shown; PyTorch's default folder where none is named",
+    )  # fmt: skip
     command.add_argument(
         "--scale", type=int, choices=(1, 2), help="at this scale only, instead of at 1 and 2"
     )
-    command.add_argument(
-        "--scene", action="append", metavar="NAME",
-        help="these made-up states only, for example table or export; may be given several times",
-    )  # fmt: skip
 
 
 def shots(args: argparse.Namespace) -> int:
     """torchkeeper shots"""
     try:
-        from torchkeeper.gui.shots.run import SCENES
         from torchkeeper.gui.shots.run import run as run_shots
     except ImportError as error:
         from torchkeeper.link.desktop import display
 
         raise display.missing(error) from error
+    from torchkeeper.stores import places
 
-    unknown = [name for name in args.scene or () if name not in SCENES]
-    if unknown:
-        there = "There are " + ", ".join(SCENES) + "."
-        output.complain(UserError(f"There is no scene “{unknown[0]}”.", "", there))
-        return USAGE
-    return run_shots(args.dir, args.place, args.scale, args.scene)
+    place = args.place or places.default_folder()
+    if not os.path.exists(place):
+        raise user_error("place-missing", {"place": place})
+    return run_shots(args.dir, place, args.scale)
 
 
 def add_install_desktop(command: argparse.ArgumentParser) -> None:
@@ -367,5 +362,5 @@ COMMANDS = {
         "main:install_desktop",
         "put the app into the menus of the desktop, and have it open bundles",
     ),
-    "shots": ("main:shots", "save pictures of every window and dialog"),
+    "shots": ("main:shots", "save pictures of the window"),
 }

@@ -1,1 +1,1 @@
-"""Pictures of every state of the window and of its dialogs."""
+"""Pictures of the window."""

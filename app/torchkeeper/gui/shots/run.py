@@ -1,8 +1,4 @@
-"""Pictures of the window and of every dialog, light and dark, at 1× and 2×, made offscreen.
-
-They are for the README and for looking at after a change. Without a place they show made-up
-entries, which no engine is asked for.
-"""
+"""Pictures of the window, light and dark, at 1× and 2×, made offscreen."""
 
 from __future__ import annotations
 
@@ -11,7 +7,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from PySide6.QtCore import QtMsgType, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
@@ -19,80 +16,44 @@ from PySide6.QtWidgets import QApplication
 from torchkeeper.gui import theme
 from torchkeeper.gui.app import application
 from torchkeeper.gui.background.engines import Engines
-from torchkeeper.gui.shots import (
-    scenes_activity,
-    scenes_asking,
-    scenes_bundles,
-    scenes_cleaning,
-    scenes_comparing,
-    scenes_copying,
-    scenes_dialogs,
-    scenes_doctor,
-    scenes_inspector,
-    scenes_many,
-    scenes_map,
-    scenes_overview,
-    scenes_profiles,
-    scenes_recipes,
-    scenes_runs,
-    scenes_servers,
-    scenes_sidebar,
-    scenes_signing,
-    scenes_verdicts,
-    scenes_verifying,
-    scenes_warming,
-    scenes_window,
-)
 from torchkeeper.gui.shots.stage import Stage, turn
 
 #: Seconds a listing of a real place may take.
 _PATIENCE = 60.0
 
-#: What is shown, by name; each takes pictures of several states.
-SCENES = {
-    **scenes_window.SCENES,
-    **scenes_map.SCENES,
-    **scenes_inspector.SCENES,
-    **scenes_overview.SCENES,
-    **scenes_activity.SCENES,
-    **scenes_bundles.SCENES,
-    **scenes_comparing.SCENES,
-    **scenes_copying.SCENES,
-    **scenes_dialogs.SCENES,
-    **scenes_cleaning.SCENES,
-    **scenes_doctor.SCENES,
-    **scenes_servers.SCENES,
-    **scenes_verdicts.SCENES,
-    **scenes_runs.SCENES,
-    **scenes_verifying.SCENES,
-    **scenes_warming.SCENES,
-    **scenes_recipes.SCENES,
-    **scenes_profiles.SCENES,
-    **scenes_signing.SCENES,
-    **scenes_sidebar.SCENES,
-    **scenes_many.SCENES,
-    **scenes_asking.SCENES,
-}
+S = TypeVar("S", bound=Stage)
 
 
-def run(
-    folder: str,
-    place: str | None = None,
-    scale: int | None = None,
-    scenes: Collection[str] | None = None,
-) -> int:
-    """Save the pictures into ``folder``; with ``place``, only the window, showing that place.
+def run(folder: str, place: str, scale: int | None = None) -> int:
+    """Save pictures of the window that shows a place into ``folder``.
 
     scale: device pixels in one of the window's; None for both 1 and 2, one after the other.
-    scenes: which of SCENES to show, None for all.
+    Returns 1 if one could not be saved.
+    """
+
+    def take(stage: Stage) -> None:
+        _real(stage, os.path.abspath(place))
+
+    again = ["torchkeeper", "shots", folder, "--place", place]
+    return photographed(folder, scale, take, again, Stage)
+
+
+def photographed(
+    folder: str,
+    scale: int | None,
+    take: Callable[[S], None],
+    again: Sequence[str],
+    made: Callable[[str, str, str], S],
+) -> int:
+    """Have ``take`` save pictures into a folder, on a stage that ``made`` makes.
+
+    scale: as of ``run``. again: the module, and its arguments, that does the same at one scale.
     Returns 1 if one could not be saved.
     """
     if scale is None:
         # A process has one scale, so the second has a process of its own.
-        argv = [sys.executable, "-m", "torchkeeper", "shots", folder, "--scale", "2"]
-        argv += [] if place is None else ["--place", place]
-        argv += [f"--scene={name}" for name in scenes or ()]
-        status = run(folder, place, 1, scenes)
+        argv = [sys.executable, "-m", *again, "--scale", "2"]
+        status = photographed(folder, 1, take, again, made)
         return status or subprocess.run(argv, check=False).returncode
     before = qInstallMessageHandler(_message)
     try:
@@ -103,12 +64,8 @@ def run(
             application()
             chosen = theme.look().theme
             suffix = "" if scale == 1 else f"@{scale}x"
-            stage = Stage(os.path.abspath(folder), private, suffix)
-            if place is None:
-                for name in SCENES if scenes is None else scenes:
-                    SCENES[name](stage)
-            else:
-                _real(stage, os.path.abspath(place))
+            stage = made(os.path.abspath(folder), private, suffix)
+            take(stage)
             theme.look().choose(chosen)
     except OSError as e:
         sys.stderr.write(f"{e.filename}: {e.strerror}\n")

@@ -14,7 +14,6 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.pages.table import ENTRIES
-from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.window import PAGE, Window
 
@@ -49,15 +48,15 @@ class Stage:
         self.failed = False
 
     def window(
-        self, engines: Engines | None = None, *, size: tuple[int, int] = (1360, 800),
+        self, engines: Engines, *, size: tuple[int, int] = (1360, 800),
         settings: dict[str, object] | None = None,
     ) -> Window:  # fmt: skip
-        """A window with settings of its own; without engines, with those of the samples."""
+        """A window with settings of its own."""
         kept = QSettings(self._settings, QSettings.Format.IniFormat)
         kept.clear()
         for name, value in {"inspector/shown": "false", PAGE: ENTRIES, **(settings or {})}.items():
             kept.setValue(name, value)
-        window = Window(kept, engines or SampleEngines())
+        window = Window(kept, engines)
         window.resize(*size)
         window.show()
         # What is made late is made at once: where a place never answers, it would be never.

@@ -1,0 +1,602 @@
+"""Engines that answer with what is made up, for the pictures."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from PySide6.QtCore import QTimer
+
+from tests.shots import (
+    sample_compare,
+    sample_doctor,
+    sample_jobs,
+    sample_keys,
+    sample_leaks,
+    sample_overview,
+    sample_profiles,
+    sample_recipes,
+    sample_runs,
+    samples,
+)
+from torchkeeper.artifacts.entry import KINDS, Entry, measured, tallied, tally
+from torchkeeper.gui.background import lookups
+from torchkeeper.gui.background.engines import Engines, Listener, P
+from torchkeeper.gui.profiles import known as known_profiles
+from torchkeeper.gui.recipes import known as known_recipes
+from torchkeeper.gui.recipes.known import Listed
+from torchkeeper.link.kept import history
+from torchkeeper.link.kept.history import Past
+from torchkeeper.link.kept.running import Running
+from torchkeeper.link.kept.runs import Kept
+from torchkeeper.link.kept.verified import Verified
+from torchkeeper.link.profiles.profile import Profile
+from torchkeeper.link.words.problems import UserError, user_error
+from torchkeeper.stores.names import is_server
+
+_BUNDLES = (".torchcache", ".bin")
+
+
+class SampleEngines(Engines):
+    """Answers from the samples; starts neither thread nor process.
+
+    entries: what every place holds, None for the usual.
+    places: whether caches are found on this machine.
+    silent: operations that are never answered, after what ``found`` has to say.
+    failing: the error that an operation ends with.
+    progress: how far an operation says it is: done, total, unit.
+    found: findings that an operation tells before it ends.
+    cause: what makes two entries different (sample_compare.ROWS); empty where there is no other.
+    kept_profiles: the profiles that there are.
+    cells: what is known of the cells of recipes before they are warmed.
+    no_recipes: there is none but the built-in one.
+    no_keys, no_signers: there is nothing to sign with, nobody who is trusted.
+    signers_required: only what signers have signed is imported.
+    all_answer: there is no interpreter that hangs.
+    verifications: what places were last verified to be, and whether they have changed since.
+    in_use: what a plan to purge says of processes (folders/in_use.py); they keep two entries.
+    """
+
+    def __init__(
+        self,
+        entries: list[Entry] | None = None,
+        *,
+        places: bool = True,
+        silent: Collection[str] = (),
+        failing: Mapping[str, UserError] | None = None,
+        progress: Mapping[str, tuple[float, float | None, str]] | None = None,
+        found: Mapping[str, list[dict[str, Any]]] | None = None,
+    ) -> None:
+        super().__init__(idle=True)
+        self.entries = samples.entries() if entries is None else entries
+        self.silent = set(silent)
+        self.failing = dict(failing or {})
+        self.progress = dict(progress or {})
+        self.found = dict(found or {})
+        self.in_use: dict[str, Any] = {}
+        #: Who else can change what lies in the places (folders.owners).
+        self.owners: list[dict[str, Any]] = []
+        #: Whether what is to leave holds secrets.
+        self.leaky = False
+        self.kept = Kept(sample_runs.runs(), 0)
+        self.past = sample_jobs.kept()
+        #: What other processes run.
+        self.elsewhere: list[Running] = []
+        self.verifications: dict[str, tuple[Verified, bool]] = {}
+        self.cause = "settings"
+        self.no_recipes = False
+        #: The recipes that there are instead of the usual.
+        self.listed_recipes: list[Listed] | None = None
+        #: How many entries a plan to purge takes.
+        self.goes = 12
+        self.no_keys = self.no_signers = self.signers_required = False
+        self.cells: list[Any] = []
+        #: What the doctor's look comes to; what it finds is in ``found``.
+        self.diagnosed: dict[str, Any] = {"checks": [], "left": []}
+        self.kept_profiles = sample_profiles.kept()
+        self.all_answer = False
+        #: The sums of all places, and whether a server does not answer.
+        self.overviewed: list[dict[str, Any]] = []
+        self.server_gone = False
+        self._places = places
+        self._read_only: set[str] = set()
+
+    def background(
+        self,
+        listener: Listener,
+        function: Callable[P, dict[str, Any]],
+        /,
+        *args: P.args,
+        **more: P.kwargs,
+    ) -> int:
+        """Answer after a turn of the event loop; of what the samples do not have, never."""
+        looks: dict[Callable[..., Any], Callable[..., int]] = {
+            lookups.paths: self._paths,
+            lookups.room: self._room,
+            lookups.offered: self._offered,
+            lookups.interpreters: self._interpreters,
+            lookups.keyring: self._keyring,
+            lookups.runs: self._runs,
+            lookups.past_jobs: self._past_jobs,
+            known_recipes.listed: self._recipes,
+            known_recipes.made: self._recipe_cells,
+            known_recipes.text: self._recipe_text,
+            known_recipes.looked: self._recipe_looked,
+            known_profiles.listed: self._profiles,
+            known_profiles.offered: self._profile_offered,
+            known_profiles.written: self._profile_written,
+            lookups.keys: self._keys,
+            lookups.signers: self._signers,
+            lookups.last_verified: self._last_verified,
+            lookups.mark: self._mark,
+        }
+        if (look := looks.get(function)) is None:
+            return self._ticket(listener)
+        return look(listener, *args, **more)
+
+    def ask(self, op: str, params: dict[str, Any], listener: Listener, **how: Any) -> int:
+        """Answer after a turn of the event loop, as an engine would."""
+        ticket = self._ticket(listener)
+        if op == "probe":
+            params = {**params, "python": how.get("python")}
+        QTimer.singleShot(0, self, lambda: self._answer(ticket, op, params))
+        return ticket
+
+    def _paths(self, listener: Listener, paths: Any) -> int:
+        """Every path is a folder, or a file where its name ends so; what is called gone is."""
+        there = [{"path": path, "what": _what(path)} for path in paths]
+        return self._tell({"paths": there}, listener)
+
+    def _room(self, listener: Listener, path: str) -> int:
+        """Every disk but a full one has room; what is there, nobody says again."""
+        free = 712_000_000 if "full" in path else 412_300_000_000
+        return self._tell({"what": "", "free": free, "total": 1_920_000_000_000}, listener)
+
+    def _offered(self, listener: Listener, paths: Any) -> int:
+        """As ``look``, but that a recipe is one."""
+        there = [{"path": path, "what": "recipes" if path.endswith(".toml") else _what(path)}
+                 for path in paths]  # fmt: skip
+        return self._tell({"paths": there}, listener)
+
+    def reveal(self, path: str, listener: Listener) -> int:
+        """Every file is shown."""
+        return self._tell({"what": "file", "shown": bool(path)}, listener)
+
+    def _interpreters(self, listener: Listener, add: str = "", remove: str = "") -> int:
+        """Those of the samples, unless ``interpreters`` is silent or there is none."""
+        if "interpreters" in self.silent:
+            return self._ticket(listener)
+        every = [] if "interpreters" in self.failing else samples.interpreters()
+        less = {remove, samples.BROKEN_PYTHON} if self.all_answer else {remove}
+        every = [one for one in every if one["python"] not in less]
+        return self._tell({"interpreters": every, "added": add}, listener)
+
+    def _keyring(self, listener: Listener) -> int:
+        """There is a keyring."""
+        return self._tell({"keyring": True}, listener)
+
+    def give(self, server: str, password: str, listener: Listener, *, keep: bool = False) -> int:
+        """Every password is taken."""
+        return self._tell({"kept": keep and bool(server and password)}, listener)
+
+    def protected(self, listener: Listener) -> int:
+        """The places that were made read-only."""
+        return self._tell({"protected": sorted(self._read_only)}, listener)
+
+    def protect(self, place: str, on: bool, listener: Listener) -> int:
+        """Every place can be made read-only."""
+        self._read_only = self._read_only | {place} if on else self._read_only - {place}
+        return self.protected(listener)
+
+    def _runs(self, listener: Listener, forget: Sequence[str] = ()) -> int:
+        """The runs of the samples, less those that were forgotten."""
+        if "runs" in self.silent:
+            return self._ticket(listener)
+        if forget and "runs" in self.failing:
+            return self._fail(self.failing["runs"], listener)
+        self.kept = Kept([run for run in self.kept.runs if run.id not in forget], self.kept.damaged)
+        return self._tell({"kept": self.kept}, listener)
+
+    def keep_jobs(self, some: Sequence[Past]) -> None:
+        """Nothing is left behind."""
+
+    def tell_running(self, some: Sequence[Running]) -> None:
+        """Nobody else sees them."""
+
+    def _past_jobs(self, listener: Listener, forget: Sequence[str] | None = ()) -> int:
+        """The history of the samples, less what was forgotten."""
+        if "past_jobs" in self.silent:
+            return self._ticket(listener)
+        jobs = self.past.jobs
+        self.past = history.Kept(
+            [one for one in jobs if forget is not None and one.id not in forget], self.past.damaged
+        )
+        told = {"kept": self.past, "elsewhere": self.elsewhere}
+        return self._tell_or_fail("past_jobs", told, listener)
+
+    def _recipes(self, listener: Listener, *_: object, **__: object) -> int:
+        """Those of the samples."""
+        if "recipes" in self.failing:
+            return self._fail(self.failing["recipes"], listener)
+        listed = self.listed_recipes or sample_recipes.listed(empty=self.no_recipes)
+        return self._tell({"recipes": listed}, listener)
+
+    def _recipe_cells(self, listener: Listener, names: Sequence[str]) -> int:
+        """What the recipes of the samples make."""
+        return self._tell({"made": sample_recipes.made(list(names))}, listener)
+
+    def _recipe_text(self, listener: Listener, path: str) -> int:
+        """A text of the samples."""
+        return self._tell({"text": sample_recipes.PATHS.get(path, "")}, listener)
+
+    def _recipe_looked(self, listener: Listener, text: str, path: str) -> int:
+        """What a text really comes to."""
+        return self._tell(known_recipes.looked(text, path), listener)
+
+    def _profiles(self, listener: Listener) -> int:
+        """Those of the samples."""
+        return self._tell_or_fail("profiles", {"profiles": self.kept_profiles}, listener)
+
+    def _profile_offered(self, listener: Listener, path: str, *how: str) -> int:
+        """What a made-up manifest really comes to."""
+        if "offered_profile" in self.failing and not any(how):
+            return self._tell_or_fail("offered_profile", {}, listener)
+        return self._tell({"offered": sample_profiles.offered(path)}, listener)
+
+    def _profile_written(self, listener: Listener, profile: Profile, form: str, secret: str) -> int:
+        """What a profile really comes to."""
+        return self._tell(known_profiles.written(profile, form, secret), listener)
+
+    def _keys(self, listener: Listener, file: str = "") -> int:
+        """Those of the samples."""
+        keys = [] if self.no_keys else sample_keys.KEYS
+        why = "" if keys else "No ssh-agent is running."
+        told: dict[str, Any] = {"keys": keys, "without_agent": why, "wrong": None}
+        if file:
+            about = {"file": file, "why": "There is no such file"}
+            told["wrong"] = user_error("key-unusable", about)
+        return self._tell_or_fail("keys", told, listener)
+
+    def _signers(self, listener: Listener, change: Callable[[], object] | None = None) -> int:
+        """Those of the samples, whatever is to be changed."""
+        signers = [] if self.no_signers or change is not None else sample_keys.SIGNERS
+        told = {"signers": signers, "required": self.signers_required,
+                "file": "/home/ada/.config/torchkeeper/allowed_signers"}  # fmt: skip
+        return self._tell_or_fail("signers", told, listener)
+
+    def _last_verified(self, listener: Listener, places: Sequence[str]) -> int:
+        """What the samples say of places."""
+        found = {place: self.verifications[place] for place in places
+                 if place in self.verifications}  # fmt: skip
+        return self._tell({"verified": found}, listener)
+
+    def _mark(self, listener: Listener, place: str) -> int:
+        """No place ever changes."""
+        return self._tell({"mark": place}, listener)
+
+    def _tell_or_fail(self, name: str, result: dict[str, Any], listener: Listener) -> int:
+        error = self.failing.get(name)
+        if error is None:
+            return self._tell(result, listener)
+        return self._fail(error, listener)
+
+    def _fail(self, error: UserError, listener: Listener) -> int:
+        ticket = self._ticket(listener)
+        QTimer.singleShot(0, self, lambda: self._on_failed(ticket, error, []))
+        return ticket
+
+    def _tell(self, result: dict[str, Any], listener: Listener) -> int:
+        ticket = self._ticket(listener)
+        QTimer.singleShot(0, self, lambda: self._on_result(ticket, result, []))
+        return ticket
+
+    def _answer(self, ticket: int, op: str, params: dict[str, Any]) -> None:
+        listener = self._listeners.get(ticket)
+        if listener is None:
+            return
+        if listener.progress and op in self.progress:
+            listener.progress(*self.progress[op])
+        if listener.findings and op in self.found:
+            listener.findings(self.found[op])
+        if op in self.silent:
+            return
+        place = str(params.get("place") or "")
+        error = self.failing.get(op)
+        if op == "probe" and params.get("python") == samples.BROKEN_PYTHON:
+            stuck = {"python": samples.BROKEN_PYTHON, "seconds": 180}
+            error = user_error("probe-stuck", stuck)
+        if error is None and op == "list" and place.endswith(".txt"):
+            error = user_error("not-a-bundle", {"file": place, "path": place})
+        if error is not None:
+            self._on_failed(ticket, error, [])
+            return
+        rows, result = self._said(op, place, params, listener)
+        if listener.rows and rows:
+            listener.rows(rows)
+        self._on_result(ticket, result, [])
+
+    def _said(
+        self, op: str, place: str, params: dict[str, Any], listener: Listener
+    ) -> tuple[list[Any], dict[str, Any]]:
+        if op == "places":
+            reasons = {samples.PLACE: "default", samples.KERNELS: "triton-default"}
+            there = reasons.items() if self._places else ()
+            return [{"path": p, "reason": r, "exists": p == samples.PLACE} for p, r in there], {}
+        if op in ("list", "plan_purge"):
+            all_rows, result = self._listed(op, place)
+            rows = all_rows
+            if op == "plan_purge" and self.in_use:
+                kept = 0 if params.get("in_use") else len(rows) if self.in_use["all"] else 2
+                rows = rows[kept:]
+                stays = tally(one.kind for one in all_rows[:kept])
+                result |= {**_counts(rows), "files": sum(one.files for one in rows),
+                           "in_use": {**self.in_use, "left": kept, "stays": stays}}  # fmt: skip
+            if op == "plan_purge":
+                # What goes is told by the room that comes free.
+                size = measured(result["bytes"], on_disk=not is_server(place))
+                result = {k: v for k, v in result.items() if k != "content_bytes"} | size
+            if "look" in params.get("select", {}):
+                needless = sum(one.size for one in rows[-3:])
+                size = result["bytes"] - needless
+                result["because"] = {
+                    "stale": {**tally(e.kind for e in rows[:-3]), **measured(size, on_disk=True)},
+                    "needless": {**tallied(3), **measured(needless, on_disk=True)},
+                }
+            return rows, result
+        if op == "cells":
+            return self.cells, {}
+        if op == "overview":
+            rows = self.overviewed
+            return rows, sample_overview.result(rows, gone=self.server_gone)
+        if op == "processes":
+            return sample_profiles.PROCESSES, {"count": 2, "hidden": 3, "sees": "all"}
+        if op in ("settings", "process_settings"):
+            return [], sample_profiles.settled(params.get("pid"))
+        if op == "diagnose":
+            return [], self.diagnosed
+        if op == "toolchain":
+            return [], {}
+        if op == "mend":
+            return sample_doctor.plan(str(params["fix"]), self.entries)
+        if op == "signature":
+            return [], _signature(str(params["file"]))
+        if op == "leaks":
+            leaks = sample_leaks.of_entry(self.leaky)
+            if listener.findings:
+                listener.findings(leaks)
+            return [], dict(leaks[-1]["leaks"])
+        if op == "runnable":
+            return [], sample_leaks.runnable("strange" in place)
+        if op == "suggest":
+            return [], self._suggested(place, params)
+        if op == "names":
+            return [
+                {"file": file, "path": "c/x.main.so", "key": "cx"} for file in params["files"]
+            ], {}
+        if op == "explain":
+            return self._compared(place, params)
+        if op == "server":
+            return [], samples.server()
+        if op == "du":
+            # As the list of it adds up.
+            held = [
+                {"kind": kind, **_counts(ones)} for kind, ones in _by_kind(self.entries).items()
+            ]
+            return [], {"kinds": held if place == samples.PLACE else samples.KINDS_ON_SERVER}
+        if op == "sum":
+            timed = [one.compile_s or 0.0 for one in self.entries if one.kind == "aotautograd"]
+            return [], {"compile_s": sum(timed)}
+        if op == "factors":
+            return samples.factors(), {}
+        if op == "text":
+            return [], samples.page(str(params.get("name")))
+        if op == "probe":
+            return [], samples.probed(str(params.get("python")))
+        if op == "judge":
+            rows = self._listed("list", place)[0]
+            if "old" in place:
+                rows = [e._replace(torch="2.6.0+cu124") for e in rows if e.torch]
+            found, counts = samples.judged(rows, params["envs"][0])
+            if listener.findings:
+                listener.findings([{"judged": found}])
+            return [], counts
+        if op in ("detail", "needs"):
+            for entry in self.entries:
+                if [entry.kind, entry.path] == [params.get("kind"), params.get("path")]:
+                    told = samples.detail(entry, self.entries)
+                    if listener.findings and op == "detail":
+                        listener.findings([{"detail": told}])
+                    if op == "needs":
+                        return [], samples.related(entry, self.entries)
+        if op in ("plan_export", "compare", "target", "copy"):
+            return [], _foretold(op, params, self.entries, listener, self.leaky)
+        return [], {}
+
+    def _suggested(self, place: str, params: dict[str, Any]) -> dict[str, Any]:
+        """What is dead; nothing where there are no entries."""
+        some, disk = int(bool(self.entries)), not is_server(place)
+        found = {"stale": (412, 1_284_000_000), "broken": (3, 204_800),
+                 "orphan": (57, 96_500_000), "unused": (1_208, 3_910_000_000),
+                 "budget": (2_931, 8_420_000_000)}  # fmt: skip
+        if not params.get("envs"):
+            del found["stale"]
+        reasons: dict[str, Any] = {
+            name: {**tallied(some * count), "files": some * count,
+                   **measured(some * size, on_disk=disk), "why": None}
+            for name, (count, size) in found.items()
+        }  # fmt: skip
+        if not disk:
+            why = {"code": "use-unknown", "params": {"server": place}}
+            for name in ("unused", "budget"):
+                none = measured(0, on_disk=False)
+                reasons[name] |= {**tallied(0), **none, "why": why}
+        rests = "day" if disk else None
+        total = {**tallied(9_204), "locks": 310 * disk, "files": 12_871}
+        total |= measured(18_420_000_000, on_disk=disk)
+        if not some:
+            total = {**tallied(118), "files": 164, **measured(84_100_000, on_disk=disk)}
+        several = sum(one["bytes"] for one in reasons.values()) * 3 // 4
+        count = sum(one["entries"] for one in reasons.values()) * 3 // 4
+        together = {**tallied(count), **measured(several, on_disk=disk)}
+        about = {"look": 1, "rests": rests, "together": together}
+        return {**total, **about, "reasons": reasons}
+
+    def _compared(self, place: str, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        other = samples.KERNELS if "nearest" in params else place
+        found = sample_compare.answer(self.cause or "none", self.entries, place, other)
+        if not self.cause:
+            found["b"] = None
+        return [dict(row) for row in sample_compare.ROWS[self.cause or "none"]], found
+
+    def _listed(self, op: str, place: str) -> tuple[list[Any], dict[str, Any]]:
+        rows = self.entries if op == "list" else self.entries[: self.goes]
+        room = {**tallied(5), **measured(1_204_000, on_disk=True)}
+        last = {**room, "made": time.time() - 400}
+        trash = {**room, "receipts": 1, "files": 6, "last": last}
+        more: dict[str, Any] = {"trash": trash, "plan": 1, "owners": self.owners}
+        if place.endswith(_BUNDLES):
+            rows = [entry for entry in rows if entry.kind != "lock" and not entry.problem]
+            more = {"made_in": samples.MADE_IN, "format": "torchcache", "trash": None,
+                    **samples.CLAIMS}  # fmt: skip
+            more["signature"] = _signature(place)
+            if "64-cores" in place:
+                more["made_in"] = {**samples.MADE_IN, "threads": 64}
+            if place.endswith(".bin"):
+                more |= {"made_in": None, "format": "mega-cache", "native": None,
+                         "objects": 0, "built": 0, "headers": 0, "portable": 0}  # fmt: skip
+        if is_server(place):
+            kinds = ("fxgraph", "aotautograd", "triton", "autotune", "pgo")
+            rows = [e for e in rows if e.kind in kinds and not e.problem]
+            rows = [samples.on_server(entry, number) for number, entry in enumerate(rows)]
+            more = {"format": "redis", "trash": None, "plan": 1}
+        files = sum(entry.files for entry in rows)
+        return rows, {**_counts(rows), "files": files, **more}
+
+
+def _what(path: str) -> str:
+    if "/gone." in path:
+        return "missing"
+    # Not what ends in a version.
+    return "file" if os.path.splitext(path)[1][1:2].isalpha() else "folder"
+
+
+def _signature(file: str) -> dict[str, Any]:
+    if "stranger" in file:
+        return sample_keys.UNKNOWN
+    return samples.SIGNATURE if "signed" in file else sample_keys.NOBODY
+
+
+def _foretold(
+    op: str, params: dict[str, Any], every: list[Entry], listener: Listener, leaky: bool
+) -> dict[str, Any]:
+    """What an engine would say of an export, an import or a copy that is to come.
+
+    A file whose name begins with "there" is there already; into a place that ends in "full"
+    there is no room, and where it ends in "same" nothing is new.
+    """
+    where = str(params.get("into") or params.get("path") or "")
+    free = 1_200_000 if "full" in where else 78_100_000_000
+    space = {"free": free, "why": None, "exists": "missing" not in where}
+    is_there = where.rpartition("/")[2].startswith("there")
+    known = {"size": 12_400_000, "mtime": time.time() - 3 * 86_400} if is_there else {}
+    there = {"what": "file" if is_there else "missing", **known, "space": space}
+    if op == "target":
+        return there
+    portable = [entry for entry in every if entry.kind != "lock" and not entry.problem]
+    if op == "compare":
+        files = [_compared(str(path), portable, "same" in where) for path in params["files"]]
+        renamed = 9 if params.get("env") and "same" not in where else 0
+        if renamed and listener.findings:
+            listener.findings([{"left": one} for one in samples.LEFT])
+        return {"files": files, "needed": 4_300_000, "space": space, "renamed": renamed}
+    if listener.findings and leaky:
+        listener.findings(sample_leaks.leaks(portable))
+    stays = tally(entry.kind for entry in every if entry.kind == "lock")
+    if listener.findings:
+        for entry in every:
+            if entry not in portable and entry.kind != "lock":
+                code = "entry-broken" if entry.problem else "kind-not-portable"
+                about = {"kind": entry.kind, "problem": entry.problem}
+                listener.findings([{"left": {"code": code, "params": about}}])
+    if op == "copy":
+        same = any(x in where for x in ("same", "missing", *_BUNDLES))
+        if listener.findings and portable and not same:
+            listener.findings([{"left": {"code": "key-taken", "params": {"path": "mn/x.py"}}}])
+        more: dict[str, Any] = {"needed": 4_300_000, "there": there, "into": where}
+        return {**_copied(where, portable), **more, "stays": stays}
+    held = sum(entry.size for entry in portable)
+    objects = sum(entry.kind == "code" for entry in portable)
+    return {
+        "objects": objects,
+        "described": objects if params.get("builders") else 0,
+        "maker": _maker(params),
+        "stays": stays,
+        "entries": len(portable),
+        "files": sum(entry.files for entry in portable),
+        "bytes": held,
+        "size": held + 21_400,
+        "room": 2 * held,
+        "kinds": [
+            {"kind": kind, "entries": len(ones), "files": len(ones),
+             "bytes": sum(entry.size for entry in ones)}
+            for kind, ones in _by_kind(portable).items()
+        ],
+        "torches": Counter(entry.torch for entry in portable if entry.torch).most_common(),
+        "devices": Counter(entry.device for entry in portable if entry.device).most_common(),
+        "made_in": None,
+    }  # fmt: skip
+
+
+def _maker(params: dict[str, Any]) -> dict[str, Any] | None:
+    builders = params.get("builders")
+    return {"what": "environment", "torch": builders["torch"]} if builders else None
+
+
+def _copied(into: str, entries: list[Entry]) -> dict[str, Any]:
+    if into.endswith(_BUNDLES) or "missing" in into:
+        what = "bundle" if into.endswith(_BUNDLES) else "folder"
+        none = _counts([])
+        kinds = [
+            {"kind": kind, "new": _counts(ones), "there": none, "differs": none, "left": none}
+            for kind, ones in _by_kind(entries).items()
+        ]
+        return {**_counts(entries), "what": what, "exists": 0, "kinds": kinds}
+    found = _compared(into, entries, "same" in into)
+    there = found["there"]["entries"]
+    return {**found["new"], "what": "folder", "exists": there, "kinds": found["kinds"]}
+
+
+def _by_kind(entries: list[Entry]) -> dict[str, list[Entry]]:
+    found: dict[str, list[Entry]] = {}
+    for kind in KINDS:
+        ones = [entry for entry in entries if entry.kind == kind]
+        if ones:
+            found[kind] = ones
+    return found
+
+
+def _compared(path: str, entries: list[Entry], same: bool) -> dict[str, Any]:
+    kinds: list[dict[str, Any]] = []
+    for kind, ones in _by_kind(entries).items():
+        if kind == "code" and not same:
+            # What stays out is of this kind.
+            ones = ones[: -len(samples.LEFT)]
+        new = [] if same else ones[: max(1, len(ones) // 2)]
+        differs = ones[-1:] if kind == "code" and not same else []
+        there = ones[len(new) : len(ones) - len(differs)]
+        named = {"new": new, "there": there, "differs": differs, "left": []}
+        counts = {name: _counts(some) for name, some in named.items()}
+        kinds.append({"kind": kind, **counts})
+    whole = {
+        name: {what: sum(kind[name][what] for kind in kinds) for what in ("entries", "bytes")}
+        for name in ("new", "there", "differs", "left")
+    }
+    return {"file": path, "kinds": kinds, **whole}
+
+
+def _counts(entries: list[Entry]) -> dict[str, int]:
+    size = sum(entry.size for entry in entries)
+    return {**tally(entry.kind for entry in entries), **measured(size, on_disk=False)}

@@ -1,0 +1,168 @@
+"""Pictures of dialogs in the states that the other scenes pass over: waiting for an answer,
+ending badly, asking before something is lost; and of every step of the guide.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QDialog
+
+from tests.shots import sample_overview, sample_recipes, samples
+from tests.shots.sample_engines import SampleEngines
+from tests.shots.scenes_window import halfway
+from tests.shots.stage import Stage, turn
+from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.dialogs.profileimport import ProfileImport
+from torchkeeper.gui.dialogs.unsaved import UnsavedDialog
+from torchkeeper.gui.dialogs.working import WorkDialog
+from torchkeeper.gui.guide.steps import STEPS
+from torchkeeper.gui.jobs.model import State
+from torchkeeper.gui.profiles.page import SettingsPage
+from torchkeeper.gui.window import PAGE, Window
+from torchkeeper.link.words.problems import UserError, user_error
+
+_TEAM = "/mnt/team/torch-caches/llama"
+
+
+def _followed(window: Window, dialog: WorkDialog | None, kind: str, title: str) -> WorkDialog:
+    """A dialog whose job has begun."""
+    assert dialog is not None
+    turn(0.1)
+    job = window.jobs.add(title, kind, samples.PLACE)
+    job.asked = {"python": samples.PYTHON}
+    window.jobs.begin(job)
+    dialog.follow(job)
+    return dialog
+
+
+def _ended(window: Window, dialog: WorkDialog, error: UserError | None) -> None:
+    job = dialog.job
+    assert job is not None
+    if error is None:
+        window.jobs.end(job, State.CANCELLED)
+    else:
+        window.jobs.end(job, State.FAILED, error=error)
+
+
+def _failures(stage: Stage) -> None:
+    window = stage.window()
+    window.places.add(_TEAM)
+    flows = window.flows
+    why = "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+    about = {"what": "OutOfMemoryError", "why": why}
+    full = user_error("disk-full", {"place": _TEAM})
+    killed = user_error("warm-killed", {"signal": "SIGKILL", "why": "It had taken 61.2 GB."})
+    for name, ask, kind, title, error in (
+        ("warm-failed", flows.warm, "warm", "Warm torchinductor_ada",
+         user_error("warm-failed", about)),
+        ("warm-killed", flows.warm, "warm", "Warm torchinductor_ada", killed),
+        ("warm-cancelled", flows.warm, "warm", "Warm torchinductor_ada", None),
+        ("verify-cancelled", flows.verify, "verify", "Verify torchinductor_ada", None),
+        ("prepare-failed", flows.prepare, "prepare", f"Prepare {samples.PYTHON}", full),
+        ("copy-failed", lambda: flows.copy(_TEAM), "copy", "Copy to llama", full),
+        ("sign-cancelled", lambda: flows.signing.sign(samples.NIGHTLY), "sign",
+         "Sign nightly.torchcache", None),
+    ):  # fmt: skip
+        dialog = _followed(window, ask(), kind, title)
+        _ended(window, dialog, error)
+        stage.dialog(name, dialog)
+    dialog = _followed(window, flows.copy(_TEAM), "copy", "Copy to llama")
+    stage.take("copy-starting", dialog)
+    assert dialog.job is not None
+    halfway(window, dialog.job)
+    window.jobs.cancelling(dialog.job)
+    stage.take("copy-cancelling", dialog)
+    _ended(window, dialog, None)
+    dialog.reject()
+    stage.close(window)
+
+
+def _waiting(stage: Stage) -> None:
+    engines = SampleEngines(silent={"server", "signature"})
+    window = stage.window(engines)
+    window.open_paths([samples.SERVER])
+    turn(1.0, lambda: window.place == samples.SERVER and not window.listing.loading)
+    window.servers.show_server()
+    stage.opened("server-page-reading", window)
+    dialog = window.servers.add_server()
+    dialog.address.setText(samples.SERVER)
+    dialog.test.click()
+    stage.dialog("add-server-testing", dialog)
+    stage.dialog("sign-reading", window.flows.signing.sign(samples.NIGHTLY))
+    stage.close(window)
+    nothing = {"file": f"{samples.PLACE}/notes.txt"}
+    engines = SampleEngines(
+        failing={"offered_profile": user_error("profile-import-nothing", nothing)}
+    )
+    window = stage.window(engines)
+    page = _settings(window)
+    page.open_files([f"{samples.PLACE}/notes.txt"])
+    stage.dialog("settings-import-nothing", page.findChildren(ProfileImport)[-1])
+    stage.close(window)
+    none = user_error("torch-missing", {"python": samples.PYTHON})
+    window = stage.window(SampleEngines(failing={"interpreters": none}))
+    stage.dialog("environments-none", window.here.show_environments())
+    stage.close(window)
+
+
+def _settings(window: Window) -> SettingsPage:
+    page = window.show_page("settings")
+    assert isinstance(page, SettingsPage)
+    turn(5.0, lambda: page.profiles.read)
+    return page
+
+
+def _unsaved(stage: Stage) -> None:
+    window = stage.window()
+    page = _settings(window)
+    page.profiles.list.choose("laptop")
+    page.profiles.form.apply({"TORCHINDUCTOR_CACHE_DIR": "/data/torchinductor"})
+    turn(1.5)
+    stage.take("settings-unsaved", window)
+    page.leave(lambda: None)
+    stage.opened("unsaved-settings", window)
+    page.profiles.discard()
+    editor = window.flows.recipes.edit_recipe(f"{sample_recipes.FOLDER}/decode.toml")
+    turn(0.2)
+    editor.text.insertPlainText("# Only the small batches.\n")
+    turn(0.5)
+    stage.take("recipe-unsaved", editor)
+    editor.reject()
+    asking = next(x for x in editor.findChildren(QDialog) if x.isVisible())
+    stage.dialog("unsaved-recipe", asking)
+    assert isinstance(editor, UnsavedDialog)
+    editor._close_surely()
+    window.jobs.begin(window.jobs.add("Warm torchinductor_ada", "warm", samples.PLACE))
+    window.close()
+    stage.opened("quit-one", window)
+    stage.close(window)
+
+
+def _hold(engines: SampleEngines, window: Window, entries: list[Entry]) -> None:
+    """Have these in the place, and show it."""
+    engines.entries = entries
+    window.actions_["refresh"].trigger()
+    turn(0.5)
+
+
+def _guide(stage: Stage) -> None:
+    engines = SampleEngines(samples.entries()[:5])
+    engines.all_answer = True
+    engines.overviewed = sample_overview.few()
+    window = stage.window(engines, settings={PAGE: "overview"})
+    window.guide.bar.own = samples.PLACE
+    for number in range(1, len(STEPS)):
+        window.guide.bar.show_step(number)
+        if number == 1:
+            window.show_page("entries")
+        if STEPS[number].id == "undo":
+            # All of it was purged.
+            _hold(engines, window, [])
+        stage.take(f"guide-{STEPS[number].id}", window)
+    _hold(engines, window, samples.entries()[:5])
+    window.resize(1000, 640)
+    window.guide.bar.show_step(1)
+    stage.take("guide-narrow", window, 0.3)
+    stage.close(window)
+
+
+SCENES = {"failures": _failures, "waiting": _waiting, "unsaved": _unsaved, "guide-steps": _guide}

@@ -1,0 +1,209 @@
+"""Pictures of the dialogs that export and import: asking, at work, and what came of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.shots import samples
+from tests.shots.sample_engines import SampleEngines
+from tests.shots.scenes_window import halfway
+from tests.shots.stage import Stage, turn
+from torchkeeper.gui.dialogs.working import WorkDialog
+from torchkeeper.gui.jobs.model import Job, State
+from torchkeeper.gui.places.model import EXPORTED_TO
+from torchkeeper.gui.window import Window
+from torchkeeper.link.words.kinds import kind_words
+from torchkeeper.link.words.problems import UserError, user_error
+
+_BUNDLES = "/home/ada/bundles"
+_FILE = f"{_BUNDLES}/torchinductor_ada.torchcache"
+#: Seconds until what was typed is looked at.
+_TYPED = 0.4
+
+
+def _export_choice(stage: Stage) -> None:
+    engines = SampleEngines()
+    window = stage.window(engines, settings={EXPORTED_TO: _BUNDLES})
+    for name, file in (
+        ("free", _FILE),
+        ("replace", f"{_BUNDLES}/there.torchcache"),
+        ("no-room", "/mnt/full/torchinductor_ada.torchcache"),
+        ("no-folder", "/home/ada/missing/torchinductor_ada.torchcache"),
+        ("no-path", "torchinductor_ada"),
+    ):
+        dialog = window.flows.export()
+        assert dialog is not None
+        dialog.file.setText(file)
+        stage.dialog(f"export-{name}", dialog, _TYPED)
+    _secrets(stage)
+    engines.silent.add("plan_export")
+    engines.progress["plan_export"] = (12.0, 36.0, "entries")
+    dialog = window.flows.export()
+    assert dialog is not None
+    stage.dialog("export-reading", dialog)
+    engines.silent.clear()
+    engines.failing["plan_export"] = user_error(
+        "place-unreadable", {"place": samples.PLACE, "why": "Input/output error"}
+    )
+    dialog = window.flows.export()
+    assert dialog is not None
+    stage.dialog("export-unreadable", dialog)
+    del engines.failing["plan_export"]
+    window.entries.show_apart(True)
+    locks = {entry.identity for entry in window.entries.shown() if entry.kind == "lock"}
+    window.table.select(locks)
+    dialog = window.flows.export()
+    assert dialog is not None
+    dialog.file.setText(_FILE)
+    engines.entries = [entry for entry in engines.entries if entry.kind == "lock"]
+    stage.dialog("export-nothing", dialog, _TYPED)
+    stage.close(window)
+
+
+def _secrets(stage: Stage) -> None:
+    engines = SampleEngines()
+    engines.leaky = True
+    window = stage.window(engines, settings={EXPORTED_TO: _BUNDLES})
+    for name, choice in (("secrets", -1), ("redacted", 0)):
+        dialog = window.flows.export()
+        assert dialog is not None
+        dialog.file.setText(_FILE)
+        turn(_TYPED)
+        dialog.secrets.choice.setCurrentIndex(choice)
+        stage.dialog(f"export-{name}", dialog, _TYPED)
+    stage.close(window)
+
+
+def _import_choice(stage: Stage) -> None:
+    engines = SampleEngines()
+    window = stage.window(engines)
+    files = [samples.NIGHTLY, "/home/ada/llama/mega-cache.bin", "/home/ada/llama/notes.txt"]
+    for name, chosen, into in (
+        ("one", files[:1], samples.PLACE),
+        ("several", files, samples.PLACE),
+        ("bad", files[2:], samples.PLACE),
+        ("same", files[:1], "/home/ada/cache-same"),
+        ("no-room", files[:1], "/mnt/full"),
+        ("new-folder", files[:1], "/home/ada/missing"),
+        ("no-target", files[:1], "cache"),
+        ("stale", ["/home/ada/llama/old.torchcache"], samples.PLACE),
+        ("signed", ["/home/ada/llama/signed.torchcache"], samples.PLACE),
+        ("threads", ["/home/ada/llama/64-cores.torchcache"], samples.PLACE),
+        ("strange", ["/home/ada/llama/strange.torchcache"], samples.PLACE),
+    ):
+        dialog = window.flows.open_import(chosen)
+        turn(0.05)
+        dialog.target.combo.setEditText(into)
+        stage.dialog(f"import-{name}", dialog, _TYPED)
+    engines.silent.add("list")
+    stage.dialog("import-reading", window.flows.open_import(files[:1]))
+    engines.silent = {"compare"}
+    engines.progress["compare"] = (3_100_000.0, 5_000_000.0, "bytes")
+    stage.dialog("import-comparing", window.flows.open_import(files[:1]))
+    engines.silent = {"names"}
+    stage.dialog("import-naming", window.flows.open_import(files[:1]))
+    engines.silent = {"judge"}
+    stage.dialog("import-asking", window.flows.open_import(files[:1]))
+    stage.close(window)
+
+
+def _dialog(window: Window, kind: str) -> tuple[Job, WorkDialog]:
+    """A job that runs, and the dialog that asked for it."""
+    if kind == "export":
+        dialog: WorkDialog | None = window.flows.export()
+        job = window.jobs.add("Export to torchinductor_ada.torchcache", kind, None)
+    else:
+        dialog = window.flows.open_import([samples.NIGHTLY])
+        job = window.jobs.add("Import nightly.torchcache", kind, samples.PLACE)
+    assert dialog is not None
+    turn(0.05)
+    window.jobs.begin(job)
+    dialog.follow(job)
+    return job, dialog
+
+
+def _at_work(stage: Stage) -> None:
+    window = stage.window()
+    for kind in ("export", "import"):
+        job, dialog = _dialog(window, kind)
+        stage.take(f"{kind}-starting", dialog)
+        halfway(window, job)
+        stage.take(f"{kind}-working", dialog)
+        window.jobs.cancelling(job)
+        stage.take(f"{kind}-cancelling", dialog)
+        window.jobs.end(job, State.CANCELLED)
+        stage.dialog(f"{kind}-cancelled", dialog)
+    job, dialog = _dialog(window, "export")
+    window.jobs.progress(job, 21, 33, "entries")
+    stage.dialog("export-entries", dialog)
+    stage.close(window)
+
+
+def _over(stage: Stage) -> None:
+    window = stage.window()
+    going = [one for one in window.entries.shown() if one.kind != "lock" and not one.problem]
+    exported: dict[str, Any] = {
+        "entries": len(going),
+        "bytes": sum(entry.size for entry in going),
+        "size": sum(entry.size for entry in going) + 21_400,
+        "output": _FILE,
+    }
+    imported: dict[str, Any] = {"entries": 17, "bytes": 2_480_100, "exists": 16}
+    full = user_error("disk-full", {"place": samples.PLACE})
+    unwritable = user_error("output-unwritable", {"file": _FILE, "why": "Input/output error"})
+    for name, kind, result, error, left in (
+        ("export-done", "export", exported, None, 0),
+        ("export-left", "export", exported, None, 3),
+        ("export-failed", "export", {}, unwritable, 0),
+        ("export-none", "export", {"entries": 0}, None, 2),
+        ("import-done", "import", imported, None, 0),
+        ("import-left", "import", {**imported, "entries": 14}, None, 3),
+        ("import-prepare", "import", {**imported, "renamed": 11}, None, 0),
+        ("import-prepare-left", "import", {**imported, "entries": 15, "renamed": 9}, None, 2),
+        ("import-portable", "import", imported, None, 0),
+        ("import-nothing-new", "import", {"exists": 33}, None, 0),
+        ("import-failed", "import", {}, full, 0),
+    ):
+        job, dialog = _dialog(window, kind)
+        prepare, portable = "prepare" in name, "portable" in name
+        job.asked = {"python": samples.PYTHON, "offer_prepare": prepare, "portable": portable}
+        _end(window, job, result, error, left)
+        stage.dialog(name, dialog)
+    # Opened again from the list of jobs, without the page that asked.
+    window.following.page.choose(window.jobs.jobs[-1])
+    later = window.flows.results.show_result()
+    assert later is not None
+    stage.dialog("export-result", later)
+    stage.close(window)
+
+
+def _end(
+    window: Window, job: Job, result: dict[str, Any], error: UserError | None, left: int
+) -> None:
+    assert job.started is not None
+    job.started -= 4.2
+    for number in range(left):
+        kind, key, code, about = (
+            ("ondisk", "0236e2d9c13c902a", "kind-not-portable", {"kind": "ondisk"}),
+            ("fxgraph", "fk2v5qzx7h4wnbd3tpmu6", "entry-broken", {"problem": "payload-unreadable"}),
+            ("ondisk", "51b1e2d9c13c90ff", "kind-not-portable", {"kind": "ondisk"}),
+        )[number]
+        if job.kind == "import":
+            kind, key = "code", f"cmnvkzanes3ggbbm{number}"
+            code, about = "key-taken", {"path": f"mn/{key}.py"}
+        if job.asked.get("offer_prepare"):
+            code, about = "object-cpu", samples.LEFT[0]["params"]
+        why = user_error(code, about)
+        job.leave(f"{kind_words(kind)} {key}: {why.what}", why.what)
+    if error is None:
+        window.jobs.end(job, State.DONE, note="33 entries (5.0 MB)", result=result)
+    else:
+        window.jobs.end(job, State.FAILED, error=error)
+
+
+SCENES = {
+    "export": _export_choice,
+    "import": _import_choice,
+    "work": _at_work,
+    "results": _over,
+}

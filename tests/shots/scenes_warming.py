@@ -1,0 +1,101 @@
+"""Pictures of a warm-up with many cells: at work, one that failed, and what came of it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from tests.shots import sample_cells, samples
+from tests.shots.sample_engines import SampleEngines
+from tests.shots.scenes_verifying import result
+from tests.shots.stage import Stage, turn
+from torchkeeper.gui.jobs.model import Job, State
+from torchkeeper.gui.window import Window
+
+
+def begun(window: Window, upto: int, failing: tuple[int, ...] = (), running: int = 0) -> Job:
+    """A warm-up that runs, so many of its cells over."""
+    job = window.jobs.add("Warm torchinductor_ada", "warm", samples.PLACE)
+    job.asked = {"python": samples.PYTHON, "recipes": ["decode"]}
+    window.jobs.begin(job)
+    job.started = time.time() - 7.4 * upto
+    job.cells = sample_cells.told(upto, failing, running)
+    window.jobs.progress(job, upto, len(job.cells.rows), "cells")
+    return job
+
+
+def _cells(stage: Stage) -> None:
+    window = stage.window(SampleEngines())
+    dialog = window.flows.warm()
+    turn(0.1)
+    job = begun(window, 5, running=2)
+    dialog.follow(job)
+    turn(0.3)
+    stage.take("cells-working", dialog)
+    pane = dialog.progress.cells
+    assert pane is not None
+    job.cells = sample_cells.told(9, (4, 7), running=2)
+    window.jobs.progress(job, 9, 16, "cells")
+    dialog.progress.show_job(job)
+    pane.choose(4)
+    stage.take("cells-failed", dialog)
+    job.cells = sample_cells.told(16, (4, 7))
+    job.started = time.time() - 141.0
+    result = sample_cells.result(job.cells)
+    window.jobs.end(job, State.DONE, note="2 of 16 cells failed", result=result)
+    stage.dialog("cells-outcome", dialog)
+    dialog = window.flows.warm()
+    turn(0.1)
+    job = begun(window, 16)
+    dialog.follow(job)
+    job.started = time.time() - 141.0
+    all_warm = sample_cells.result(job.cells)
+    window.jobs.end(job, State.DONE, note="16 cells", result=all_warm)
+    pane = dialog.result_page.cells
+    assert pane is not None
+    stage.take("cells-done", dialog)
+    pane.choose(sample_cells.UNCACHED)
+    stage.dialog("cells-uncached", dialog)
+    stage.close(window)
+
+
+def _verified(stage: Stage) -> None:
+    window = stage.window(SampleEngines())
+    dialog = window.flows.verify()
+    assert dialog is not None
+    turn(0.1)
+    job = window.jobs.add("Verify torchinductor_ada", "verify", samples.PLACE)
+    window.jobs.begin(job)
+    job.cells = sample_cells.told(6, running=1)
+    job.now = "decode, batch 8, bfloat16, default · As it is"
+    window.jobs.progress(job, 6, 16, "cells")
+    dialog.follow(job)
+    turn(0.3)
+    stage.take("verify-cells-working", dialog)
+    job.started = time.time() - 327
+    cells = sample_cells.verified()
+    whole = {"cells": len(cells), "good": sum(one["good"] for one in cells)}
+    came = {**_together(cells), "good": False, "cells": cells, "whole": whole}
+    window.jobs.end(job, State.DONE, note="not good", result=came)
+    stage.dialog("verify-cells", dialog)
+    stage.close(window)
+
+
+def _together(cells: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the runs of a verification come to, as its cells say."""
+    seconds = {name: sum(one["seconds"][name] for one in cells) for name in ("cold", "warm")}
+    seconds |= {"mega": seconds["cold"] * 1.1, "prepared": seconds["warm"] * 0.9}
+    counts = {name: sum(one[name] for one in cells) for name in ("hits", "misses", "rebuilt")}
+    counts["graphs"] = counts["hits"] + counts["misses"]
+    found = result(counts["misses"], counts["rebuilt"])
+    for name, run in found["runs"].items():
+        own = counts if name in ("warm", "prepared") else {
+            "graphs": counts["graphs"], "misses": counts["graphs"] if name == "cold" else 0
+        }  # fmt: skip
+        run |= own | {"seconds": seconds[name]}
+    ratios = {f"{own}_{other}": seconds[other] / seconds[own]
+              for own in ("warm", "prepared") for other in ("cold", "mega")}  # fmt: skip
+    return {**found, **counts, "seconds": seconds, "ratios": ratios}
+
+
+SCENES = {"cells": _cells, "verify-cells": _verified}
