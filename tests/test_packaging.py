@@ -18,6 +18,7 @@ from tests.pace import LONG
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 MANUAL = ROOT / "resources" / "manual"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 PAGES = [ROOT / "README.md", *sorted(MANUAL.glob("*.md"))]
 COMMANDS = ("packaging/run", "packaging/test", ".ci/run")
 
@@ -304,7 +305,7 @@ def test_the_manual_names_each_of_its_pages() -> None:
 
 
 def test_the_map_of_the_house_is_true() -> None:
-    found = re.search(r"^```\n(.*?)^```", (MANUAL / "house.md").read_text(), re.M | re.S)
+    found = re.search(r"^```\n(.*?)^```", CONTRIBUTING.read_text(), re.M | re.S)
     assert found
     house = found[1].splitlines()
     above = ""
@@ -315,6 +316,17 @@ def test_the_map_of_the_house_is_true() -> None:
         assert (ROOT / above / name if line.startswith(" ") else ROOT / name).is_dir(), line
     packages = {f"{p.parent.name}/" for p in (ROOT / "app/torchkeeper").glob("*/__init__.py")}
     assert {line.split()[0] for line in house if line.startswith(" ")} == packages
+
+
+def test_every_file_that_newcomers_are_sent_to_is_there() -> None:
+    named = set(re.findall(r"`([\w/]+\.py)`", CONTRIBUTING.read_text()))
+    assert len(named) > 50
+    missing = [
+        name
+        for name in sorted(named)
+        if not (ROOT / "app/torchkeeper" / name).exists() and not (ROOT / name).exists()
+    ]
+    assert missing == []
 
 
 SERVE = """
