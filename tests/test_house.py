@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 
 import torchkeeper
+from tests.figures import MOST, figures
 from tests.gui.doors import past_the_door
 from torchkeeper.link.engines.travel import PACKAGES
 from torchkeeper.link.words import doctorwords
@@ -273,3 +274,8 @@ def test_what_takes_html_is_found(line: str, tmp_path: Path) -> None:
     path = tmp_path / "one.py"
     path.write_text(line, encoding="utf-8")
     assert len(past_the_door(path, "one.py")) == 1
+
+
+def test_no_figure_of_the_house_grows() -> None:
+    found = figures()
+    assert {name: found[name] for name, most in MOST.items() if found[name] > most} == {}

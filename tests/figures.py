@@ -1,0 +1,138 @@
+"""The house in figures: ``python -m tests.figures`` prints each beside the most that it may be.
+
+A figure never grows: tests/test_house.py holds that. Who has made one smaller lowers its bound.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import torchkeeper
+
+APP = Path(torchkeeper.__file__).parent
+#: The most that each figure may be.
+MOST = {
+    "files": 709,
+    "lines": 112_400,
+    "lines of code": 82_200,
+    "lines of code in the longest file": 1632,
+    "lines of the longest function": 160,
+    "files in the largest circle of imports": 99,
+    "files in circles of imports": 117,
+    "dict[str, Any]": 931,
+    "questions for the kind of place outside of stores": 145,
+}
+_KIND_OF_PLACE = re.compile(r"isinstance\([^)]*\b(?:Folder|Redis|Bundle)\b|\bis_server\(")
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def figures() -> dict[str, int]:
+    """Each figure by its name. Imports under TYPE_CHECKING, and in functions, count as any."""
+    sources = {path: path.read_text(encoding="utf-8") for path in sorted(APP.rglob("*.py"))}
+    trees = {path: ast.parse(source) for path, source in sources.items()}
+    code = {path: _code(source, trees[path]) for path, source in sources.items()}
+    functions = [
+        (node.end_lineno or 0) - node.lineno + 1
+        for tree in trees.values()
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
+    circles = [len(one) for one in _circles(_imports(trees))]
+    asks = sum(
+        len(_KIND_OF_PLACE.findall(source))
+        for path, source in sources.items()
+        if "stores" not in path.relative_to(APP).parts
+    )
+    return {
+        "files": len(sources),
+        "lines": sum(source.count("\n") for source in sources.values()),
+        "lines of code": sum(code.values()),
+        "lines of code in the longest file": max(code.values()),
+        "lines of the longest function": max(functions),
+        "files in the largest circle of imports": max(circles, default=0),
+        "files in circles of imports": sum(circles),
+        "dict[str, Any]": sum(source.count("dict[str, Any]") for source in sources.values()),
+        "questions for the kind of place outside of stores": asks,
+    }
+
+
+def _code(source: str, tree: ast.Module) -> int:
+    """Lines that are neither empty nor of a comment nor of a docstring."""
+    documents: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            documents.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    return sum(
+        number not in documents and bool(line.strip()) and not line.strip().startswith("#")
+        for number, line in enumerate(source.splitlines(), 1)
+    )
+
+
+def _imports(trees: Mapping[Path, ast.Module]) -> dict[str, set[str]]:
+    """The modules of ours that each module imports."""
+    modules = {_dotted(path): tree for path, tree in trees.items()}
+    found: dict[str, set[str]] = {}
+    for name, tree in modules.items():
+        named: set[str] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                named |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                within = {f"{node.module}.{alias.name}" for alias in node.names}
+                named |= {one if one in modules else node.module for one in within}
+        found[name] = {one for one in named if one in modules and one != name}
+    return found
+
+
+def _dotted(path: Path) -> str:
+    parts = ("torchkeeper", *path.relative_to(APP).with_suffix("").parts)
+    return ".".join(parts).removesuffix(".__init__")
+
+
+def _circles(graph: Mapping[str, set[str]]) -> Iterator[set[str]]:
+    """The strongly connected components of more than one module (Kosaraju's algorithm)."""
+    backwards: dict[str, set[str]] = {name: set() for name in graph}
+    for name, named in graph.items():
+        for one in named:
+            backwards[one].add(name)
+    seen: set[str] = set()
+    order = [name for start in graph for name in _reached(start, graph, seen)]
+    seen = set()
+    for start in reversed(order):
+        component = set(_reached(start, backwards, seen))
+        if len(component) > 1:
+            yield component
+
+
+def _reached(start: str, graph: Mapping[str, set[str]], seen: set[str]) -> list[str]:
+    """What is reached from a module and was not seen, each after all that is reached from it."""
+    if start in seen:
+        return []
+    seen.add(start)
+    found, stack = [], [(start, iter(sorted(graph[start])))]
+    while stack:
+        name, left = stack[-1]
+        step = next((one for one in left if one not in seen), None)
+        if step is None:
+            found.append(name)
+            stack.pop()
+        else:
+            seen.add(step)
+            stack.append((step, iter(sorted(graph[step]))))
+    return found
+
+
+def main() -> int:
+    """Print them; 1 where one is over its bound."""
+    found = figures()
+    for name, figure in found.items():
+        print(f"{figure:>8,}  of {MOST[name]:>8,}  {name}")
+    return int(any(found[name] > most for name, most in MOST.items()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
