@@ -244,3 +244,16 @@ def test_an_address_is_not_broken_and_is_copied_as_it_is(qtbot: QtBot) -> None:
     next(one for one in menu.actions() if one.objectName() == "edit-copy").trigger()
     menu.close()
     qtbot.waitUntil(lambda: clipboard.text() == said)
+
+
+def test_a_look_for_what_is_dead_that_fails_leaves_a_low_dialog(
+    qtbot: QtBot, window: Window, engines: SampleEngines
+) -> None:
+    why = {"place": samples.PLACE, "why": "Permission denied"}
+    engines.failing["suggest"] = user_error("place-unreadable", why)
+    dialog = window.flows.clean_up()
+    assert dialog is not None
+    qtbot.waitUntil(dialog.notice.isVisible, timeout=PATIENCE)
+    settle(qtbot)
+    assert dialog.height() < 690, "as of a small laptop, less its panel"
+    dialog.reject()

@@ -160,7 +160,7 @@ def test_runs_are_forgotten(qtbot: QtBot, open_window: OpenWindow, recorded: Pat
     path = folder / f"{kept[0].id}.json"
     path.unlink()
     path.mkdir()
-    dialog._forget_surely([kept[0].id])
+    dialog._ask([kept[0].id])
     qtbot.waitUntil(dialog.notice.isVisible, timeout=PATIENCE)
     assert dialog.notice.error
     assert dialog.notice.error.code == "runs-unwritable"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSettings, Qt, Signal
+from PySide6.QtCore import QSettings, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QSpinBox, QWidget
 
 from torchkeeper.artifacts.entry import tally
@@ -254,7 +254,8 @@ class CleanDialog(Dialog):
                 row.wait(self.tr("Looking…"))
             self.rests.hide()
             if found.error is not None:
-                self._shrink()
+                # Rows that are hidden still take their room until the event loop has laid it out.
+                QTimer.singleShot(0, self, self._shrink)
             return
         self._tell_rows(result["reasons"])
         known = [one for one in result["reasons"].values() if not one.get("why")]

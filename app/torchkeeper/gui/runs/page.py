@@ -134,7 +134,7 @@ class RunsPage(Page):
 
     def refresh(self) -> None:
         """Read the runs again."""
-        self._forget_surely([])
+        self._ask([])
 
     def entered(self) -> None:
         self.refresh()
@@ -257,13 +257,13 @@ class RunsPage(Page):
             self.tr("Forget {}?").format(runs),
             self.tr("Only what is listed here goes; caches stay as they are."),
             self.tr("Forget"),
-            lambda: self._forget_surely([run.id for run in chosen]),
+            lambda: self._ask([run.id for run in chosen]),
         )
 
-    def _forget_surely(self, idents: Sequence[str]) -> None:
+    def _ask(self, forget: Sequence[str]) -> None:
         self._engines.forget(self._ticket)
         listener = Listener(result=lambda said: self._kept(said["kept"]), failed=self._failed)
-        self._ticket = self._engines.background(listener, lookups.runs, list(idents))
+        self._ticket = self._engines.background(listener, lookups.runs, list(forget))
 
 
 class _Rows(Fitted):
