@@ -284,10 +284,10 @@ def test_what_only_some_kinds_have(
         ("precompile", "wave"): ("2 sets of guards", "Compiled graphs\n2", "Needs Python\n3."),
         ("autotune", "GEMM"): ("2 timings", "System\nno GPU"),
     }  # fmt: skip
-    for (kind, words), texts in said.items():
+    for (kind, words), expected in said.items():
         inspector = choose(qtbot, window, first(window, kind, words))
         shown = inspector.facts.toPlainText()
-        for text in texts:
+        for text in expected:
             assert text in shown
         assert shown.count("Inputs") == (kind == "aoti_eager")
 

@@ -102,7 +102,7 @@ def _matrix(found: Faults, matrix: Any, kinds: Sequence[str]) -> list[str]:
         found.add(where, "fewer", most=MOST_AXES)
         return []
     sizes = []
-    for axis, values in matrix.items():
+    for axis, listed in matrix.items():
         here = (*where, axis)
         for kind in kinds[:1]:
             if kind == "script" or (axis in ALL_AXES and axis not in AXES[kind]):
@@ -115,11 +115,11 @@ def _matrix(found: Faults, matrix: Any, kinds: Sequence[str]) -> list[str]:
             continue
         if axis not in ALL_AXES:
             sizes.append(axis)
-        if not found.items(values, here, 1):
+        if not found.items(listed, here, 1):
             continue
-        for at, value in enumerate(values):
+        for at, value in enumerate(listed):
             _axis(found, axis, value, (*here, at))
-            if any(value == other and type(value) is type(other) for other in values[:at]):
+            if any(value == other and type(value) is type(other) for other in listed[:at]):
                 found.add((*here, at), "twice", shown(value))
     return sizes
 
