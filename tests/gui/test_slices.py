@@ -12,6 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from tests.gui.conftest import PATIENCE
 from tests.gui.test_grouping import check
 from tests.gui.test_models import entry
 from tests.pace import within
@@ -113,7 +114,7 @@ def test_grouping_takes_no_long_slice(qtbot: QtBot) -> None:
     model.collapse(model.groups[:1])
     model.filter(parse("size>500"))
     model.sort(SIZE, Qt.SortOrder.AscendingOrder)
-    qtbot.waitUntil(lambda: bool(told), timeout=60_000)
+    qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE)
     model.settle()
     assert (told, model.grouping) == (["age"], "age")
     assert {e.key for e in model.shown()} == {e.key for e in every if e.size > 500}

@@ -19,13 +19,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tests.pace import within
+from tests.pace import LONG, within
 
 Made = TypeVar("Made")
 
-#: Seconds of processor time that one input may take here, and after how many seconds it is stuck.
+#: Seconds of processor time that one input may take here. It is stuck where it waits for LONG.
 MOST_SECONDS = 2.0
-_STUCK = 30.0
 #: Bytes of memory that working on input may take on top of what there was.
 MOST_MEMORY = 512 << 20
 #: What nothing but hostile input names.
@@ -196,7 +195,7 @@ def _watched(arena: Arena) -> Iterator[None]:
         raise Stuck
 
     before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, _STUCK)
+    signal.setitimer(signal.ITIMER_REAL, LONG)
     _thread = threading.get_ident()
     _active = arena
     try:
