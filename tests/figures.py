@@ -17,8 +17,8 @@ APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
     "files": 709,
-    "lines": 112_400,
-    "lines of code": 82_200,
+    "lines": 112_224,
+    "lines of code": 82_000,
     "lines of code in the longest file": 1632,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 99,

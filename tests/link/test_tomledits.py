@@ -45,6 +45,29 @@ def test_a_value_is_replaced_where_it_stands() -> None:
     assert rename("a.b = 1", ("a", "b"), "c d") == 'a."c d" = 1'
 
 
+def test_tables_stay_where_they_stand() -> None:
+    """tomlkit, for one, moves those that stand between the tables of an array."""
+    text = """\
+[[callable]]
+function = "m:f"
+
+[matrix]
+batch = [1]  # few
+
+[callable.compile]
+mode = "default"
+
+[[callable]]
+function = "m:g"
+"""
+    new = put(text, ("matrix", "batch"), [2], [1])
+    assert new == text.replace("[1]", "[2]")
+    new = put(new, (*ITEM, "compile", "mode"), "max-autotune")
+    assert new == text.replace("[1]", "[2]").replace("default", "max-autotune")
+    new = put(text, ("callable", 1, "name"), "x")
+    assert new == f'{text}name = "x"\n'
+
+
 def test_a_key_comes_after_the_others_of_its_table() -> None:
     new = put(TEXT, ("compile", "dynamic"), False)
     assert new == TEXT.replace("# for now\n", "# for now\ndynamic = false\n")

@@ -38,6 +38,8 @@ _QUOTES = {number: quotes for quotes, number in _IN.items()}
 
 
 class _Colours(QSyntaxHighlighter):
+    """Colours a text while it is typed, which a parser would refuse until it is whole."""
+
     def __init__(self, document: QTextDocument) -> None:
         super().__init__(document)
         self._formats: dict[str, QTextCharFormat] = {}

@@ -80,17 +80,17 @@ class Notifications:
             thread.join(seconds)
 
     def _run(self, reading: int) -> None:
-        # Loaded here, where nobody waits for it.
-        from torchkeeper.link.desktop import dbus
-
         try:
+            # Loaded here, where nobody waits for it; jeepney is there on Linux only.
+            from torchkeeper.link.desktop import dbus
+
             path = dbus.address()
             if path is None:
                 raise OSError("no session")
             bus = dbus.Bus.reach(path)
             with contextlib.closing(bus.line):
                 _Line(bus, self._clicked).serve(reading, self._next, lambda: self._ending)
-        except (OSError, ValueError):
+        except (ImportError, OSError, ValueError):
             pass  # the next one is tried anew
         with self._lock:
             left, self._waiting = list(self._waiting), deque()
@@ -155,7 +155,8 @@ class _Line:
         hints = {"desktop-entry": ("s", "torchkeeper"), "urgency": ("y", 1)}
         said = self._bus.call(
             _SERVICE, _PATH, _SERVICE, "Notify", "susssasa{sv}i",
-            "Torchkeeper", 0, "torchkeeper", note.summary, body, actions, hints, -1,
+            "Torchkeeper", 0, "torchkeeper", _sendable(note.summary), _sendable(body),
+            actions, hints, -1,
         )  # fmt: skip
         self._service = said.sender
         if note.key is not None and said.body and isinstance(said.body[0], int):
@@ -178,3 +179,8 @@ class _Line:
             elif signal.member == "NotificationClosed":
                 self._shown.pop(number)
                 self._tokens.pop(number, None)
+
+
+def _sendable(text: str) -> str:
+    """A text without what a bus hangs up on: a file's name may be no UTF-8, a title hold a NUL."""
+    return text.encode(errors="replace").decode().replace("\0", "?")

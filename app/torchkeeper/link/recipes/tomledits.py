@@ -1,5 +1,8 @@
 """Changes single keys of a TOML text; all else, comments and the way it is laid out, stays.
 
+Not with tomlkit: whatever is changed, it moves a table that stands between two of an array, such
+as ``[matrix]`` between two ``[[callable]]``.
+
 The text is one that tomllib has accepted. A path is that of ``tomllines``: names of keys, and
 numbers of items from 0.
 """

@@ -1,4 +1,4 @@
-"""Where in a TOML text each key and each value stands; tomllib does not tell.
+"""Where in a TOML text each key and each value stands; neither tomllib nor tomlkit tells.
 
 The text is one that tomllib has accepted, so that nothing here looks for mistakes.
 """

@@ -1,4 +1,7 @@
-"""Writes a recipe as TOML; tomllib reads the same tables from it again."""
+"""Writes a recipe as TOML; tomllib reads the same tables from it again.
+
+Not with tomlkit: it gives each table in a table a header of its own.
+"""
 
 from __future__ import annotations
 
