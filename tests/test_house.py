@@ -19,8 +19,8 @@ from tests.figures import MOST, figures
 from tests.gui.doors import past_the_door
 from torchkeeper.link.engines.travel import PACKAGES
 from torchkeeper.link.words import doctorwords
+from torchkeeper.link.words.catalogue import CATALOGUE
 from torchkeeper.link.words.findingwords import WORDS
-from torchkeeper.link.words.problems import CATALOGUE
 
 APP = Path(torchkeeper.__file__).parent
 #: From the ground up; a package may import itself and what stands before it.

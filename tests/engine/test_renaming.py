@@ -17,7 +17,8 @@ from torchkeeper.artifacts.code import key_of
 from torchkeeper.engine.wire import Message
 from torchkeeper.link import carrying
 from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words.problems import CATALOGUE, UserError
+from torchkeeper.link.words.catalogue import CATALOGUE
+from torchkeeper.link.words.problems import UserError
 from torchkeeper.verdict import machine
 
 FIRST, SECOND = (one["extra"] for one in NATIVE["commands"])

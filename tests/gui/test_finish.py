@@ -22,7 +22,8 @@ from torchkeeper.gui.table.cells import NAME, SIZE
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words.problems import CATALOGUE, user_error
+from torchkeeper.link.words.catalogue import CATALOGUE
+from torchkeeper.link.words.problems import user_error
 
 
 @pytest.fixture

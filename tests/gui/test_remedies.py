@@ -22,7 +22,8 @@ from torchkeeper.gui.doctor.page import DoctorPage
 from torchkeeper.gui.remedies import LABELS, REMEDIES
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.window import PAGE, Window
-from torchkeeper.link.words.problems import CATALOGUE, user_error
+from torchkeeper.link.words.catalogue import CATALOGUE
+from torchkeeper.link.words.problems import user_error
 
 #: Whose words are made where it is found.
 OWN = {"partly-unreadable", "engine-gone", "no-bundle"}

@@ -13,7 +13,8 @@ from torchkeeper.artifacts.entry import Problem, entry_from_json
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
 from torchkeeper.engine.session import tell_left, tell_refused
-from torchkeeper.link.words.problems import CATALOGUE, user_error
+from torchkeeper.link.words.catalogue import CATALOGUE
+from torchkeeper.link.words.problems import user_error
 from torchkeeper.stores.bundles import exact, signing
 from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.compare import compare

@@ -22,7 +22,8 @@ from tests.pace import LONG
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.engine import wire
 from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words.problems import CATALOGUE, UserError, user_error
+from torchkeeper.link.words.catalogue import CATALOGUE
+from torchkeeper.link.words.problems import UserError, user_error
 
 _BOOT = """if True:
     import sys

@@ -24,7 +24,7 @@ from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import Problem, entry_from_json
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
-from torchkeeper.link.words.problems import CATALOGUE
+from torchkeeper.link.words.catalogue import CATALOGUE
 from torchkeeper.stores.folders.importing import import_bundle
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.redis import kernels

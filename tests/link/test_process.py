@@ -24,7 +24,8 @@ from torchkeeper.engine.wire import MAX_ROWS, Message
 from torchkeeper.link.ending import Ended, signals_as_interrupts
 from torchkeeper.link.engines import interpreters, process, travel
 from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words.problems import CATALOGUE, UserError, printable, user_error
+from torchkeeper.link.words.catalogue import CATALOGUE
+from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores import atrest
 
 pytestmark = pytest.mark.usefixtures("started_engines")

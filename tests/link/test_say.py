@@ -8,8 +8,10 @@ import pytest
 
 from torchkeeper.link import carrying
 from torchkeeper.link.words import say
+from torchkeeper.link.words.catalogue import CATALOGUE
+from torchkeeper.link.words.catalogue.words import Forms
 from torchkeeper.link.words.findingwords import WORDS, said
-from torchkeeper.link.words.problems import CATALOGUE, Forms, words_for
+from torchkeeper.link.words.problems import words_for
 from torchkeeper.settings.finding import Finding
 
 

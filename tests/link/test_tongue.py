@@ -44,6 +44,7 @@ from torchkeeper.link.words import (
     whys,
 )
 from torchkeeper.link.words import problems as words
+from torchkeeper.link.words.catalogue import CATALOGUE
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.origins import Origin, Override
 from torchkeeper.settings.processes import Process
@@ -92,7 +93,7 @@ def params(*templates: str) -> dict[str, Any]:
 
 
 def of_catalogues() -> Iterator[str]:
-    for code, one in words.CATALOGUE.items():
+    for code, one in CATALOGUE.items():
         yield str(words.user_error(code, params(*one.texts)))
     for code, one in findingwords.WORDS.items():
         for more in ({}, {"set_by": FACT}):

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from torchkeeper.link.words.problems import CATALOGUE, user_error
+from torchkeeper.link.words.catalogue import CATALOGUE
+from torchkeeper.link.words.problems import user_error
 from torchkeeper.verdict.objects import why_not, why_not_library
 
 KERNEL = "None {cxx} i -O3 -march=native -I{torch}/include -mavx2 -mfma -o o.so"

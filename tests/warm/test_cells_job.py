@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import DATA, once
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words.problems import CATALOGUE
+from torchkeeper.link.words.catalogue import CATALOGUE
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from torchkeeper.link.words import owned
-from torchkeeper.link.words.problems import Forms, UserError, Words, words_for
+from torchkeeper.link.words.catalogue.words import Forms, Words
+from torchkeeper.link.words.problems import UserError, words_for
 from torchkeeper.link.words.tongue import Text
 from torchkeeper.settings.finding import Finding
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import shlex
 
 from torchkeeper.link.words import doctorwords
-from torchkeeper.link.words.problems import UserError, Words, printable, words_for
+from torchkeeper.link.words.catalogue.words import Words
+from torchkeeper.link.words.problems import UserError, printable, words_for
 from torchkeeper.link.words.tongue import tr
 from torchkeeper.settings.finding import Finding
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.link.words import preparing, say
-from torchkeeper.link.words.problems import CATALOGUE, printable, template
+from torchkeeper.link.words.catalogue import CATALOGUE
+from torchkeeper.link.words.problems import printable, template
 from torchkeeper.link.words.tongue import Text, several, tr
 from torchkeeper.settings.checks import about
 
