@@ -16,10 +16,10 @@ import torchkeeper
 APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
-    "files": 716,
-    "lines": 112_280,
-    "lines of code": 82_030,
-    "lines of code in the longest file": 550,
+    "files": 720,
+    "lines": 112_361,
+    "lines of code": 82_077,
+    "lines of code in the longest file": 499,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 99,
     "files in circles of imports": 117,

@@ -46,7 +46,8 @@ from torchkeeper.gui.table.columns import KEY as KEPT
 from torchkeeper.gui.table.columns import Columns
 from torchkeeper.gui.table.delegate import MARKED, PAD, EntryDelegate
 from torchkeeper.gui.table.entries import EntriesModel
-from torchkeeper.gui.table.view import EntryTable, first_widths
+from torchkeeper.gui.table.view import EntryTable
+from torchkeeper.gui.table.widths import first_widths
 from torchkeeper.link.words.kinds import kind_words
 
 ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
@@ -215,7 +216,7 @@ def test_a_name_that_was_dragged_wide_stays_so(
     again.columns.reset()
     assert again.table.horizontalHeader().sectionSize(NAME) < least + 90
     again.columns.keep()
-    assert again.table.own_name == 0
+    assert again.table.name.own == 0
 
 
 def test_one_column_always_stays(qtbot: QtBot, settings: QSettings) -> None:

@@ -330,7 +330,7 @@ COMMANDS = {
         "overviewing:overview",
         "sum up all places: what they hold, what is usable, what could go",
     ),
-    "show": ("looking:show", "show all that is known of an entry"),
+    "show": ("showing:show", "show all that is known of an entry"),
     "check": (
         "checking:check",
         "say of each entry of a place whether it will be used here, and who else can change it",

@@ -17,7 +17,8 @@ from PySide6.QtCore import QObject, QThread, QTimer, Signal
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.asides import aside
 from torchkeeper.gui.background.garbage import Collector
-from torchkeeper.gui.background.worker import Request, Worker
+from torchkeeper.gui.background.requests import Request
+from torchkeeper.gui.background.worker import Worker
 from torchkeeper.link.engines.ahead import Ahead
 from torchkeeper.link.words.problems import UserError
 

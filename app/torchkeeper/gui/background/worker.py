@@ -9,23 +9,22 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimerEvent, Signal, Slot
 
 from torchkeeper.artifacts.entry import entry_from_json
-from torchkeeper.engine.protocol import Ends, ends, traits
+from torchkeeper.engine.protocol import Ends, traits
 from torchkeeper.engine.wire import Message
 from torchkeeper.gui.background.arrivals import Arrivals
 from torchkeeper.gui.background.asides import Asides, Work, aside
+from torchkeeper.gui.background.requests import Asked, Line, Request, servers_of
 from torchkeeper.gui.background.scratch import Scratch
 from torchkeeper.link import secrets
 from torchkeeper.link.engines.ahead import Ahead
 from torchkeeper.link.engines.process import GRACE, Engine
 from torchkeeper.link.paths import what_at_once
 from torchkeeper.link.words.problems import UserError, user_error
-from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:
     from torchkeeper.gui.desktop.revealing import FileManager
@@ -46,93 +45,8 @@ NICE = 5
 #: Items of a selection that fit into one request (the wire's lines are bounded).
 HOLD = 2000
 
-#: Seconds for which an operation that does more than look may say nothing when it is cancelled,
-#: before anybody is rude.
-_TO_TAKE_BACK = 15.0
 #: Milliseconds that the end waits for folders to be removed.
 _TO_REMOVE_MS = 20_000
-
-#: Parameters that name places; one that is a server may need a password first.
-_PLACES = ("place", "into", "source", "target")
-
-
-class Request(NamedTuple):
-    """One thing to ask an engine.
-
-    engine_of: the ticket of an earlier request whose engine is asked (kept with ``keep``).
-    shared: ask the browse engine instead of one of its own.
-    aside: with ``shared``, the one beside it, which no long listing holds up.
-    keep: leave the engine running afterwards, for a request that follows.
-    hold: a selection too long for one line, sent ahead of the request.
-    password: for the server that is asked, in this request only; an engine of its own is told it.
-    login_of: a server whose password is used for this request, where that has none.
-    bare: no password is used but what its parameters have, and no keyring asked: an engine of its
-    own knows none.
-    before: operations and their parameters that the same engine is asked for ahead of it; nobody
-    hears their answers: where one fails, the request says what it lacks.
-    """
-
-    ticket: int
-    op: str
-    params: dict[str, Any]
-    python: str | None = None
-    shared: bool = False
-    aside: bool = False
-    keep: bool = False
-    engine_of: int | None = None
-    hold: tuple[tuple[str, str], ...] = ()
-    password: str | None = field(default=None, repr=False)
-    login_of: str | None = None
-    bare: bool = False
-    before: tuple[tuple[str, dict[str, Any]], ...] = ()
-
-
-@dataclass
-class _Asked:
-    """A request under way in an engine."""
-
-    request: Request
-    #: What the facts of a probe are kept by.
-    known_by: Identity | None = None
-    cancelled: bool = False
-    progress_at: float = 0.0
-
-    @property
-    def ends(self) -> Ends:
-        """What it does when it is cancelled."""
-        return ends(self.request.op, self.request.params)
-
-    @property
-    def patience(self) -> float:
-        """Seconds for which it may say nothing then."""
-        return GRACE if self.ends is Ends.LOOKS else _TO_TAKE_BACK
-
-
-@dataclass(eq=False)
-class _Line:
-    """One engine, what it was asked, and how far it is from being gone."""
-
-    engine: Engine
-    arrivals: Arrivals
-    shared: bool
-    aside: bool
-    ahead: Ahead | None = None
-    asked: dict[int, _Asked] = field(default_factory=dict)
-    #: The password that the engine was told last, by server.
-    told: dict[str, str] = field(default_factory=dict, repr=False)
-    tickets: set[int] = field(default_factory=set)
-    keep: bool = False
-    closing: bool = False
-    deadline: float | None = None
-    step: int = 0
-
-
-def _servers(request: Request) -> list[str]:
-    named = [request.params.get(name) for name in _PLACES]
-    for several in ("nearest", "places"):
-        named += request.params.get(several) or ()
-    servers = (place for place in named if isinstance(place, str) and is_server(place))
-    return list(dict.fromkeys(servers))
 
 
 class Worker(QObject):
@@ -157,7 +71,7 @@ class Worker(QObject):
         """ahead: an engine that was started already, to browse with."""
         super().__init__()
         self._ahead = ahead
-        self._lines: list[_Line] = []
+        self._lines: list[Line] = []
         self._stopping = False
         self._scratch = Scratch(self)
         self._scratch.idle.connect(self._nothing_left)
@@ -198,7 +112,7 @@ class Worker(QObject):
             except UserError as e:
                 self.failed.emit(request.ticket, e, [])
                 return
-        servers = [] if request.bare else _servers(request)
+        servers = [] if request.bare else servers_of(request)
         logins = self._logins(request, servers)
         unknown = [server for server in logins.values() if server not in self._passwords]
         if unknown:
@@ -259,7 +173,7 @@ class Worker(QObject):
 
     def _hand_over(
         self,
-        line: _Line,
+        line: Line,
         request: Request,
         servers: list[str],
         logins: dict[str, str],
@@ -285,7 +199,7 @@ class Worker(QObject):
         ident = ahead.take(request.op, params) if ahead else None
         if ident is None:
             ident = line.engine.send(request.op, params)
-        line.asked[ident] = _Asked(request, known_by)
+        line.asked[ident] = Asked(request, known_by)
 
     def _logins(self, request: Request, servers: list[str]) -> dict[str, str]:
         """The servers that are not told a password of the request's own, and whose they are."""
@@ -374,7 +288,7 @@ class Worker(QObject):
         except UserError as e:
             self.failed.emit(ticket, e, [])
 
-    def _line_for(self, request: Request) -> _Line:
+    def _line_for(self, request: Request) -> Line:
         for line in self._lines:
             if line.closing:
                 continue
@@ -398,21 +312,21 @@ class Worker(QObject):
         nice = 0 if request.shared else NICE
         return self._line_of(Engine(request.python, nice=nice), request.shared, request.aside)
 
-    def _take_over(self, ahead: Ahead) -> _Line:
+    def _take_over(self, ahead: Ahead) -> Line:
         self._ahead = None
         line = self._line_of(ahead.engine, shared=True, aside=False)
         line.ahead = ahead
         return line
 
-    def _line_of(self, engine: Engine, shared: bool, aside: bool) -> _Line:
+    def _line_of(self, engine: Engine, shared: bool, aside: bool) -> Line:
         def heard() -> None:
             self._hear(line)
 
-        line = _Line(engine, Arrivals(engine.fileno(), heard, self), shared, aside)
+        line = Line(engine, Arrivals(engine.fileno(), heard, self), shared, aside)
         self._lines.append(line)
         return line
 
-    def _hear(self, line: _Line) -> None:
+    def _hear(self, line: Line) -> None:
         if line.closing:
             self._drain(line)
             return
@@ -439,7 +353,7 @@ class Worker(QObject):
             self.findings.emit(ticket, findings)
         found.clear()
 
-    def _pass_on(self, line: _Line, asked: _Asked, message: Message) -> None:
+    def _pass_on(self, line: Line, asked: Asked, message: Message) -> None:
         ticket = asked.request.ticket
         body = message.body
         if message.type == "rows":
@@ -485,14 +399,14 @@ class Worker(QObject):
             return False
         wanting = [
             login
-            for server, login in self._logins(request, _servers(request)).items()
+            for server, login in self._logins(request, servers_of(request)).items()
             if server == error.get("params", {}).get("server")
             and self._passwords.get(login) is None
         ]
         self._passwords |= dict.fromkeys(wanting, password)
         return bool(wanting)
 
-    def _progress(self, asked: _Asked, body: dict[str, Any]) -> None:
+    def _progress(self, asked: Asked, body: dict[str, Any]) -> None:
         done, total, unit = body.get("done"), body.get("total"), body.get("unit")
         if not isinstance(done, (int, float)) or not isinstance(total, (int, float, type(None))):
             return
@@ -502,7 +416,7 @@ class Worker(QObject):
         asked.progress_at = now
         self.progress.emit(asked.request.ticket, done, total, str(unit or ""))
 
-    def _done(self, line: _Line, ident: int | None) -> None:
+    def _done(self, line: Line, ident: int | None) -> None:
         if ident is not None:
             line.asked.pop(ident, None)
         if not line.shared and not line.keep and not line.asked:
@@ -510,7 +424,7 @@ class Worker(QObject):
         elif not any(asked.cancelled for asked in line.asked.values()):
             line.deadline, line.step = None, 0
 
-    def _lost(self, line: _Line, error: UserError) -> None:
+    def _lost(self, line: Line, error: UserError) -> None:
         """An engine ended by itself, or says what nobody understands."""
         told = False
         for asked in list(line.asked.values()):
@@ -618,7 +532,7 @@ class Worker(QObject):
             self._close(line)
         self._tick_soon()
 
-    def _close(self, line: _Line) -> None:
+    def _close(self, line: Line) -> None:
         if line.closing:
             return
         line.closing = True
@@ -626,7 +540,7 @@ class Worker(QObject):
         line.deadline, line.step = time.monotonic() + GRACE, 0
         self._tick_soon()
 
-    def _drain(self, line: _Line) -> None:
+    def _drain(self, line: Line) -> None:
         # What a closing engine still says is of no interest, but must not fill its pipe.
         try:
             for _ in line.engine.receive():
@@ -634,7 +548,7 @@ class Worker(QObject):
         except UserError:
             line.arrivals.setEnabled(False)
 
-    def _abandon(self, line: _Line) -> None:
+    def _abandon(self, line: Line) -> None:
         self._lines.remove(line)
         line.arrivals.end()
         for asked in line.asked.values():
@@ -690,7 +604,7 @@ class Worker(QObject):
         self.ended.emit()
 
 
-def _log(line: _Line) -> list[str]:
+def _log(line: Line) -> list[str]:
     for _ in range(3):
         try:
             return list(line.engine.log)
@@ -699,7 +613,7 @@ def _log(line: _Line) -> list[str]:
     return []
 
 
-def _cut_off(asked: _Asked) -> UserError:
+def _cut_off(asked: Asked) -> UserError:
     about = asked.request.params
     place = about.get("into") or about.get("place") or about.get("output") or about.get("file")
     if asked.ends is Ends.BACK:

@@ -10,7 +10,7 @@ from torchkeeper.artifacts.entry import COMPARED, Entry, tally
 from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import printable
+from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.query import VERDICT
 
 #: Icon, title, text, button, action: what an EmptyState says and offers.
@@ -120,69 +120,11 @@ def empty_state(
     if listing.place is None:
         return _no_place(places_known, places)
     if listing.error is not None:
-        error = listing.error
-        if listing.gone or listing.place.endswith(".torchcache"):
-            return (
-                "folder-missing",
-                _tr("There is nothing here any more"),
-                _tr("{} was moved or removed. When it is back, its entries are shown again.")
-                .format(printable(listing.place, 400)),
-                _tr("Try again"),
-                "refresh",
-            )  # fmt: skip
-        if error.code == "place-missing":
-            return (
-                "folder-missing",
-                _tr("There is nothing here yet"),
-                _tr("PyTorch makes this folder when it first compiles. Warm fills it now."),
-                _tr("Warm…"),
-                "warm",
-            )
-        text = "\n".join(part for part in (error.why, error.remedy) if part)
-        if listing.is_server:
-            locked = error.code in ("password-needed", "password-wrong")
-            button = _tr("Enter password…") if locked else _tr("Try again")
-            action = "enter-password" if locked else "refresh"
-            return "server", error.what, text, button, action
-        return "folder-missing", error.what, text, _tr("Try again"), "refresh"
+        return _unreadable(listing, listing.place, listing.error)
     if model.count:
         return None
-    if model.rows and fault is not None:
-        typed, why = fault
-        return (
-            "find",
-            _tr("The filter is not understood"),
-            _tr("“{}” is no filter: {}.").format(printable(typed, 120), why),
-            _tr("Clear filter"),
-            "clear-filter",
-        )
-    if model.total and unjudged and VERDICT in model.query.fields:
-        return (
-            "machine",
-            _tr("No verdicts yet"),
-            unjudged,
-            _tr("Clear filter"),
-            "clear-filter",
-        )
-    if not model.total and model.rows and not model.query.text:
-        return (
-            "box",
-            _tr("No entries here"),
-            _tr("There is only what no program finds by itself: {}.")
-            .format(say.apart(model.every)),
-            _tr("Show it"),
-            "apart",
-        )  # fmt: skip
     if model.rows:
-        return (
-            "find",
-            _tr("Nothing matches the filter"),
-            _tr("No entry matches “{}”. Words look in names and keys; kind:triton, size>10M, "
-                "age>30d and torch:2.9 compare fields, is:stale, is:broken and is:orphan find what "
-                "is of no use.").format(printable(model.query.text, 120)),
-            _tr("Clear filter"),
-            "clear-filter",
-        )  # fmt: skip
+        return _all_hidden(model, unjudged, fault)
     if listing.silent and listing.is_server:
         return (
             "server",
@@ -224,6 +166,73 @@ def empty_state(
             "You can also drop a bundle here to import it."),
         _tr("Warm…"),
         "warm",
+    )  # fmt: skip
+
+
+def _unreadable(listing: Listing, place: str, error: UserError) -> State:
+    """The place could not be read."""
+    if listing.gone or place.endswith(".torchcache"):
+        return (
+            "folder-missing",
+            _tr("There is nothing here any more"),
+            _tr("{} was moved or removed. When it is back, its entries are shown again.")
+            .format(printable(place, 400)),
+            _tr("Try again"),
+            "refresh",
+        )  # fmt: skip
+    if error.code == "place-missing":
+        return (
+            "folder-missing",
+            _tr("There is nothing here yet"),
+            _tr("PyTorch makes this folder when it first compiles. Warm fills it now."),
+            _tr("Warm…"),
+            "warm",
+        )
+    text = "\n".join(part for part in (error.why, error.remedy) if part)
+    if listing.is_server:
+        locked = error.code in ("password-needed", "password-wrong")
+        button = _tr("Enter password…") if locked else _tr("Try again")
+        action = "enter-password" if locked else "refresh"
+        return "server", error.what, text, button, action
+    return "folder-missing", error.what, text, _tr("Try again"), "refresh"
+
+
+def _all_hidden(model: EntriesModel, unjudged: str, fault: tuple[str, str] | None) -> State:
+    """There are rows, and none is shown."""
+    if fault is not None:
+        typed, why = fault
+        return (
+            "find",
+            _tr("The filter is not understood"),
+            _tr("“{}” is no filter: {}.").format(printable(typed, 120), why),
+            _tr("Clear filter"),
+            "clear-filter",
+        )
+    if model.total and unjudged and VERDICT in model.query.fields:
+        return (
+            "machine",
+            _tr("No verdicts yet"),
+            unjudged,
+            _tr("Clear filter"),
+            "clear-filter",
+        )
+    if not model.total and not model.query.text:
+        return (
+            "box",
+            _tr("No entries here"),
+            _tr("There is only what no program finds by itself: {}.")
+            .format(say.apart(model.every)),
+            _tr("Show it"),
+            "apart",
+        )  # fmt: skip
+    return (
+        "find",
+        _tr("Nothing matches the filter"),
+        _tr("No entry matches “{}”. Words look in names and keys; kind:triton, size>10M, "
+            "age>30d and torch:2.9 compare fields, is:stale, is:broken and is:orphan find what "
+            "is of no use.").format(printable(model.query.text, 120)),
+        _tr("Clear filter"),
+        "clear-filter",
     )  # fmt: skip
 
 

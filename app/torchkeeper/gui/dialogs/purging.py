@@ -174,7 +174,7 @@ class PurgeDialog(Dialog):
             )
             self._end()
             return
-        self.table.fit_name()
+        self.table.name.fit()
         files = int(plan.get("files") or 0)
         if is_server(self._place):
             keys = say.count(files, "key", "keys")

@@ -15,7 +15,8 @@ from PySide6.QtWidgets import QMenu
 
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.table.cells import COLUMNS, NAME, NOT_SERVERS, SERVERS, SIZE, header_text
-from torchkeeper.gui.table.view import EntryTable, first_widths
+from torchkeeper.gui.table.view import EntryTable
+from torchkeeper.gui.table.widths import first_widths
 
 #: Where it is kept, and what it must say to be understood.
 KEY, VERSION = "table/columns", 1
@@ -117,7 +118,7 @@ class Columns(QObject):
 
     def _resized(self, column: int, _old: int, new: int) -> None:
         # The name takes what the others leave, until it is dragged; a hidden column's width is 0.
-        if new and (column != NAME or new == self._table.own_name):
+        if new and (column != NAME or new == self._table.name.own):
             self._rest.start()
 
     def reset(self) -> None:
@@ -144,7 +145,7 @@ class Columns(QObject):
             "version": VERSION,
             "order": [COLUMNS[column] for column in order],
             "hidden": [name for n, name in enumerate(COLUMNS) if n not in self._wanted],
-            "widths": self._widths | {COLUMNS[NAME]: self._table.own_name},
+            "widths": self._widths | {COLUMNS[NAME]: self._table.name.own},
             "sort": self._sorted(),
         }
         self._settings.setValue(KEY, json.dumps(kept))
@@ -183,7 +184,7 @@ class Columns(QObject):
                 self._widths[COLUMNS[column]] = width = own
             self._header.resizeSection(column, width)
         own = widths.get(COLUMNS[NAME]) if isinstance(widths, dict) else None
-        self._table.have_name(own if isinstance(own, int) and _NARROWEST <= own <= _WIDEST else 0)
+        self._table.name.have(own if isinstance(own, int) and _NARROWEST <= own <= _WIDEST else 0)
         self._other_sort = None
         self._sort(kept.get("sort"))
 

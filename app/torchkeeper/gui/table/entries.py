@@ -13,13 +13,12 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter
 
 from PySide6.QtCore import QModelIndex, QObject, Qt, QTimer
 
-from torchkeeper.artifacts.entry import COUNTED_APART, Entry, counted, tally
+from torchkeeper.artifacts.entry import Entry, counted
 from torchkeeper.gui.table.arrangement import (
     MAX_TOUCHED,
     Arrangement,
@@ -35,6 +34,7 @@ from torchkeeper.gui.table.lines import LinesModel
 from torchkeeper.gui.table.ordering import Row, narrows, select_rows, sort_key
 from torchkeeper.gui.table.register import Identity, Register
 from torchkeeper.gui.table.slices import Slices, finished, let_go, pieces
+from torchkeeper.gui.table.totals import Totals, add_up
 from torchkeeper.stores.query import VERDICT as OF_VERDICT
 from torchkeeper.stores.query import Query, parse
 
@@ -48,25 +48,6 @@ SMALL = 2000
 _OURS = 2
 #: Milliseconds between two times that rows which arrive are shown.
 _SHOW_MS = 200
-
-
-@dataclass
-class Totals:
-    """What is shown, added up. counts: as of ``artifacts.entry.tally``; files, bytes, and how many
-    are broken or orphans, are of the entries alone, where there are any.
-
-    verdicts: how many have which, None for those without one; torches: of what versions those are
-    that are stale, None where that is not known.
-    """
-
-    counts: dict[str, int] = field(default_factory=lambda: tally(()))
-    files: int = 0
-    size: int = 0
-    broken: int = 0
-    unread: int = 0
-    orphans: int = 0
-    verdicts: Counter[str | None] = field(default_factory=Counter)
-    torches: Counter[str | None] = field(default_factory=Counter)
 
 
 class EntriesModel(LinesModel):
@@ -629,26 +610,7 @@ class EntriesModel(LinesModel):
         self.changed.emit()
 
     def _count(self) -> Iterator[None]:
-        totals, others, kinds = Totals(), Totals(), Counter[str]()
-        for rows in list(self._here.rows.values()):
-            for piece in pieces(rows):
-                entries = [row.entry for row in piece]
-                kinds.update(entry.kind for entry in entries)
-                totals.verdicts.update([entry.verdict for entry in entries])
-                stale = [entry.torch for entry in entries if entry.verdict == "stale"]
-                totals.torches.update(stale)
-                for entry in entries:
-                    part = others if entry.kind in COUNTED_APART else totals
-                    part.files += entry.files
-                    part.size += entry.size
-                    part.broken += entry.broken
-                    part.unread += entry.put_off
-                    part.orphans += entry.orphan is not None
-                yield
-        counts = counted(kinds)
-        totals = totals if counts["entries"] else others
-        totals.counts = counts
-        self._totals = totals
+        self._totals = yield from add_up(list(self._here.rows.values()))
 
     def _counted(self) -> None:
         if self._waited_for:

@@ -15,7 +15,6 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import (
-    QFontMetrics,
     QPainter,
     QPalette,
     QPixmap,
@@ -29,34 +28,25 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.artifacts.entry import KINDS, VERDICTS, Entry
+from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import theme
 from torchkeeper.gui.table.arrangement import Line
 from torchkeeper.gui.table.cells import (
-    COMPILE,
-    DEVICE,
     EXPIRES,
-    FILES,
-    KEY,
-    KIND,
     MTIME,
-    NAME,
     SERVERS,
     SIZE,
-    TORCH,
     USED,
-    VERDICT,
     cell_text,
-    verdict_words,
 )
 from torchkeeper.gui.table.chosen import Chosen
-from torchkeeper.gui.table.delegate import MARKED, PAD, ROW_HEIGHT, EntryDelegate
+from torchkeeper.gui.table.delegate import ROW_HEIGHT, EntryDelegate
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group
 from torchkeeper.gui.table.header import Header
 from torchkeeper.gui.table.ordering import Row
+from torchkeeper.gui.table.widths import NameColumn, first_widths
 from torchkeeper.gui.widgets import aging
-from torchkeeper.link.words.kinds import kind_words
 
 if TYPE_CHECKING:
     from PySide6.QtCore import (
@@ -71,39 +61,10 @@ if TYPE_CHECKING:
         QResizeEvent,
     )
 
-WIDTHS = {
-    KIND: 0,  # as its words need
-    NAME: 260,
-    VERDICT: 112,
-    KEY: 82,
-    SIZE: 84,
-    FILES: 54,
-    MTIME: 106,
-    TORCH: 110,
-    DEVICE: 71,
-    COMPILE: 112,
-    EXPIRES: 92,
-    USED: 108,
-}
-#: What a text is narrower than its column at least.
-_SPARE = 2
 #: Whose texts change with the time that passes.
 _PASSING = (MTIME, EXPIRES, USED)
-#: The name takes what the others leave, and no less than this.
-_NAME_WIDTH = 180
 _SELECT = QItemSelectionModel.SelectionFlag.Select
 _NO_KEY = Qt.KeyboardModifier.NoModifier
-
-
-def first_widths() -> dict[int, int]:
-    """How wide columns are until they are dragged: kinds and verdicts are never cut."""
-    metrics = QFontMetrics(QApplication.font())
-
-    def wide(words: Iterable[str]) -> int:
-        return max(map(metrics.horizontalAdvance, words)) + MARKED + PAD + _SPARE
-
-    kinds, verdicts = wide(map(kind_words, KINDS)), wide(map(verdict_words, VERDICTS))
-    return WIDTHS | {KIND: kinds, VERDICT: max(verdicts, WIDTHS[VERDICT])}
 
 
 class EntryTable(QTableView):
@@ -154,15 +115,7 @@ class EntryTable(QTableView):
             header.resizeSection(column, width)
         for column in SERVERS:
             header.hideSection(column)
-        #: How wide somebody has dragged the name; 0 where nobody has.
-        self._own_name = 0
-        self._fitting = False
-        header.sectionResized.connect(self._resized)
-        # Meanwhile the header shows what is hidden, and hides it again.
-        self._relaid = False
-        model.layoutAboutToBeChanged.connect(self._lay_out_again)
-        model.layoutChanged.connect(self._laid_out)
-        self.fit_name()
+        self.name = NameColumn(self)
         self.setSortingEnabled(True)
         self.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
         # What is selected may be a million entries, and the window asks whenever a job goes on.
@@ -188,64 +141,8 @@ class EntryTable(QTableView):
         theme.follow(self, self._repaint, now=False)
         aging.keep_up(self, self._repaint)
 
-    def fit_name(self) -> None:
-        """Have the name take what the others leave; where that is too little, all can scroll."""
-        header = self.horizontalHeader()
-        left = self.viewport().width() - header.length() + header.sectionSize(NAME)
-        self._fitting = True
-        if left >= max(_NAME_WIDTH, self._own_name):
-            header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
-        else:
-            header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Interactive)
-            header.resizeSection(NAME, self._own_name or _NAME_WIDTH + self._edge())
-        self._fitting = False
-
-    @property
-    def own_name(self) -> int:
-        """How wide the name was dragged; 0 where it is as wide as there is room."""
-        return self._own_name
-
-    def have_name(self, width: int) -> None:
-        """Have the name as wide as if it had been dragged so; 0: as there is room."""
-        self._own_name = width
-        self.fit_name()
-
-    def _edge(self) -> int:
-        """Pixels in which the edge of a column would be seen, beside those that are seen whole: the
-        name, where it is one of these, has them as well.
-        """
-        header, at = self.horizontalHeader(), 0
-        room, named = self.viewport().width(), False
-        for place in range(header.count()):
-            column = header.logicalIndex(place)
-            wide = _NAME_WIDTH if column == NAME else header.sectionSize(column)
-            if at + wide > room:
-                break
-            at += wide
-            named = named or column == NAME
-        return room - at if named else 0
-
-    def _resized(self, column: int, old: int, new: int) -> None:
-        if self._relaid:
-            return
-        if column != NAME:
-            self.fit_name()
-        elif old and new and not self._fitting and self._name_can_be_dragged():
-            self._own_name = new
-
-    def _name_can_be_dragged(self) -> bool:
-        mode = self.horizontalHeader().sectionResizeMode(NAME)
-        return mode is QHeaderView.ResizeMode.Interactive
-
-    def _lay_out_again(self) -> None:
-        self._relaid = True
-
-    def _laid_out(self) -> None:
-        self._relaid = False
-        self.fit_name()
-
     def resizeEvent(self, event: QResizeEvent) -> None:
-        self.fit_name()
+        self.name.fit()
         super().resizeEvent(event)
         at, lower = self.currentIndex(), event.size().height()
         if at.isValid() and event.oldSize().height() > lower:

@@ -1,0 +1,101 @@
+"""What engines are asked: a request, one that is under way, and the engine that has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from torchkeeper.engine.protocol import Ends, ends
+from torchkeeper.gui.background.arrivals import Arrivals
+from torchkeeper.link.engines.ahead import Ahead
+from torchkeeper.link.engines.process import GRACE, Engine
+from torchkeeper.stores.names import is_server
+
+if TYPE_CHECKING:
+    from torchkeeper.link.engines.probes import Identity
+
+#: Seconds for which an operation that does more than look may say nothing when it is cancelled,
+#: before anybody is rude.
+_TO_TAKE_BACK = 15.0
+#: Parameters that name places; one that is a server may need a password first.
+_PLACES = ("place", "into", "source", "target")
+
+
+class Request(NamedTuple):
+    """One thing to ask an engine.
+
+    engine_of: the ticket of an earlier request whose engine is asked (kept with ``keep``).
+    shared: ask the browse engine instead of one of its own.
+    aside: with ``shared``, the one beside it, which no long listing holds up.
+    keep: leave the engine running afterwards, for a request that follows.
+    hold: a selection too long for one line, sent ahead of the request.
+    password: for the server that is asked, in this request only; an engine of its own is told it.
+    login_of: a server whose password is used for this request, where that has none.
+    bare: no password is used but what its parameters have, and no keyring asked: an engine of its
+    own knows none.
+    before: operations and their parameters that the same engine is asked for ahead of it; nobody
+    hears their answers: where one fails, the request says what it lacks.
+    """
+
+    ticket: int
+    op: str
+    params: dict[str, Any]
+    python: str | None = None
+    shared: bool = False
+    aside: bool = False
+    keep: bool = False
+    engine_of: int | None = None
+    hold: tuple[tuple[str, str], ...] = ()
+    password: str | None = field(default=None, repr=False)
+    login_of: str | None = None
+    bare: bool = False
+    before: tuple[tuple[str, dict[str, Any]], ...] = ()
+
+
+@dataclass
+class Asked:
+    """A request under way in an engine."""
+
+    request: Request
+    #: What the facts of a probe are kept by.
+    known_by: Identity | None = None
+    cancelled: bool = False
+    progress_at: float = 0.0
+
+    @property
+    def ends(self) -> Ends:
+        """What it does when it is cancelled."""
+        return ends(self.request.op, self.request.params)
+
+    @property
+    def patience(self) -> float:
+        """Seconds for which it may say nothing then."""
+        return GRACE if self.ends is Ends.LOOKS else _TO_TAKE_BACK
+
+
+@dataclass(eq=False)
+class Line:
+    """One engine, what it was asked, and how far it is from being gone."""
+
+    engine: Engine
+    arrivals: Arrivals
+    shared: bool
+    aside: bool
+    ahead: Ahead | None = None
+    asked: dict[int, Asked] = field(default_factory=dict)
+    #: The password that the engine was told last, by server.
+    told: dict[str, str] = field(default_factory=dict, repr=False)
+    tickets: set[int] = field(default_factory=set)
+    keep: bool = False
+    closing: bool = False
+    deadline: float | None = None
+    step: int = 0
+
+
+def servers_of(request: Request) -> list[str]:
+    """The servers that a request names."""
+    named = [request.params.get(name) for name in _PLACES]
+    for several in ("nearest", "places"):
+        named += request.params.get(several) or ()
+    servers = (place for place in named if isinstance(place, str) and is_server(place))
+    return list(dict.fromkeys(servers))
