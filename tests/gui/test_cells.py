@@ -20,10 +20,9 @@ from tests.pace import within
 from tests.shots import sample_cells
 from torchkeeper.gui.activity.shown import mark
 from torchkeeper.gui.dialogs.laptable import VerifiedCells
-from torchkeeper.gui.dialogs.outcome import outcome
 from torchkeeper.gui.dialogs.resultpage import ResultPage
 from torchkeeper.gui.jobs import findings
-from torchkeeper.gui.jobs.model import Job, JobsModel, State, cells_text
+from torchkeeper.gui.jobs.model import Job, JobsModel, State, cells_text, outcome
 from torchkeeper.gui.matrix.cells import Cells
 from torchkeeper.gui.matrix.model import CELL, HITS, MISSES, PHASES, TIME, CellsModel
 from torchkeeper.gui.matrix.pane import CellsPane

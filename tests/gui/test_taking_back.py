@@ -10,8 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import OpenWindow
 from torchkeeper.gui.background import worker
-from torchkeeper.gui.dialogs.outcome import outcome
-from torchkeeper.gui.jobs.model import State
+from torchkeeper.gui.jobs.model import State, outcome
 from torchkeeper.gui.jobs.operations import Selection
 
 

@@ -27,12 +27,11 @@ from torchkeeper.gui.background.worker import NICE
 from torchkeeper.gui.dialogs.aftermath import Aftermath
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
 from torchkeeper.gui.dialogs.laptable import LapTable
-from torchkeeper.gui.dialogs.outcome import outcome
 from torchkeeper.gui.dialogs.preparing import PrepareDialog
 from torchkeeper.gui.dialogs.progresspage import ProgressPage
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
 from torchkeeper.gui.jobs import laps
-from torchkeeper.gui.jobs.model import Job, JobsModel, State
+from torchkeeper.gui.jobs.model import Job, JobsModel, State, outcome
 from torchkeeper.gui.jobs.naming import Naming
 from torchkeeper.gui.places.model import PlacesModel
 from torchkeeper.gui.verdicts.environments import KEY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 from collections.abc import Callable
 from typing import Any
@@ -12,20 +13,20 @@ from torchkeeper.engine.wire import Message
 from torchkeeper.link import signers
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.kept import protected
-from torchkeeper.link.words import cutoff
-from torchkeeper.link.words.problems import (
-    UserError,
-    leftovers_gone,
-    printable,
-    user_error,
-    waiting_for,
-)
+from torchkeeper.link.words import found
+from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
 
 Answer = dict[str, Any]
 
 #: Problems of a server that another password may solve.
 LOCKED = frozenset({"password-needed", "password-wrong"})
+
+
+def say_finding(what: Answer) -> None:
+    """A line on standard error for what one operation alone tells."""
+    if text := found.noted(what):
+        output.note(text)
 
 
 class Asker:
@@ -137,23 +138,11 @@ class Asker:
         elif "owners" in what:
             self._progress.clear()
             owning.warn_of_use(what["owners"])
-        elif isinstance(server := what.get("waiting"), dict):
-            self._progress.clear()
-            output.note(waiting_for(server))
-        elif isinstance(told := what.get("recovered") or what.get("cut_off"), dict):
-            self._progress.clear()
-            output.note(cutoff.ended(told))
-            if command := recovering.command(told):
+        elif line := found.alike(what):
+            self.say(line)
+            cut = what.get("recovered") or what.get("cut_off")
+            if cut and (command := recovering.command(cut)):
                 output.note(command)
-        elif isinstance(told := what.get("taken_back"), dict):
-            self._progress.clear()
-            output.note(cutoff.taken_back(told))
-        elif isinstance(told := what.get("unproven"), dict):
-            self._progress.clear()
-            output.note(cutoff.unproven(told))
-        elif isinstance(gone := what.get("leftovers"), dict):
-            self._progress.clear()
-            output.note(leftovers_gone(gone))
         else:
             self.findings.append(what)
             if self.on_finding:
@@ -179,3 +168,17 @@ class Asker:
     def entries(self) -> list[Entry]:
         """The rows of the last request as entries."""
         return [entry_from_json(row) for row in self.rows]
+
+    def end(self, args: argparse.Namespace, op: str, answer: Answer, place: str,
+            more: Answer | None = None, **asked: object) -> int:  # fmt: skip
+        """Say what was left and what came of an operation; its exit code. more: what its JSON has
+        besides; place, asked: as of ``outcomes.Ended``.
+        """
+        from torchkeeper.link.words import outcomes, say
+
+        one = outcomes.Ended(op, answer, place, asked, left=self.left, unreadable=self.unreadable)
+        if not args.json:
+            for text in filter(None, [*output.left_lines(self.left), say.stays(answer)]):
+                output.note(text)
+        output.result(args, {**answer, "left": self.left, **(more or {})}, outcomes.line(one))
+        return outcomes.code(one)

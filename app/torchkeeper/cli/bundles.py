@@ -16,9 +16,9 @@ from torchkeeper.cli.carrying import (
     here_of,
     maker_of,
     note_undescribed,
-    renamed,
     tell_names,
 )
+from torchkeeper.engine.protocol import EXPORT, IMPORT
 from torchkeeper.link import carrying
 from torchkeeper.link.engines.knowing import known
 from torchkeeper.link.engines.process import Engine
@@ -26,6 +26,7 @@ from torchkeeper.link.kept import protected
 from torchkeeper.link.signers import check_policy, signers_file
 from torchkeeper.link.signing import check_key
 from torchkeeper.link.words import runnable, say, verdicts
+from torchkeeper.link.words.outcomes import failures, held
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import is_server
 
@@ -33,14 +34,6 @@ TRUST = (
     "What is imported is code: PyTorch will run it the next time a program compiles with this "
     "cache."
 )
-
-#: Reasons that lie in what a bundle, a folder or a server is; they are no failures.
-_BY_NATURE = frozenset({
-    "kind-not-portable", "type-unknown", "superseded", "key-taken", "kind-not-in-redis",
-    "redis-only", "newer-goes", "part-of-artifact", "same-place", "object-torch", "object-python",
-    "object-compiler", "object-libc", "object-command", "object-cpu", "object-misclaimed",
-    "object-unproven", "kernel-of-device", "has-secrets",
-})  # fmt: skip
 
 
 def add_export(command: argparse.ArgumentParser) -> None:
@@ -80,7 +73,7 @@ def export(args: argparse.Namespace) -> int:
         if args.dry_run:
             return _plan_export(args, asker, select, maker)
         with leaking.telling(args, asker):
-            answer = asker.ask("export", place=args.place, output=args.output, select=select,
+            answer = asker.ask(EXPORT, place=args.place, output=args.output, select=select,
                                needs=args.with_needed, replace=not args.no_clobber,
                                secrets=args.secrets,
                                builders=carrying.builders(maker), sign=bool(args.key))  # fmt: skip
@@ -91,10 +84,7 @@ def export(args: argparse.Namespace) -> int:
                 )
                 answer["size"] = os.path.getsize(args.output)
     note_undescribed(args, answer)
-    said = f"{_held(answer)} written to {printable(answer['output'])} ({say.size(answer['size'])})"
-    if "signature" in answer:
-        said += f", signed with {answer['signature']['fingerprint']}"
-    return _end(args, answer, asker, said, empty="There was nothing to export.")
+    return asker.end(args, EXPORT, answer, answer["output"])
 
 
 def _plan_export(
@@ -111,10 +101,9 @@ def _plan_export(
                     "--with-needed takes them along.")  # fmt: skip
     there = asker.ask("target", path=args.output)
     answer |= {"output": args.output, "what": there["what"], "space": there["space"]}
-    said = f"Would write {_held(answer)} to {printable(args.output)} ({say.size(answer['size'])})."
     if not args.json and answer["entries"]:
         for one in answer["kinds"]:
-            output.line(f"  {one['kind']:<12} {_held(one)}")
+            output.line(f"  {one['kind']:<12} {held(one)}")
         origin = [name for name, _ in [*answer["torches"], *answer["devices"]]]
         output.line(f"  made in  {printable(', '.join(origin)) or 'not known'}")
         output.line(f"  disk     {_room(answer['room'], there['space'])}")
@@ -123,7 +112,7 @@ def _plan_export(
             output.line(f"  there    {say.size(there['size'])}, which {fate}")
         elif there["what"] != "missing":
             output.line("  there    something that is not a file, which cannot be replaced")
-    code = _end(args, answer, asker, said, empty="There is nothing to export.")
+    code = asker.end(args, EXPORT, answer, args.output, dry=True)
     return code or leaking.blocked(args, answer)
 
 
@@ -133,29 +122,6 @@ def _room(needed: int, space: Answer) -> str:
     free = "an unknown number of bytes" if space["free"] is None else say.size(space["free"])
     short = space["free"] is not None and needed > space["free"]
     return f"needs {say.size(needed)}, {free} free" + (", which is NOT enough" if short else "")
-
-
-def _held(answer: Answer) -> str:
-    entries = say.count(answer["entries"], "entry", "entries")
-    return f"{entries}, {say.content(answer['bytes'])}"
-
-
-def _end(args: argparse.Namespace, answer: Answer, asker: Asker, said: str, empty: str) -> int:
-    if not args.json:
-        for text in output.left_lines(asker.left):
-            output.note(text)
-        if stays := say.stays(answer):
-            output.note(stays)
-    nothing = not answer["entries"] and not answer.get("exists")
-    failed = failures(asker.left)
-    said = ("Nothing of it could be taken." if failed else empty) if nothing else said
-    output.result(args, {**answer, "left": asker.left}, said)
-    return 1 if nothing or asker.unreadable or failed else 0
-
-
-def failures(left: list[Answer]) -> list[Answer]:
-    """What was left although the target could hold it by nature."""
-    return [one for one in left if one.get("code") not in _BY_NATURE]
 
 
 def add_inspect(command: argparse.ArgumentParser) -> None:
@@ -274,6 +240,13 @@ def add_import(command: argparse.ArgumentParser) -> None:
     looking.add_json(command)
 
 
+def not_trusted(nothing: str, trust: str, made: str) -> UserError:
+    """What is said where somebody else's code is to be trusted, and nobody could say so."""
+    why = f"{trust} There is no terminal to ask on."
+    remedy = f"Add --trust if you trust whoever made {made}."
+    return UserError(nothing, why, remedy, code="wrong-usage")
+
+
 def import_(args: argparse.Namespace) -> int:
     """torchkeeper import: shows what is inside and what of it is new, asks, places it."""
     if not args.dry_run:
@@ -290,12 +263,7 @@ def import_(args: argparse.Namespace) -> int:
         if args.dry_run:
             return compared
         if not output.can_ask():
-            raise UserError(
-                "Nothing was imported.",
-                f"{TRUST} There is no terminal to ask on.",
-                "Add --trust if you trust whoever made the file.",
-                code="wrong-usage",
-            )
+            raise not_trusted("Nothing was imported.", TRUST, "the file")
         if not output.confirm(f"{TRUST}\nImport into {printable(args.into)}?"):
             output.note("Nothing was imported.")
             return 1
@@ -303,13 +271,9 @@ def import_(args: argparse.Namespace) -> int:
         asker = Asker(engine, args.json)
         env, abouts = tell_names(args, engine, args.files, here)
         manifests = {file: one["manifest"] for file, one in signatures.items()}
-        answer = asker.ask("import", files=args.files, into=args.into, env=env,
+        answer = asker.ask(IMPORT, files=args.files, into=args.into, env=env,
                            manifests=manifests) | {"env": env}  # fmt: skip
-    said = f"{_held(answer)} placed in {printable(args.into)}"
-    if answer["exists"]:
-        said += f"; {say.count(answer['exists'], 'entry was', 'entries were')} there already"
-    said += renamed(answer)
-    code = _end(args, answer, asker, said, empty="There was nothing to import.")
+    code = asker.end(args, IMPORT, answer, args.into)
     if answer["entries"]:
         advise(args, abouts, env)
     return code
@@ -351,7 +315,7 @@ def _compare(
     inside: list[tuple[str, list[Entry], Answer]],
     here: Answer | None,
 ) -> int:
-    """Print what is inside and what of it is new in the target; 1 as ``_end``."""
+    """Print what is inside and what of it is new in the target; 1 as ``outcomes.code``."""
     with Engine() as engine:
         asker = Asker(engine, args.json)
         env, _ = tell_names(args, engine, args.files, here)
@@ -385,10 +349,10 @@ def _compare(
             _print_inside(file, entries, about)
         output.line(f"{printable(args.into)}:")
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in _new_kinds(files).items() if count)
-        output.line(f"  new      {_held(new)}{f' ({kinds})' if kinds else ''}")
-        output.line(f"  there    {_held(found['there'])}")
+        output.line(f"  new      {held(new)}{f' ({kinds})' if kinds else ''}")
+        output.line(f"  there    {held(found['there'])}")
         if found["differs"]["entries"]:
-            output.line(f"  differs  {_held(found['differs'])}; what is there is kept")
+            output.line(f"  differs  {held(found['differs'])}; what is there is kept")
         if answer["renamed"]:
             count = say.count(answer["renamed"], "object", "objects")
             output.line(f"  renamed  {count} of them, for this environment")
@@ -396,7 +360,4 @@ def _compare(
         _warn(answers)
         if not args.dry_run:
             return 0
-    said = f"Would place {_held(new)} in {printable(args.into)}."
-    if not new["entries"]:
-        said = f"Nothing in it is new to {printable(args.into)}."
-    return _end(args, whole, asker, said, empty="There is nothing to import.")
+    return asker.end(args, IMPORT, whole, args.into, dry=True)

@@ -13,7 +13,6 @@ from torchkeeper.cli.asking import Answer
 from torchkeeper.link import carrying
 from torchkeeper.link.engines import interpreters, knowing
 from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError
 
 
@@ -72,11 +71,3 @@ def advise(args: argparse.Namespace, abouts: Sequence[Answer], python: str | Non
     if not args.json:
         for text in carrying.advice(abouts, python):
             output.note(text)
-
-
-def renamed(answer: Answer) -> str:
-    """How many objects have got the name that an environment will look for, as a sentence's end."""
-    count = answer["renamed"]
-    return (
-        f"; {say.count(count, 'object', 'objects')} renamed for this environment" if count else ""
-    )

@@ -6,14 +6,15 @@ import argparse
 import os
 
 from torchkeeper.cli import leaking, looking, output, signing
-from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.cli.bundles import TRUST, failures
-from torchkeeper.cli.carrying import here_of, maker_of, renamed, tell_names
+from torchkeeper.cli.asking import Asker
+from torchkeeper.cli.bundles import TRUST, not_trusted
+from torchkeeper.cli.carrying import here_of, maker_of, tell_names
+from torchkeeper.engine.protocol import COPY
 from torchkeeper.link import carrying
 from torchkeeper.link.engines.knowing import known
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.kept import protected
-from torchkeeper.link.words import say
+from torchkeeper.link.words.outcomes import ARRIVED
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.beforehand import what_is
 from torchkeeper.stores.names import is_server
@@ -59,7 +60,7 @@ def copy(args: argparse.Namespace) -> int:
         try:
             with leaking.telling(args, asker):
                 answer = asker.ask(
-                    "copy",
+                    COPY,
                     place=args.source,
                     into=args.target,
                     dry=args.dry_run,
@@ -74,43 +75,16 @@ def copy(args: argparse.Namespace) -> int:
                 answer["leaks"] = leaking.found(asker)
         except KeyboardInterrupt:
             if is_server(args.target) and not args.dry_run:
-                output.note("What has arrived stays; the same copy again goes on from there.")
+                output.note(ARRIVED)
             raise
-    if not args.json:
-        for text in output.left_lines(asker.left):
-            output.note(text)
-        if said := say.stays(answer):
-            output.note(said)
-    nothing = not answer["entries"] and not answer["exists"]
-    failed = failures(asker.left)
-    output.result(args, {**answer, "left": asker.left}, _said(args, answer, bool(failed)))
-    if nothing or asker.unreadable or failed:
-        return 1
-    return leaking.blocked(args, answer)
+    code = asker.end(args, COPY, answer, args.target, dry=args.dry_run)
+    return code or leaking.blocked(args, answer)
 
 
 def _ask(args: argparse.Namespace) -> None:
     if args.trust:
         return
     if not output.can_ask():
-        raise UserError(
-            "Nothing was copied.",
-            f"{TRUST} There is no terminal to ask on.",
-            "Add --trust if you trust whoever made the file.",
-            code="wrong-usage",
-        )
+        raise not_trusted("Nothing was copied.", TRUST, "the file")
     if not output.confirm(f"{TRUST}\nCopy to {printable(args.target)}?"):
         raise UserError("Nothing was copied.", code="declined")
-
-
-def _said(args: argparse.Namespace, answer: Answer, failed: bool) -> str:
-    there = say.count(answer["exists"], "entry is", "entries are")
-    if not answer["entries"]:
-        if answer["exists"]:
-            return f"Nothing to do: {there} there already."
-        return "Nothing could be copied." if failed else "There was nothing to copy."
-    held = f"{say.count(answer['entries'], 'entry', 'entries')}, {say.content(answer['bytes'])}"
-    target = printable(args.target)
-    said = f"Would copy {held} to {target}" if args.dry_run else f"{held} copied to {target}"
-    said += f"; {there} there already" if answer["exists"] else ""
-    return said + renamed(answer)

@@ -10,6 +10,7 @@ from typing import Any
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.removing import needs_answer
+from torchkeeper.engine.protocol import MEND, PREPARE
 from torchkeeper.link import diagnosing
 from torchkeeper.link.diagnosing import Told
 from torchkeeper.link.engines.everywhere import everywhere
@@ -86,14 +87,14 @@ class Fixer:
             # Only verdicts tell what lacks what it needs; what cannot be read tells itself.
             with contextlib.suppress(UserError):
                 envs = know(self._engine, [self._python])
-        return self._asker.ask("mend", **diagnosing.mending(one.finding, envs, dry=True))
+        return self._asker.ask(MEND, **diagnosing.mending(one.finding, envs, dry=True))
 
     def _mend(self, one: Told, plan: int) -> dict[str, Any]:
-        return self._asker.ask("mend", **diagnosing.mending(one.finding, plan=plan))
+        return self._asker.ask(MEND, **diagnosing.mending(one.finding, plan=plan))
 
     def _prepare(self) -> dict[str, Any]:
         with Engine(self._python) as engine:
-            return Asker(engine, self._args.json).ask("prepare")
+            return Asker(engine, self._args.json).ask(PREPARE)
 
     def _say(
         self, one: Told, said: str, done: bool, gone: bool | None = None, undo: str = ""

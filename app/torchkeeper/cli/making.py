@@ -1,4 +1,4 @@
-"""The command that builds ahead: prepare; and the words for what a compile tells."""
+"""The command that builds ahead: prepare; and what a compile tells on the way."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from torchkeeper.cli import looking, output
-from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.cli.asking import Asker, say_finding
+from torchkeeper.engine.protocol import PREPARE
 from torchkeeper.link.engines import interpreters
 from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words import phases, preparing, say
-from torchkeeper.link.words.problems import device_reason, printable
+from torchkeeper.link.words import outcomes, preparing
 
 #: What PLACE is, and why.
 _INTO = (
@@ -34,22 +34,18 @@ def add_prepare(command: argparse.ArgumentParser) -> None:
 
 def prepare(args: argparse.Namespace) -> int:
     """torchkeeper prepare"""
-    answer = _ask(args, "prepare", {"into": args.into} if args.into else {})
-    output.result(args, answer, preparing.said(answer))
+    params = {"into": args.into} if args.into else {}
+    with Engine(interpreters.chosen(args.env)) as engine:
+        asker = Asker(engine, args.json)
+        if not args.json:
+            asker.on_finding = saying()
+        answer = {**asker.ask(PREPARE, **params), "left": asker.left}
+    output.result(args, answer, outcomes.line(outcomes.Ended(PREPARE, answer)))
     if not args.json:
         output.note(preparing.finds(answer))
         if warning := preparing.warning(answer):
             output.note(warning)
     return 0
-
-
-def _ask(args: argparse.Namespace, op: str, params: Answer) -> Answer:
-    """What the interpreter that is meant answers; on the way it says what it does."""
-    with Engine(interpreters.chosen(args.env)) as engine:
-        asker = Asker(engine, args.json)
-        if not args.json:
-            asker.on_finding = saying()
-        return {**asker.ask(op, **params), "left": asker.left}
 
 
 def saying() -> Callable[[dict[str, Any]], None]:
@@ -66,22 +62,3 @@ def saying() -> Callable[[dict[str, Any]], None]:
         say_finding(what)
 
     return say_once
-
-
-def say_finding(what: dict[str, Any]) -> None:
-    """A line on standard error for what a compile job tells."""
-    if isinstance(device := what.get("device"), dict):
-        why = device_reason(device.get("why"))
-        output.note(printable(f"device: {device.get('name') or device.get('type')} ({why})"))
-    elif isinstance(step := what.get("step"), dict):
-        output.note(printable(f"step: {step.get('name')}"))
-    elif isinstance(swept := what.get("swept"), dict):
-        removed = [printable(str(path)) for path in swept.get("paths", [])]
-        output.note(f"removed what an interrupted compile had left: {', '.join(removed)}")
-    elif isinstance(graph := what.get("graph"), dict):
-        taken = graph.get("seconds")
-        time = f"  {say.seconds(taken)}" if isinstance(taken, (int, float)) else ""
-        said = f"  {graph.get('outcome', '?'):<7} {graph.get('id', '')}  {graph.get('name') or ''}"
-        if where := phases.line(graph):
-            time += f"  ({where})"
-        output.note(printable(said + time))

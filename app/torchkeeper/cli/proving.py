@@ -10,6 +10,7 @@ from typing import Any
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.cli.telling import Live
+from torchkeeper.engine.protocol import COPY, WARM
 from torchkeeper.link import temporary
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.recipes import files as recipes
@@ -76,7 +77,7 @@ def _copied(args: argparse.Namespace, place: str, copy: str, keys: set[str]) -> 
         rows = [row for row in asker.rows if row.get("key") in keys]
         if rows:
             items = [[row["kind"], row["path"]] for row in rows]
-            asker.ask("copy", place=place, into=copy, select={"items": items})
+            asker.ask(COPY, place=place, into=copy, select={"items": items})
     return {str(row["key"]) for row in rows}
 
 
@@ -94,7 +95,7 @@ def _judged(
     with Engine(python, {**env, "TORCH_TRACE": trace}) as engine:
         asker = Asker(engine, args.json)
         heard = _Heard(args.json, asker)
-        answer = asker.ask("warm", recipes=recipes.wire([args.recipe]), into=copy, each=True)
+        answer = asker.ask(WARM, recipes=recipes.wire([args.recipe]), into=copy, each=True)
     if (torch := answer["torch"]) and any(note.get("torch") not in ("", torch) for note in notes):
         return Proof(unproved=f"{python} has torch {torch} here, and had another in the program")
     with Engine() as engine:

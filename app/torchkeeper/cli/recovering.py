@@ -8,14 +8,12 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from torchkeeper.engine.protocol import Ends, ends
+from torchkeeper.engine.protocol import RECOVER, Ends, ends
 from torchkeeper.link.words import cutoff
 from torchkeeper.link.words.problems import printable
 
 #: What becomes of what is not believed, as the operation ``recover`` is told.
 _BELIEVE, _FORGET = "believe", "forget"
-#: How what was not brought to its end is told of.
-_STAYS = ("not-believed", "of-another", "no-room")
 
 
 def command(told: Mapping[str, Any]) -> str:
@@ -74,10 +72,11 @@ def recover(args: argparse.Namespace) -> int:
     from torchkeeper.cli import output, removing
     from torchkeeper.cli.asking import Asker
     from torchkeeper.link.engines.process import Engine
+    from torchkeeper.link.words import outcomes
 
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        told = asker.ask("recover", place=args.place, dry=True)["recovered"]
+        told = asker.ask(RECOVER, place=args.place, dry=True)["recovered"]
         if args.dry_run or not told:
             lines = [line for one in told for line in (cutoff.ended(one), command(one)) if line]
             nothing = "Nothing was cut off there."
@@ -93,8 +92,7 @@ def recover(args: argparse.Namespace) -> int:
             if not output.confirm(f"{verb}, in {printable(args.place)}?"):
                 output.note("Nothing was done.")
                 return 1
-        done = asker.ask("recover", place=args.place, insisted=args.insisted)["recovered"]
-    stays = [one for one in done if one["outcome"] in _STAYS]
-    whole, part = "What was cut off is at its end.", "Not all that was cut off is at its end."
-    output.result(args, {"recovered": done}, part if stays else whole)
-    return 1 if stays else 0
+        done = asker.ask(RECOVER, place=args.place, insisted=args.insisted)["recovered"]
+    one = outcomes.Ended(RECOVER, {"recovered": done})
+    output.result(args, one.result, outcomes.line(one))
+    return outcomes.code(one)

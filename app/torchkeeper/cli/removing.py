@@ -8,14 +8,14 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.cli import dead, looking, output
-from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.cli.asking import Asker, say_finding
+from torchkeeper.engine.protocol import EMPTY_TRASH, PURGE, RECOVER, UNDO
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.kept import protected
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import (
     UserError,
     printable,
-    removed_by_then,
     unseen_users,
     user_of_place,
 )
@@ -97,12 +97,6 @@ def _name_users(in_use: dict[str, Any]) -> None:
         output.note(unseen)
 
 
-def _say_removed(found: Answer) -> None:
-    """What is gone, where a purge of a server ends early."""
-    if isinstance(removed := found.get("removed"), dict):
-        output.note(removed_by_then(removed))
-
-
 def purge(args: argparse.Namespace) -> int:
     """torchkeeper purge: prints exactly what goes, asks, moves it; 1 if nothing matches."""
     if args.filter is not None and not args.filter.strip():
@@ -131,7 +125,7 @@ def purge(args: argparse.Namespace) -> int:
         asker = Asker(engine, args.json, rows.take if shown else lambda _: None)
         if not (args.dry_run or server):
             # What was cut off comes first: otherwise a half would be planned, and the rest stay.
-            asker.ask("recover", place=args.place)
+            asker.ask(RECOVER, place=args.place)
         select = {"filter": args.filter or "", "unknown": strange, **chosen.select}
         plan = asker.ask("plan_purge", place=args.place, select=select, in_use=args.in_use)
         in_use = plan["in_use"]
@@ -163,15 +157,9 @@ def purge(args: argparse.Namespace) -> int:
             if not output.confirm(f"{how}: {what}, from {printable(args.place)}?"):
                 output.note("Nothing was purged.")
                 return 1
-        asker.on_finding = _say_removed
-        answer = asker.ask("purge", place=args.place, plan=plan["plan"], now=args.now)
-    if not args.json:
-        for text in output.left_lines(asker.left):
-            output.note(text)
-    gone = say.held_of(answer)
-    said = f"{gone} removed." if for_good else f"{gone} moved to the trash; “undo” puts it back."
-    output.result(args, {**answer, "left": asker.left, "in_use": in_use}, said)
-    return 1 if asker.left or asker.unreadable else 0
+        asker.on_finding = say_finding  # what is gone, where it ends early
+        answer = asker.ask(PURGE, place=args.place, plan=plan["plan"], now=args.now)
+    return asker.end(args, PURGE, answer, args.place, {"in_use": in_use}, now=for_good)
 
 
 def add_undo(command: argparse.ArgumentParser) -> None:
@@ -184,13 +172,8 @@ def undo(args: argparse.Namespace) -> int:
     """torchkeeper undo; 1 if there is nothing to undo or not all could be put back."""
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        answer = asker.ask("undo", place=args.place)
-    if not args.json:
-        for text in output.left_lines(asker.left):
-            output.note(text)
-    back = say.held_of(answer)
-    output.result(args, {**answer, "left": asker.left}, f"{back} put back.")
-    return 1 if asker.left else 0
+        answer = asker.ask(UNDO, place=args.place)
+    return asker.end(args, UNDO, answer, args.place)
 
 
 def add_trash(command: argparse.ArgumentParser) -> None:
@@ -236,7 +219,8 @@ def trash(args: argparse.Namespace) -> int:
             if not output.confirm(question):
                 output.note("Nothing was removed.")
                 return 1
-        answer = asker.ask("empty_trash", place=args.place)
-    gone = say.held_of(answer)
-    output.result(args, answer, f"{gone} removed for good.")
+        answer = asker.ask(EMPTY_TRASH, place=args.place)
+    from torchkeeper.link.words import outcomes
+
+    output.result(args, answer, outcomes.line(outcomes.Ended(EMPTY_TRASH, answer)))
     return 0

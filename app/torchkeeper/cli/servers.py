@@ -7,9 +7,10 @@ import re
 
 from torchkeeper.cli import looking, output, owning
 from torchkeeper.cli.asking import Asker
+from torchkeeper.engine.protocol import TTL
 from torchkeeper.link.engines.knowing import known
 from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words import owned, say
+from torchkeeper.link.words import owned
 from torchkeeper.link.words.problems import printable
 from torchkeeper.link.words.serverpage import figures, meanings
 from torchkeeper.stores.names import is_server
@@ -51,16 +52,8 @@ def ttl(args: argparse.Namespace) -> int:
     with Engine() as engine:
         asker = Asker(engine, args.json)
         select = {"filter": args.filter, "envs": known(engine, args.filter, args.env)}
-        answer = asker.ask("ttl", place=args.place, select=select, ttl_s=args.time)
-    if not args.json:
-        for text in output.left_lines(asker.left):
-            output.note(text)
-    held = say.count(answer["entries"], "entry", "entries")
-    how = "without an end" if args.time is None else f"for {say.seconds(args.time)} from now"
-    nothing = "Nothing was changed." if answer["failed"] else "Nothing matches."
-    said = f"Kept {how}: {held}." if answer["entries"] else nothing
-    output.result(args, {**answer, "left": asker.left}, said)
-    return 0 if answer["entries"] and not answer["failed"] else 1
+        answer = asker.ask(TTL, place=args.place, select=select, ttl_s=args.time)
+    return asker.end(args, TTL, answer, args.place, time=args.time)
 
 
 def add_server(command: argparse.ArgumentParser) -> None:

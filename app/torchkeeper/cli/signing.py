@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from torchkeeper.artifacts.sshsig import short_key
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.engine.protocol import SIGN
 from torchkeeper.link import signers as trust
 from torchkeeper.link import signing
 from torchkeeper.link.engines.process import Engine
+from torchkeeper.link.words import outcomes
 from torchkeeper.link.words.problems import printable
 
 _HELP = """\
@@ -50,9 +51,8 @@ def sign(args: argparse.Namespace) -> int:
     """torchkeeper sign"""
     with Engine() as engine:
         signature = signed(Asker(engine, args.json), args.file, args.key)
-    key = short_key(signature)
-    output.result(args, {"file": args.file, "signature": signature},
-                  f"{printable(args.file)} is signed with {key}.")  # fmt: skip
+    told = {"file": args.file, "signature": signature}
+    output.result(args, told, outcomes.line(outcomes.Ended(SIGN, told, args.file)))
     return 0
 
 

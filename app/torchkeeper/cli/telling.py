@@ -9,7 +9,7 @@ from typing import Any
 
 from torchkeeper.cli import making, output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link.words import causes, say
+from torchkeeper.link.words import causes, found, say
 from torchkeeper.link.words.problems import UserError, printable, user_error
 
 #: Lines of its log that are shown of a cell that failed, and cells of which they are.
@@ -113,10 +113,9 @@ class Live:
             self._graph(graph, what)
         elif isinstance(cell := what.get("cell"), dict):
             self._ended(cell)
-        elif isinstance(jobs := what.get("jobs"), dict):
-            asked, given, why = jobs.get("asked"), jobs.get("given"), jobs.get("why")
+        elif "jobs" in what:
             if not self._json:
-                self._asker.say(f"{given} at a time, not {asked}: there are no {why} for more")
+                self._asker.say(found.noted(what))
         elif not self._json and not ("step" in what and len(self.rows) > 1):
             self._asker.clear()
             self._say(what)

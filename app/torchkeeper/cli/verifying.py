@@ -6,14 +6,16 @@ import argparse
 import os
 from typing import Any
 
-from torchkeeper.cli import applying, looking, making, output, signing
-from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.cli import applying, looking, output, signing
+from torchkeeper.cli.asking import Answer, Asker, say_finding
+from torchkeeper.cli.bundles import not_trusted
+from torchkeeper.engine.protocol import IMPORT, VERIFY
 from torchkeeper.link import carrying, temporary
 from torchkeeper.link.engines import interpreters, knowing
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.kept import verified
 from torchkeeper.link.recipes import files as recipes
-from torchkeeper.link.words import preparing, say, verifying
+from torchkeeper.link.words import outcomes, preparing, say, verifying
 from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
 from torchkeeper.warm.options import JUDGED, RUNS
@@ -75,10 +77,11 @@ def verify(args: argparse.Namespace) -> int:
             made, left = _unpack(args, python, target, signed)
         result = _checked(_answer(args, python, target, scratch, settings))
     one = verified.keep(place, before, python, result)
-    _tell(args, one, left)
+    ended = outcomes.Ended(VERIFY, one.result)
+    _tell(args, one, outcomes.line(ended), left)
     for text in verifying.advice(result, made):
         output.note(printable(text, 1000))
-    return 0 if result["good"] else 1
+    return outcomes.code(ended)
 
 
 def _answer(
@@ -90,7 +93,7 @@ def _answer(
             asker = Asker(engine, args.json)
             if not args.json:
                 asker.on_finding = _Live()
-            return asker.ask("verify", **_asked(args, target, scratch), **settings)
+            return asker.ask(VERIFY, **_asked(args, target, scratch), **settings)
     except UserError as error:
         if error.params.get("place") == target:
             raise user_error(error.code, {**error.params, "place": args.place}) from error
@@ -118,12 +121,7 @@ def _checked(answer: Answer) -> Answer:
 
 def _trusted(place: str) -> bool:
     if not output.can_ask():
-        raise UserError(
-            "Nothing was verified.",
-            f"{verifying.TRUST} There is no terminal to ask on.",
-            "Add --trust if you trust whoever made it.",
-            code="wrong-usage",
-        )
+        raise not_trusted("Nothing was verified.", verifying.TRUST, "it")
     if output.confirm(f"{verifying.TRUST}\nVerify {printable(place)}?"):
         return True
     output.note("Nothing was verified.")
@@ -143,7 +141,7 @@ def _unpack(
         asker = Asker(engine, args.json)
         asker.only_signed = signed
         [about] = carrying.tell(engine, python, facts, [args.place])
-        placed = asker.ask("import", files=[args.place], into=target, env=python)
+        placed = asker.ask(IMPORT, files=[args.place], into=target, env=python)
     if not args.json:
         for text in output.left_lines(asker.left):
             output.note(text)
@@ -186,10 +184,10 @@ class _Live:
             elif self._built == _NAMED + 1:
                 output.note("  and more")
         elif "graph" not in what:  # those are in the table
-            making.say_finding(what)
+            say_finding(what)
 
 
-def _tell(args: argparse.Namespace, one: verified.Verified, left: list[Answer]) -> None:
+def _tell(args: argparse.Namespace, one: verified.Verified, said: str, left: list[Answer]) -> None:
     result = one.result
     if args.json:
         for row in result["rows"]:
@@ -212,7 +210,7 @@ def _tell(args: argparse.Namespace, one: verified.Verified, left: list[Answer]) 
     about += [say.count(result["threads"], "thread", "threads") if result["threads"] else ""]
     known = ", ".join(part for part in about if part)
     output.line(printable(f"({known}; {one.python})" if known else f"({one.python})"))
-    output.line(verifying.outcome(result))
+    output.line(said)
 
 
 def _tell_cells(result: Answer) -> None:

@@ -10,16 +10,17 @@ from collections import Counter
 
 from torchkeeper.cli import applying, leaking, looking, output, owning
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.cli.bundles import failures
 from torchkeeper.cli.carrying import maker_of, note_undescribed
 from torchkeeper.cli.telling import Live, complain, tell
+from torchkeeper.engine.protocol import COPY, EXPORT, WARM
 from torchkeeper.link import carrying
 from torchkeeper.link.engines import interpreters, knowing
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.kept import protected, warmed
 from torchkeeper.link.recipes import files as recipes
 from torchkeeper.link.recipes import picking
-from torchkeeper.link.words import preparing, say
+from torchkeeper.link.words import outcomes, preparing, say
+from torchkeeper.link.words.outcomes import failures, held
 from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.space import space
@@ -146,7 +147,7 @@ def warm(args: argparse.Namespace) -> int:
         live = Live(args.json, asker)
         try:
             # As JSON a single cell that fails is told as of several.
-            answer = {**asker.ask("warm", **params, each=args.json), "left": asker.left}
+            answer = {**asker.ask(WARM, **params, each=args.json), "left": asker.left}
         except UserError:
             live.say_tail()
             _say_nothing_went_on(args)
@@ -161,12 +162,13 @@ def warm(args: argparse.Namespace) -> int:
     if not args.only:
         _keep(paths, rows, args.into)
     answer |= {"bundle": None, "published": None}
-    code = 1 if failed else 0
-    if not failed:
-        code = _onward(args, answer)
-    else:
+    one = outcomes.Ended(WARM, answer, args.into, cells=len(rows), bad=len(failed))
+    code = outcomes.code(one)
+    if code:
         _say_nothing_went_on(args)
-    output.result(args, answer, _said(answer, len(rows)))
+    else:
+        code = _onward(args, answer)
+    output.result(args, answer, outcomes.line(one))
     return code
 
 
@@ -311,12 +313,12 @@ def _export(args: argparse.Namespace) -> Answer:
     with Engine() as engine:
         asker = Asker(engine, args.json)
         with leaking.telling(args, asker):
-            answer = asker.ask("export", place=args.into, output=args.bundle, select={},
+            answer = asker.ask(EXPORT, place=args.into, output=args.bundle, select={},
                                replace=True, builders=carrying.builders(maker),
                                secrets=args.secrets)  # fmt: skip
         answer["leaks"] = leaking.found(asker)
     note_undescribed(args, answer)
-    said = f"{_held(answer)} written to {printable(args.bundle)}"
+    said = f"{held(answer)} written to {printable(args.bundle)}"
     _note(args, asker.left, said if answer["entries"] else "There was nothing to export.")
     return {**answer, "left": asker.left}
 
@@ -325,11 +327,11 @@ def _publish(args: argparse.Namespace) -> Answer:
     with Engine() as engine:
         asker = Asker(engine, args.json)
         with leaking.telling(args, asker):
-            answer = asker.ask("copy", place=args.into, into=args.publish, dry=False,
+            answer = asker.ask(COPY, place=args.into, into=args.publish, dry=False,
                                replace=False, alone=False, select={},
                                secrets=args.secrets)  # fmt: skip
         answer["leaks"] = leaking.found(asker)
-    said = f"{_held(answer)} copied to {printable(args.publish)}"
+    said = f"{held(answer)} copied to {printable(args.publish)}"
     if answer["exists"]:
         said += f"; {say.count(answer['exists'], 'entry was', 'entries were')} there already"
     eager = sum(one.get("kind") == "aoti_eager" for one in _outside(asker.left))
@@ -347,10 +349,6 @@ def _outside(left: list[Answer]) -> list[Answer]:
     return [one for one in left if one.get("code") in codes]
 
 
-def _held(answer: Answer) -> str:
-    return f"{say.count(answer['entries'], 'entry', 'entries')}, {say.content(answer['bytes'])}"
-
-
 def _note(args: argparse.Namespace, left: list[Answer], said: str) -> None:
     if not args.json:
         for text in [*output.left_lines(left), said]:
@@ -364,15 +362,3 @@ def _advise(args: argparse.Namespace) -> None:
     if args.portable:
         for text in preparing.portable_lines():
             output.note(text)
-
-
-def _said(answer: Answer, count: int) -> str:
-    hits = say.count(answer["hits"], "hit", "hits")
-    hits += f" and {say.count(answer['misses'], 'miss', 'misses')}"
-    looked_up = say.things(answer["things"])
-    added = say.count(answer["added"], "entry", "entries")
-    said = f"{looked_up} in {say.seconds(answer['seconds'])}: {hits}; {added} added."
-    if count > 1:
-        failed = f", {answer['failed']:,} failed" if answer["failed"] else ""
-        said = f"{answer['done']:,} of {say.count(count, 'cell', 'cells')} warm{failed}; {said}"
-    return said

@@ -61,8 +61,13 @@ class Operation(NamedTuple):
     brings_code: it brings what is in a bundle, which is code, to a place.
     fills: it adds entries to a place.
     compiles: it runs compile jobs. Two at once would measure each other.
+    proves: its result says whether what it was asked about is ``good``.
     repeats: with the same parameters it does the same once more.
+    bundles: what it leaves is a bundle, wherever that is.
+    trashes: it moves to the trash of its place; its result has the receipt that undoes that.
+    untrashes: it takes out of the trash, so that a purge before it is none to undo any more.
     entry_rows: its rows are entries (``artifacts.entry``).
+    placed_rows: its rows are the kind and path of each entry that it puts there.
     owned: the places of which it tells first who else can change them.
     """
 
@@ -74,10 +79,25 @@ class Operation(NamedTuple):
     brings_code: bool = False
     fills: bool = False
     compiles: bool = False
+    proves: bool = False
     repeats: bool = False
+    bundles: bool = False
+    trashes: bool = False
+    untrashes: bool = False
     entry_rows: bool = False
+    placed_rows: bool = False
     owned: tuple[Owned, ...] = ()
 
+    @property
+    def warms(self) -> bool:
+        """Whether it compiles the cells of recipes into a place."""
+        return self.compiles and self.fills
+
+
+#: The operations that become jobs, by the names that requests, jobs and their history have.
+EXPORT, IMPORT, COPY, SIGN = "export", "import", "copy", "sign"
+PURGE, UNDO, EMPTY_TRASH, RECOVER, MEND = "purge", "undo", "empty_trash", "recover", "mend"
+TTL, WARM, VERIFY, PREPARE = "ttl", "warm", "verify", "prepare"
 
 _OPERATIONS = (
     # What a place holds.
@@ -100,52 +120,33 @@ _OPERATIONS = (
     Operation("names", "naming.names"),
     # Bundles.
     Operation("plan_export", "bundles.plan_export"),
-    Operation(
-        "export",
-        "bundles.export_",
-        ends=Ends.BACK,
-        changes="output",
-        repeats=True,
-        owned=(Owned("place", only_servers=True),),
-    ),
-    Operation(
-        "import",
-        "bundles.import_",
-        ends=Ends.BACK,
-        changes="into",
-        brings_code=True,
-        fills=True,
-        repeats=True,
-        owned=(Owned("into"),),
-    ),
-    Operation(
-        "copy",
-        "copying.copy_",
-        ends=Ends.BACK,
-        changes="into",
-        brings_code=True,
-        fills=True,
-        repeats=True,
-        owned=(Owned("place", only_servers=True), Owned("into")),
-    ),
+    Operation(EXPORT, "bundles.export_", Ends.BACK, "output", repeats=True, bundles=True,
+              owned=(Owned("place", only_servers=True),)),
+    Operation(IMPORT, "bundles.import_", Ends.BACK, "into", brings_code=True, fills=True,
+              repeats=True, placed_rows=True, owned=(Owned("into"),)),
+    Operation(COPY, "copying.copy_", Ends.BACK, "into", brings_code=True, fills=True,
+              repeats=True, placed_rows=True,
+              owned=(Owned("place", only_servers=True), Owned("into"))),
     Operation("target", "bundles.target"),
     Operation("leaks", "screening.leaks"),
     Operation("signature", "signing.signature"),
     Operation("copy_manifest", "signing.copy_manifest"),
-    Operation("attach_signature", "signing.attach_signature", ends=Ends.BACK, changes="file"),
+    Operation("attach_signature", "signing.attach_signature", Ends.BACK, "file"),
     # Servers.
     Operation("facts", "servers.facts_", entry_rows=True),
     Operation("server", "servers.server"),
     Operation("secret", "operations.secret"),
-    Operation("ttl", "servers.ttl", ends=Ends.STAYS, changes="place"),
+    Operation(TTL, "servers.ttl", Ends.STAYS, "place"),
     # What is dead, and the trash.
     Operation("plan_purge", "purging.plan_purge", entry_rows=True),
     Operation("suggest", "suggesting.suggest"),
-    Operation("purge", "purging.purge", ends=Ends.STAYS, changes="place", removes=True),
-    Operation("undo", "purging.undo", ends=Ends.STAYS, changes="place", removes=True),
+    Operation(PURGE, "purging.purge", Ends.STAYS, "place", removes=True, trashes=True),
+    Operation(UNDO, "purging.undo", Ends.STAYS, "place", removes=True, untrashes=True,
+              placed_rows=True),
     Operation("trash", "operations.trash"),
-    Operation("empty_trash", "purging.empty_trash", ends=Ends.STAYS, changes="place", removes=True),
-    Operation("recover", "purging.recover", ends=Ends.STAYS, changes="place", removes=True),
+    Operation(EMPTY_TRASH, "purging.empty_trash", Ends.STAYS, "place", removes=True,
+              untrashes=True),
+    Operation(RECOVER, "purging.recover", Ends.STAYS, "place", removes=True),
     # Environments and processes.
     Operation("probe", "operations.probe_"),
     Operation("know", "operations.know"),
@@ -161,53 +162,32 @@ _OPERATIONS = (
     # The doctor.
     Operation("diagnose", "diagnosing.diagnose"),
     Operation("toolchain", "diagnosing.toolchain"),
-    Operation(
-        "mend", "diagnosing.mend", ends=Ends.STAYS, changes="place", removes=True, entry_rows=True
-    ),
+    Operation(MEND, "diagnosing.mend", Ends.STAYS, "place", removes=True, entry_rows=True),
     # Compile jobs.
     Operation("cells", "cells.cells"),
-    Operation(
-        "warm",
-        "operations.warm_",
-        ends=Ends.APART,
-        changes="into",
-        fills=True,
-        compiles=True,
-        repeats=True,
-        owned=(Owned("into", runs=True),),
-    ),
-    Operation(
-        "verify",
-        "operations.verify_",
-        ends=Ends.APART,
-        compiles=True,
-        repeats=True,
-        owned=(Owned("place", runs=True),),
-    ),
-    Operation(
-        "prepare",
-        "operations.prepare_",
-        ends=Ends.APART,
-        compiles=True,
-        repeats=True,
-        owned=(Owned("into", runs=True),),
-    ),
-)
+    Operation(WARM, "operations.warm_", Ends.APART, "into", fills=True, compiles=True,
+              repeats=True, owned=(Owned("into", runs=True),)),
+    Operation(VERIFY, "operations.verify_", Ends.APART, compiles=True, proves=True,
+              repeats=True, owned=(Owned("place", runs=True),)),
+    Operation(PREPARE, "operations.prepare_", Ends.APART, compiles=True, repeats=True,
+              owned=(Owned("into", runs=True),)),
+)  # fmt: skip
 TABLE: dict[str, Operation] = {one.name: one for one in _OPERATIONS}
 
-#: What something is like that no engine is asked for, such as signing by ssh-keygen.
+#: What is done as an operation, of several requests or none: ssh-keygen signs what an engine reads.
+_MADE_UP = {SIGN: Operation(SIGN, "", ends=Ends.BACK, changes="file", bundles=True)}
 _NONE = Operation("", "")
 
 
 def traits(name: str) -> Operation:
     """An operation by its name; one without traits where there is none of that name."""
-    return TABLE.get(name, _NONE)
+    return TABLE.get(name) or _MADE_UP.get(name, _NONE)
 
 
 def ends(name: str, params: Mapping[str, object]) -> Ends:
     """What a request does when it is cancelled; LOOKS where there is no such operation."""
     if params.get("dry"):
         return Ends.LOOKS
-    if name == "copy" and is_server(str(params.get("into") or "")):
+    if name == COPY and is_server(str(params.get("into") or "")):
         return Ends.STAYS
     return traits(name).ends

@@ -187,9 +187,10 @@ class Flows(QObject):
 
     def _filled(self, job: Job) -> None:
         """A folder that entries were imported into or copied to is a place from now on."""
-        if job.kind == "warm":
+        if job.traits.warms:
             self._warmed(job)
-        filled = job.kind in ("import", "copy") and not job.made_bundle
+            return
+        filled = job.traits.fills and not job.made_bundle
         if filled and job.place and self._window.places.row_of(job.place) < 0:
             self._window.places.add(job.place)
 

@@ -484,8 +484,7 @@ class Window(Shell):
             self.listing.ask_times()
 
     def _filling(self) -> bool:
-        kinds = ("warm", "import", "copy")
-        return any(job.kind in kinds and job.place == self.place for job in self.jobs.active)
+        return any(job.traits.fills and job.place == self.place for job in self.jobs.active)
 
     # Places.
 

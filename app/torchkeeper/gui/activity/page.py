@@ -312,7 +312,7 @@ class ActivityPage(Page):
         """Show what can be done with the chosen job, and nothing else."""
         one, job = self._chosen, self.job
         fruit = (job.fruit if job else self.past.fruit if self.past else "") or ""
-        warmed = job is not None and job.kind == "warm" and job.state is State.DONE
+        warmed = job is not None and job.traits.warms and job.state is State.DONE
         some = job is not None and (not job.cells or len(job.cells.bad) < len(job.cells.rows))
         flags = (
             (self.cancel_button, job is not None and job.active),
@@ -381,10 +381,10 @@ class ActivityPage(Page):
             self._window.operations.repeat(self.job)
 
     def _can_undo(self, job: Job) -> bool:
-        if job.kind != "purge" or not job.result.get("receipt") or job.place is None:
+        if not (job.traits.trashes and job.result.get("receipt")) or job.place is None:
             return False
         later = (x for x in self._jobs.jobs if x.id > job.id and x.place == job.place)
-        return not any(x.kind in ("undo", "empty_trash", "purge") for x in later)
+        return not any(x.traits.trashes or x.traits.untrashes for x in later)
 
     def _undo(self) -> None:
         job = self.job

@@ -9,8 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.gui.dialogs.outcome import outcome
-from torchkeeper.gui.jobs.model import Job, State, state_text
+from torchkeeper.gui.jobs.model import Job, State, outcome, state_text
 from torchkeeper.link.kept.history import MAX_LINES, Past, new_id
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
@@ -65,8 +64,7 @@ def asked(job: Job) -> list[tuple[str, str]]:
     rows = [
         (_tr("From"), _paths([params.get("from")])),
         (_tr("Files"), _paths(params.get("files") or ())),
-        (_tr("Into") if job.kind in ("import", "copy", "warm") else _tr("Place"),
-         _paths([job.place])),
+        (_tr("Into") if job.traits.fills else _tr("Place"), _paths([job.place])),
         (_tr("File"), _paths([params.get("output")])),
         (_tr("Interpreter"), _paths([params.get("python")])),
         (_tr("Recipes"), _names(params.get("recipes") or ())),

@@ -11,7 +11,7 @@ from torchkeeper.gui.jobs.model import Job, State, state_text
 from torchkeeper.gui.jobs.pace import coarse
 from torchkeeper.gui.places.model import Place
 from torchkeeper.link.kept.history import Past
-from torchkeeper.link.words import say
+from torchkeeper.link.words import outcomes, say
 from torchkeeper.link.words.problems import printable
 
 #: A job that is known, or one from the history.
@@ -120,14 +120,7 @@ def doing(job: Job) -> str:
     """What a running job is at: Warming torchinductor_ada."""
     if job.place is None or not job.active:
         return job.title
-    place = printable(Place(job.place).title, 40)
-    if job.kind == "warm":
-        return _tr("Warming {}").format(place)
-    if job.kind == "verify":
-        return _tr("Verifying {}").format(place)
-    if job.kind == "purge":
-        return _tr("Purging {}").format(place)
-    return job.title
+    return outcomes.doing(job.kind, printable(Place(job.place).title, 40)) or job.title
 
 
 def found_by(one: Shown, wanted: list[str]) -> bool:

@@ -78,9 +78,9 @@ class Aftermath(QWidget):
     def show_job(self, job: Job) -> bool:
         """Show what there is; False where there is nothing, and nothing is seen."""
         done = job.state is State.DONE
-        verified = done and job.kind == "verify"
+        verified = done and job.traits.proves
         portable = done and bool(job.asked.get("portable"))
-        if job.kind == "import":
+        if job.traits.brings_code:
             done = done and bool(job.result.get("entries"))
             portable = portable and done
         self._python = str(job.asked.get("python") or "")

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from PySide6.QtWidgets import QCheckBox, QWidget
 
+from torchkeeper.engine.protocol import COPY
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text, room_text
 from torchkeeper.gui.dialogs.base import PlaceChoice, choose_target
@@ -188,7 +189,7 @@ class CopyDialog(WorkDialog):
                 "env": naming.python if naming is not None else None,
             }
             self._plan_of.ask(
-                "copy",
+                COPY,
                 {**params, "select": chosen.selection.select},
                 self._planned,
                 self._failed,

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QIcon
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidget, QTreeWidgetItem
 
 from torchkeeper.gui import icons, theme
-from torchkeeper.gui.jobs.laps import Lap, about, progress, title, tr
+from torchkeeper.gui.jobs.laps import Lap, progress, title, tr
 from torchkeeper.gui.widgets import trees
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words import say, verifying
@@ -70,7 +70,7 @@ class RunningLaps(_Table):
             self.clear()
             for lap in laps:
                 item = QTreeWidgetItem([title(lap.name), "", ""])
-                item.setToolTip(0, tip(about(lap.name)))
+                item.setToolTip(0, tip(verifying.about(lap.name)))
                 item.setTextAlignment(2, trees.RIGHT)
                 self.addTopLevelItem(item)
         for item, lap in zip(self.items(), laps, strict=True):
@@ -123,7 +123,7 @@ class LapTable(_Table):
                 graphs = say.count(missed, "graph", "graphs")
                 hint = tr("{}, and {} of AOTAutograd, which holds them")
                 item.setToolTip(4, tip(hint.format(graphs, say.count(besides, "entry", "entries"))))
-            item.setToolTip(0, tip(about(name)))
+            item.setToolTip(0, tip(verifying.about(name)))
             item.setData(0, _MARK, own)
             for column in range(1, len(cells)):
                 item.setTextAlignment(column, trees.RIGHT)

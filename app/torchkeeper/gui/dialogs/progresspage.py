@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QProgressBar, QWidget
 
+from torchkeeper.engine.protocol import PREPARE
 from torchkeeper.gui.dialogs.laptable import RunningLaps
 from torchkeeper.gui.dialogs.pages import button_row, cells_pane
 from torchkeeper.gui.jobs.model import (
@@ -82,7 +83,7 @@ class ProgressPage(QWidget):
         self.laps.setVisible(bool(job.laps))
         if job.cells:
             self._show_cells(job)
-        if job.kind == "warm":
+        if job.traits.warms:
             self.cancel.setToolTip(self.tr("Stop at once; what is compiled by then stays"))
         if is_server(job.place or ""):
             self.cancel.setToolTip(self.tr("Stop at once; what has arrived stays"))
@@ -98,7 +99,7 @@ class ProgressPage(QWidget):
             return progress_text(job)
         if job.state is State.RUNNING and job.laps:
             return lap_text(job)
-        if job.state is State.RUNNING and job.kind == "prepare":
+        if job.state is State.RUNNING and job.kind == PREPARE:
             return self.tr("Building what is not there yet, which takes some seconds…")
         if job.state is State.RUNNING and len(job.cells.rows) > 1:
             return cells_text(job)

@@ -10,13 +10,13 @@ from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.dialogs.aftermath import Aftermath
-from torchkeeper.gui.dialogs.ending import Outcome
-from torchkeeper.gui.dialogs.outcome import left_summary, outcome
 from torchkeeper.gui.dialogs.pages import button_row, cells_pane
-from torchkeeper.gui.jobs.model import Job, State
+from torchkeeper.gui.jobs.model import Job, State, outcome
 from torchkeeper.gui.recipes.ofjob import file_of
 from torchkeeper.gui.remedies import RemedyButtons
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.plain import tip
+from torchkeeper.link.words.outcomes import Outcome
 from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: The margins of the dialog at the left and the right of a list, and the list's own.
 _AROUND = 76
+#: Reasons that are listed one by one; the list itself has them all.
+_REASONS = 4
 #: As many lines of what was left out are seen without a scroll bar.
 _LINES = 10
 #: As high as a widget can be, in Qt (a macro there).
@@ -114,7 +116,7 @@ class ResultPage(QWidget):
 
     def show_job(self, job: Job, again: bool) -> None:
         """Say how it ended; ``again``: whether it can be tried again from here."""
-        self._outcome = outcome(job)
+        self._outcome, of = outcome(job), job.traits
         self.title.setText(self._outcome.title)
         self.text.setText("\n".join(self._outcome.lines))
         failed = job.error if job.state is State.FAILED else None
@@ -124,7 +126,7 @@ class ResultPage(QWidget):
         for widget in (self.left_title, self.left_reasons, self.left, self.copy):
             widget.setVisible(left > 0)
         # What no bundle can hold is no fault: its sum is enough, the list is there on demand.
-        folded = left > 1 and job.kind == "export"
+        folded = left > 1 and of.bundles
         self.details.setVisible(folded)
         if folded:
             self.left.hide()
@@ -138,31 +140,24 @@ class ResultPage(QWidget):
         self._layout.setStretchFactor(self.more, 1 if tall else 0)
         filled = (left and not folded and self.has_long_list) or tall or cells
         self._layout.setStretch(self._layout.count() - 2, 0 if filled else 1)
-        warmed = job.kind == "warm" and job.state is State.DONE
+        warmed = of.warms and job.state is State.DONE
         some = not job.cells or len(job.cells.bad) < len(job.cells.rows)
         self.verify.setVisible(warmed and some and job.place is not None)
         self.bad.setVisible(job.can_go_on)
-        self.log.setVisible(job.kind == "warm")
+        self.log.setVisible(of.warms)
         if left:
             self.left_title.setText(
                 self.tr("{} left out").format(f"{left:,}")
                 if left > 1
                 else self.tr("One entry was left out")
             )
-            self.left_reasons.setText("\n".join(left_summary(job)))
+            self.left_reasons.setText("\n".join(self._reasons(job)))
         over = job.state in (State.FAILED, State.CANCELLED)
         self.again.setVisible(over and again)
         self.open.setVisible(job.fruit is not None)
         # A server is in no folder.
         self.folder.setVisible(job.fruit is not None and not is_server(job.fruit))
-        if job.made_bundle:
-            self.open.setToolTip(self.tr("Show the bundle as a place in the window"))
-        elif job.kind == "copy":
-            self.open.setToolTip(self.tr("Show the place, with what was copied selected"))
-        elif job.kind == "warm":
-            self.open.setToolTip(self.tr("Show the place that was filled"))
-        else:
-            self.open.setToolTip(self.tr("Show the place, with what was imported selected"))
+        self.open.setToolTip(tip(self._outcome.opens))
         self._paint()
 
     def _fit_list(self) -> None:
@@ -177,6 +172,14 @@ class ResultPage(QWidget):
         self.left.setMinimumHeight(height)
         self.left.setMaximumHeight(QWIDGETSIZE_MAX if self.has_long_list else height)
 
+    def _reasons(self, job: Job) -> list[str]:
+        """How many entries were left out for each reason, the most frequent first."""
+        reasons = sorted(job.reasons.items(), key=lambda pair: -pair[1])
+        lines = [f"{count:,} × {reason}" for reason, count in reasons[:_REASONS]]
+        if len(reasons) > _REASONS:
+            lines.append(self.tr("and {} reasons more").format(len(reasons) - _REASONS))
+        return lines
+
     def _show_list(self) -> None:
         self.details.hide()
         self._layout.setStretch(self._layout.count() - 2, 0 if self.has_long_list else 1)
@@ -188,7 +191,7 @@ class ResultPage(QWidget):
         window.resize(window.width(), min(window.height() + more, room))
 
     def _show_cells(self, job: Job) -> bool:
-        if not job.cells or job.kind != "warm":
+        if not job.cells or not job.traits.warms:
             if self.cells is not None:
                 self.cells.hide()
             return False

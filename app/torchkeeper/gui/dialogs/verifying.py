@@ -17,12 +17,13 @@ from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
 from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.help.ideas import explain
-from torchkeeper.gui.jobs.laps import about, title
+from torchkeeper.gui.jobs.laps import title
 from torchkeeper.gui.jobs.model import Job, JobsModel
 from torchkeeper.gui.verdicts.environments import Environment, Environments
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words.problems import printable
+from torchkeeper.link.words.verifying import about
 from torchkeeper.warm.options import RUNS
 
 #: What is verified, who runs it, which runs, and recipes, device, threads and portable.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal, SignalInstance
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QStackedWidget, QWidget
 
+from torchkeeper.engine.protocol import EXPORT, IMPORT, PREPARE, SIGN, VERIFY, WARM
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.progresspage import ProgressPage
@@ -14,8 +15,8 @@ from torchkeeper.gui.jobs.model import Job, JobsModel
 
 #: What jobs are about, by their kind.
 _IDEAS = {
-    "export": ("bundle",), "import": ("bundle", "mega-cache"), "sign": ("signature",),
-    "warm": ("recipe",), "verify": ("verification", "header"), "prepare": ("header",),
+    EXPORT: ("bundle",), IMPORT: ("bundle", "mega-cache"), SIGN: ("signature",),
+    WARM: ("recipe",), VERIFY: ("verification", "header"), PREPARE: ("header",),
 }  # fmt: skip
 #: How high a dialog is with little to say, at work and once that is over, and with a list.
 _LOW, _LOWEST = 224, 168
@@ -209,7 +210,7 @@ class WorkDialog(Dialog):
         if page.more.has_list:
             height = _TALL
         self._turn_to(self.result_page, height, self.result_page.close_)
-        if job.cells and (job.kind == "warm" or height):
+        if job.cells and (job.traits.warms or height):
             self._make_room()
         self.result_page.close_.setFocus()
 

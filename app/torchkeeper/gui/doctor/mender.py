@@ -11,6 +11,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.engine.protocol import MEND
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.doctor.diagnosis import Diagnosis
 from torchkeeper.gui.jobs.model import Job, JobsModel
@@ -192,7 +193,7 @@ class Mender(QObject):
 
         listener = Listener(rows=plan.entries.extend, result=told, failed=failed)
         params = diagnosing.mending(plan.told.finding, names, dry=True)
-        plan.ticket = self._engines.ask("mend", params, listener, keep=True, before=before)
+        plan.ticket = self._engines.ask(MEND, params, listener, keep=True, before=before)
 
     # Doing it.
 

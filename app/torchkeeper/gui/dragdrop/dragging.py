@@ -18,6 +18,7 @@ from PySide6.QtGui import QColor, QCursor, QPainter, QPixmap
 from PySide6.QtWidgets import QApplication
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.engine.protocol import EXPORT
 from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.jobs.operations import Selection
@@ -129,7 +130,7 @@ class DragOut(QObject):
             "select": selection.select,
             "builders": self._builders,
         }
-        self._ticket = self._engines.ask("export", params, listener, hold=selection.hold)
+        self._ticket = self._engines.ask(EXPORT, params, listener, hold=selection.hold)
 
     def _progress(self, done: float, total: float | None, unit: str) -> None:
         if self._held and unit == "bytes" and total and self._nowhere:

@@ -11,6 +11,7 @@ from PySide6.QtCore import QStandardPaths
 from PySide6.QtGui import QAccessible, QAccessibleEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame
 
+from torchkeeper.engine.protocol import EXPORT, WARM
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.guide.guide import EARLY, SINCE, STEP
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from torchkeeper.link.kept.history import Past
 
 
-#: The kinds of jobs of the first step, and of the one whose job has no place.
-_FIRST, _EXPORT = "warm", "export"
 #: Pixels of the strip below which its buttons have no room beside the words.
 _NARROW = 640
 
@@ -164,7 +163,7 @@ class GuideBar(QFrame):
     @property
     def _here(self) -> bool:
         """Whether the step can be taken with what is shown: the first one names its own place."""
-        return STEPS[self.number].job == _FIRST or self._is_own(self._window.place)
+        return STEPS[self.number].job == WARM or self._is_own(self._window.place)
 
     def _is_of(self, number: int, job: Job) -> bool:
         """Whether a job is what a step is about, in the guide's own folder."""
@@ -172,7 +171,7 @@ class GuideBar(QFrame):
 
     def _is_mine(self, job: Job) -> bool:
         """Whether a job is about the guide's own folder; an export is about where it is from."""
-        of = str(job.asked.get("from") or "") if job.kind == _EXPORT else job.place
+        of = str(job.asked.get("from") or "") if job.kind == EXPORT else job.place
         return self._is_own(of)
 
     def catch_up(self, since: float) -> None:
@@ -188,7 +187,7 @@ class GuideBar(QFrame):
         number = self.number
         for job in sorted(jobs, key=lambda job: job.ended):
             # Of what an export was of, the history says nothing.
-            mine = job.kind == _EXPORT or self._is_own(job.place)
+            mine = job.kind == EXPORT or self._is_own(job.place)
             if job.ended > since and job.good and mine:
                 number = self._after(number, job.kind)
         if number > self.number:
@@ -236,12 +235,12 @@ class GuideBar(QFrame):
         if step.action not in ("warm", ENTRIES):
             # All that is about entries is done where they are seen.
             window.show_page(ENTRIES)
-        if step.id == "export":
+        if step.job == EXPORT:
             # The step before it had one selected; this one is about all.
             window.table.clearSelection()
         if step.id == "look" and not window.wing.isVisible():
             window.going.toggle_inspector()
-        if step.id == "warm":
+        if step.job == WARM:
             window.flows.warm(into=self.own)
         elif action.isEnabled():
             action.trigger()

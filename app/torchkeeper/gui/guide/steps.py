@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication
 
+from torchkeeper.engine.protocol import EXPORT, PURGE, UNDO, VERIFY, WARM
+
 _N = QT_TRANSLATE_NOOP
 
 
@@ -36,7 +38,7 @@ STEPS = (
     Step("warm", _n("Fill a cache"),
          _n("Compile the recipe that comes with Torchkeeper ahead of time, into a folder of its "
             "own. It is a small model, and really compiled: half a minute or so."),
-         "warm", _n("Warm…"), "warm"),
+         "warm", _n("Warm…"), WARM),
     Step("look", _n("Look at what is in it"),
          _n("Each row is an entry: a graph, generated code, a kernel. Select one, and the "
             "inspector says whether it will hit here, what it was made with and what it needs."),
@@ -44,18 +46,18 @@ STEPS = (
     Step("verify", _n("Prove that it hits"),
          _n("A fresh process runs the recipe with nothing but this cache, and says what hit, what "
             "was built again and how much faster it was."),
-         "verify", _n("Verify…"), "verify", early=True),
+         "verify", _n("Verify…"), VERIFY, early=True),
     Step("export", _n("Put it into a bundle"),
          _n("One file with all of it, to carry to another machine. There it is dropped on the "
             "window, which shows what is inside before anything is taken."),
-         "export", _n("Export…"), "export", early=True),
+         "export", _n("Export…"), EXPORT, early=True),
     Step("purge", _n("Throw it out"),
          _n("Purging shows exactly what would go, and moves it to a trash. Clean up suggests what "
             "is dead; here, simply take everything that the guide's own folder holds."),
-         "purge-shown", _n("Purge all shown…"), "purge"),
+         "purge-shown", _n("Purge all shown…"), PURGE),
     Step("undo", _n("Bring it back"),
          _n("Until the trash is emptied every purge can be undone, to the byte."),
-         "undo", _n("Undo purge"), "undo"),
+         "undo", _n("Undo purge"), UNDO),
 )  # fmt: skip
 
 #: Said while a step is being taken, with its button.

@@ -6,9 +6,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from torchkeeper.gui import icons, theme
-from torchkeeper.gui.jobs.notes import number
 from torchkeeper.gui.verdicts.verifications import Beside
 from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words.say import number
 
 _MARK = 16
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from torchkeeper.gui.jobs.model import Job
+from torchkeeper.link.words import say
 
 if TYPE_CHECKING:
     from torchkeeper.gui.activity.keeping import Keeper
@@ -98,16 +99,14 @@ class Following(QObject):
             self._window.tell(job.error)
 
     def _done(self, job: Job) -> None:
-        from torchkeeper.gui.jobs.notes import counted
-
-        bar = self._window.undo_bar
-        if job.kind == "purge" and job.place and job.result.get("receipt"):
-            purged = counted(job.result)
+        bar, of = self._window.undo_bar, job.traits
+        if of.trashes and job.place and job.result.get("receipt"):
+            purged = say.held_of(job.result)
             text = self.tr("{} moved to the trash").format(purged)
             bar.offer(job.place, text, undoes=self.tr("Undo purge of {}").format(purged))
-        elif job.kind in ("undo", "empty_trash") and job.place == bar.place:
+        elif of.untrashes and job.place == bar.place:
             bar.hide()
-        if job.kind == "undo":
+        if of.untrashes:
             self._window.flows.results.select_back(job)
-        elif job.kind == "verify":
+        elif of.proves:
             self._window.verifications.keep(job)

@@ -60,11 +60,6 @@ def title(name: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def about(name: str) -> str:
-    """What a run finds."""
-    return verifying.about(name)
-
-
 def waiting(names: Iterable[str]) -> list[Lap]:
     """Runs that are still to come, in their order."""
     wanted = set(names)

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import (
     QAbstractListModel,
@@ -18,6 +18,7 @@ from PySide6.QtCore import (
     Signal,
 )
 
+from torchkeeper.engine.protocol import Operation, traits
 from torchkeeper.gui.jobs.laps import Lap
 from torchkeeper.gui.jobs.pace import Pace, coarse
 from torchkeeper.gui.matrix.cells import ENDED as ENDED_CELLS
@@ -26,6 +27,9 @@ from torchkeeper.gui.matrix.cells import Cells
 from torchkeeper.gui.widgets.plain import shown, tip
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
+
+if TYPE_CHECKING:
+    from torchkeeper.link.words.outcomes import Outcome
 
 #: Lines kept of one job's log, and jobs kept in the history.
 LOG_LINES = 5000
@@ -94,6 +98,11 @@ class Job:
     kept_as: str = ""
 
     @property
+    def traits(self) -> Operation:
+        """What its operation is like."""
+        return traits(self.kind)
+
+    @property
     def active(self) -> bool:
         """Whether it is still to end."""
         return self.state not in ENDED
@@ -101,39 +110,35 @@ class Job:
     @property
     def has_dialog(self) -> bool:
         """Whether there is a dialog that shows how far it is and what came of it."""
-        return self.kind in (
-            "export", "import", "copy", "warm", "verify", "prepare", "sign",
-        )  # fmt: skip
+        of = self.traits
+        return of.bundles or of.fills or of.compiles
 
     @property
     def made_bundle(self) -> bool:
         """Whether what it wrote is a bundle."""
-        return self.kind in ("export", "sign") or self.result.get("what") == "bundle"
+        return self.traits.bundles or self.result.get("what") == "bundle"
 
     @property
     def fruit(self) -> str | None:
         """The path that came of it: the bundle that was written, or the place that was filled."""
-        fruitful = ("export", "import", "copy", "warm", "sign")
-        if self.state is not State.DONE or self.kind not in fruitful:
+        if self.state is not State.DONE or not (self.made_bundle or self.traits.fills):
             return None
-        if self.kind in ("import", "warm", "sign") or (
-            self.kind == "copy" and not self.made_bundle
-        ):
-            return self.place
-        if self.kind == "copy":
-            return self.place if self.result.get("entries") else None
-        return str(self.result["output"]) if self.result.get("entries") else None
+        # A bundle of nothing is not written; of one that was signed nobody counts the entries.
+        if self.made_bundle and not self.result.get("entries", True):
+            return None
+        output: str | None = self.result.get("output")
+        return output or self.place
 
     @property
     def can_go_on(self) -> bool:
         """Whether it is a warm-up that some cells of are not warm, and can be warmed again."""
-        return self.kind == "warm" and not self.active and bool(self.cells.bad)
+        return self.traits.warms and not self.active and bool(self.cells.bad)
 
     @property
     def good(self) -> bool:
         """Whether it has done all that it was asked for, and found what it looked for."""
-        flawed = self.kind == "verify" and self.result.get("good") is False
-        return self.state is State.DONE and not self.flawed and not flawed
+        flawed = self.flawed or self.result.get("good") is False
+        return self.state is State.DONE and not flawed
 
     def leave(self, line: str, reason: str) -> None:
         """Note an entry that was not taken."""
@@ -167,11 +172,25 @@ class Job:
             over = sum(lap.seconds is not None for lap in self.laps)
             part = part if self.unit == "steps" and over < len(self.laps) else None
             return (over + (part or 0.0)) / len(self.laps) if over or part else None
-        if self.kind == "verify" and self.cells:
+        if self.traits.proves and self.cells:
             over = sum(self.cells.counts.get(state, 0) for state in ENDED_CELLS)
             return over / len(self.cells.rows) if over else None
         # Of a single cell nobody knows before it is over.
         return None if self.unit == "cells" and self.total == 1 else part
+
+
+def outcome(job: Job) -> Outcome:
+    """How a job that has a dialog ended."""
+    from torchkeeper.link.words import outcomes
+
+    place = job.place or ""
+    if job.state is State.CANCELLED:
+        return outcomes.cancelled(job.kind, place, job.partly)
+    if job.state is State.FAILED:
+        return outcomes.failed(job.error)
+    cells, bad, took = len(job.cells.rows), len(job.cells.bad), job.elapsed(0)
+    ended = outcomes.Ended(job.kind, job.result, place, job.asked, took, cells, bad)
+    return outcomes.outcome(ended)
 
 
 def _tr(text: str) -> str:
@@ -330,14 +349,9 @@ class JobsModel(QAbstractListModel):
             self.touch(job)
 
     def end(
-        self,
-        job: Job,
-        state: State,
-        *,
-        note: str = "",
-        result: dict[str, Any] | None = None,
+        self, job: Job, state: State, *, note: str = "", result: dict[str, Any] | None = None,
         error: UserError | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """The job has ended."""
         if not job.active:
             return
@@ -347,7 +361,7 @@ class JobsModel(QAbstractListModel):
         job.note = note
         job.result = result or {}
         job.error = error
-        job.flawed = job.kind == "warm" and bool(job.cells.bad)
+        job.flawed = job.traits.warms and bool(job.cells.bad)
         self.touch(job)
         self.finished.emit(job)
 

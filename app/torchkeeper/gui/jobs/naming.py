@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
+from torchkeeper.engine.protocol import IMPORT
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.verdicts.environments import Environment
 from torchkeeper.link import carrying
@@ -117,7 +118,7 @@ class Carry:
             told = _naming(self._env, [file], rows)
             params = {"files": [file], "into": into, "env": told.python}
             listener = Listener(result=then, **self._hears)
-            self._asked(self._engines.ask("import", params, listener, before=told.before))
+            self._asked(self._engines.ask(IMPORT, params, listener, before=told.before))
 
         def origin(told: dict[str, Any]) -> None:
             made_in = [x["made_in"] for x in told["files"] if isinstance(x.get("made_in"), dict)]

@@ -11,11 +11,12 @@ from weakref import WeakKeyDictionary
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import traits
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.background.worker import HOLD
-from torchkeeper.gui.jobs import findings, laps, notes
+from torchkeeper.gui.jobs import findings, laps
 from torchkeeper.gui.jobs.model import Job, JobsModel, State
 from torchkeeper.gui.jobs.naming import Carry, Naming
 from torchkeeper.gui.jobs.signatures import First, Follow, Signing
@@ -23,12 +24,8 @@ from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.profiles import known as known_profiles
 from torchkeeper.gui.recipes import known as known_recipes
 from torchkeeper.gui.verdicts.environments import Environment
-from torchkeeper.link.words.problems import (
-    UserError,
-    printable,
-    user_error,
-)
-from torchkeeper.link.words.tongue import several
+from torchkeeper.link.words import outcomes
+from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:
@@ -62,6 +59,7 @@ class _Start(NamedTuple):
 
     first: what must be done before; it calls what it is given, with more parameters, to go on.
     keep: whether the engine stays until the job has ended.
+    kind: the operation that it is as a whole, where that is another.
     then: what must be done with its result; it calls what it is given, with the whole result.
     """
 
@@ -70,10 +68,10 @@ class _Start(NamedTuple):
     python: str | None = None
     engine_of: int | None = None
     hold: tuple[tuple[str, str], ...] = ()
-    note: Callable[[dict[str, Any]], str] | None = None
     before: Before = ()
     first: First | None = None
     keep: bool = False
+    kind: str = ""
     then: Follow | None = None
 
 
@@ -125,10 +123,10 @@ class Operations(QObject):
         if profile := params.pop("profile", ""):
             title = self.tr("{} with {}").format(title, printable(profile, 64))
             first = self._with_profile(first, profile)
-        start = _Start("warm", params, python=python, note=notes.of_warm, first=first)
+        start = _Start(protocol.WARM, params, python=python, first=first)
         asked = {**(options or {}), "python": python, "recipes": list(recipes), "then": then,
                  "warm": warm}  # fmt: skip
-        return self._begin(title, "warm", into, start, asked)
+        return self._begin(title, into, start, asked)
 
     def _read(
         self, recipes: Sequence[str], warm: Sequence[tuple[str, str]] | None = None
@@ -166,9 +164,9 @@ class Operations(QObject):
         the temporary folder of the programs, None for the usual one.
         """
         params: dict[str, Any] = {} if into is None else {"into": into}
-        start = _Start("prepare", params, python=python, note=notes.of_prepare)
+        start = _Start(protocol.PREPARE, params, python=python)
         title = self.tr("Prepare {}").format(printable(python, 60))
-        return self._begin(title, "prepare", None, start, {"python": python})
+        return self._begin(title, None, start, {"python": python})
 
     def verify(
         self,
@@ -206,9 +204,9 @@ class Operations(QObject):
             listener = self._listener(job, marked)
             self._step(job, self._engines.background(listener, lookups.mark, place))
 
-        start = _Start("verify", params, python=env.python, note=notes.of_verify, first=first)
+        start = _Start(protocol.VERIFY, params, python=env.python, first=first)
         title = self.tr("Verify {}").format(_short(place))
-        job = self._begin(title, "verify", place, start, {**options, "python": env.python})
+        job = self._begin(title, place, start, {**options, "python": env.python})
         job.laps = laps.waiting(runs)
         return job
 
@@ -239,7 +237,7 @@ class Operations(QObject):
             "secrets": secrets,
             "needs": needs,
         }
-        start = _Start("export", params, hold=selection.hold, note=notes.counted)
+        start = _Start(protocol.EXPORT, params, hold=selection.hold)
         if key:
             # The engine that has written it holds it until it is signed.
             params["sign"] = True
@@ -248,17 +246,17 @@ class Operations(QObject):
         asked = {"key": key} if key else {}
         asked |= {"from": place, "output": output}
         title = self.tr("Export to {}").format(printable(os.path.basename(output), 60))
-        return self._begin(title, "export", None, start, asked)
+        return self._begin(title, None, start, asked)
 
     def sign(self, file: str, key: str, before: Mapping[str, Any] | None = None) -> Job:
         """Put a signature into a bundle, in place of one that it has.
 
         key: as of ``export``. before: who has signed it, as the operation ``signature`` tells.
         """
-        start = _Start("target", {"path": file}, note=notes.of_sign,
-                       then=self._signing.of_file(key, file, before or {}))  # fmt: skip
+        then = self._signing.of_file(key, file, before or {})
+        start = _Start("target", {"path": file}, kind=protocol.SIGN, then=then)
         title = self.tr("Sign {}").format(printable(os.path.basename(file), 60))
-        return self._begin(title, "sign", file, start, {"key": key})
+        return self._begin(title, file, start, {"key": key})
 
     def answer(self, ticket: int, text: str) -> None:
         """What the ssh-keygen of a job ``asked`` for."""
@@ -290,12 +288,12 @@ class Operations(QObject):
             if any(about.get("headers") for about in abouts):
                 first = self._look_for_header
         before = () if named is None else named.before
-        start = _Start("import", params, note=notes.of_import, before=before, first=first)
+        start = _Start(protocol.IMPORT, params, before=before, first=first)
         if len(files) == 1:
             title = self.tr("Import {}").format(printable(os.path.basename(files[0]), 60))
         else:
             title = self.tr("Import {} files").format(f"{len(files):,}")
-        return self._begin(title, "import", into, start, asked)
+        return self._begin(title, into, start, asked)
 
     def _look_for_header(self, job: Job, then: Callable[[dict[str, Any]], None]) -> None:
         """To prepare an environment is offered only where the next program would have to wait."""
@@ -328,46 +326,46 @@ class Operations(QObject):
                   "env": named.python if named is not None else None,
                   "secrets": secrets}  # fmt: skip
         before = named.before if named is not None else ()
-        start = _Start("copy", params, hold=selection.hold, note=notes.of_import, before=before)
+        start = _Start(protocol.COPY, params, hold=selection.hold, before=before)
         title = self.tr("Copy to {}").format(_short(into))
-        return self._begin(title, "copy", into, start, {"from": place})
+        return self._begin(title, into, start, {"from": place})
 
     def purge(self, place: str, ticket: int, plan: int, at_once: bool) -> Job:
         """Carry out a plan, in the engine that made it."""
         params = {"place": place, "plan": plan, "now": at_once}
-        start = _Start("purge", params, engine_of=ticket, note=notes.counted)
-        return self._begin(self.tr("Purge {}").format(_short(place)), "purge", place, start)
+        start = _Start(protocol.PURGE, params, engine_of=ticket)
+        return self._begin(self.tr("Purge {}").format(_short(place)), place, start)
 
     def mend(self, place: str, ticket: int, params: dict[str, Any]) -> Job:
         """Carry out a fix of files that stay, in the engine that planned it; params: as of
         ``link.diagnosing.mending``.
         """
-        start = _Start("mend", params, engine_of=ticket, note=notes.of_mend)
-        return self._begin(self.tr("Mend {}").format(_short(place)), "mend", place, start)
+        start = _Start(protocol.MEND, params, engine_of=ticket)
+        return self._begin(self.tr("Mend {}").format(_short(place)), place, start)
 
     def undo(self, place: str, receipt: str | None = None) -> Job:
         """Put back what the last purge took, or the one of a receipt."""
-        start = _Start("undo", {"place": place, "receipt": receipt}, note=notes.counted)
-        return self._begin(self.tr("Undo purge of {}").format(_short(place)), "undo", place, start)
+        start = _Start(protocol.UNDO, {"place": place, "receipt": receipt})
+        return self._begin(self.tr("Undo purge of {}").format(_short(place)), place, start)
 
     def empty_trash(self, place: str) -> Job:
         """Delete for good what lies in a place's trash."""
-        start = _Start("empty_trash", {"place": place}, note=notes.counted)
+        start = _Start(protocol.EMPTY_TRASH, {"place": place})
         title = self.tr("Empty trash of {}").format(_short(place))
-        return self._begin(title, "empty_trash", place, start)
+        return self._begin(title, place, start)
 
     def recover(self, place: str, insisted: str = "") -> Job:
         """Bring what was cut off in a folder to its end; insisted: as of ``recovering.recover``."""
-        start = _Start("recover", {"place": place, "insisted": insisted})
+        start = _Start(protocol.RECOVER, {"place": place, "insisted": insisted})
         title = self.tr("Complete what was cut off in {}").format(_short(place))
-        return self._begin(title, "recover", place, start)
+        return self._begin(title, place, start)
 
     def expire(self, place: str, selection: Selection, seconds: float | None) -> Job:
         """Have entries of a server expire in so many seconds, or never."""
         params = {"place": place, "select": selection.select, "ttl_s": seconds}
-        start = _Start("ttl", params, hold=selection.hold, note=notes.of_expire)
+        start = _Start(protocol.TTL, params, hold=selection.hold)
         title = self.tr("Set expiry on {}").format(_short(place))
-        return self._begin(title, "ttl", place, start)
+        return self._begin(title, place, start)
 
     def can_repeat(self, job: Job) -> bool:
         """Whether a job that has ended can be done once more, as it was asked for."""
@@ -378,7 +376,7 @@ class Operations(QObject):
         if not self.can_repeat(job):
             return None
         start, asked = self._starts[job]
-        return self._begin(job.title, job.kind, job.place, start, dict(asked))
+        return self._begin(job.title, job.place, start, dict(asked))
 
     def cancel(self, job: Job) -> None:
         """Stop a job at once."""
@@ -395,20 +393,16 @@ class Operations(QObject):
     # How they run.
 
     def _begin(
-        self,
-        title: str,
-        kind: str,
-        place: str | None,
-        start: _Start,
-        asked: dict[str, Any] | None = None,
+        self, title: str, place: str | None, start: _Start, asked: dict[str, Any] | None = None
     ) -> Job:
+        kind = start.kind or start.op
         job = self._jobs.add(title, kind, place)
         job.asked = asked or {}
         # What a server drops by itself was said of that one job only.
-        if traits(kind).repeats and not (kind == "copy" and is_server(place or "")):
+        if traits(kind).repeats and not is_server(place or ""):
             self._starts[job] = start, dict(job.asked)
         # One at a time has the whole machine, so that times mean something.
-        busy = any(traits(other.kind).compiles for other in self._jobs.active if other is not job)
+        busy = any(other.traits.compiles for other in self._jobs.active if other is not job)
         if traits(kind).compiles and busy:
             self._waiting.append((job, start))
         else:
@@ -430,25 +424,16 @@ class Operations(QObject):
         start.first(job, go_on)
 
     def _ask(self, job: Job, start: _Start) -> None:
-        listener = Listener(
+        listener = self._listener(job, lambda result: self._followed(job, start, result))
+        listener = listener._replace(
             progress=lambda done, total, unit: self._jobs.progress(job, done, total, unit),
-            findings=lambda found: self._findings(job, found),
             rows=lambda rows: self._rows(job, rows),
             log=lambda lines: self._said(job, lines),
-            result=lambda result: self._followed(job, start, result),
-            failed=lambda error: self._lost(job, error),
-            cancelled=lambda: self._stopped(job),
         )
         ticket = self._engines.ask(
-            start.op,
-            start.params,
-            listener,
-            python=start.python,
-            engine_of=start.engine_of,
-            hold=start.hold,
-            before=start.before,
-            keep=start.keep,
-        )
+            start.op, start.params, listener, python=start.python, engine_of=start.engine_of,
+            hold=start.hold, before=start.before, keep=start.keep,
+        )  # fmt: skip
         if start.keep:
             self._kept[job.id] = ticket
         self._step(job, ticket)
@@ -479,7 +464,7 @@ class Operations(QObject):
         def unpacked(placed: dict[str, Any]) -> None:
             job.note = ""
             job.asked["made_threads"] = carry.made_threads
-            note = notes.of_import(placed)
+            note = outcomes.note(protocol.IMPORT, placed)
             self._jobs.log(job, [self.tr("Placed as an import would: {}").format(note)])
             if placed.get("entries"):
                 then({"place": target, "scratch": job.scratch})
@@ -496,14 +481,14 @@ class Operations(QObject):
     def _followed(self, job: Job, start: _Start, result: dict[str, Any]) -> None:
         """Do what is to be done with the result of a request."""
         if start.then is None:
-            self._done(job, start, result)
+            self._done(job, result)
         elif job.state is State.CANCELLING:
             self._stopped(job)
         else:
-            start.then(job, result, lambda whole: self._done(job, start, whole))
+            start.then(job, result, lambda whole: self._done(job, whole))
 
-    def _done(self, job: Job, start: _Start, result: dict[str, Any]) -> None:
-        if job.kind == "verify":
+    def _done(self, job: Job, result: dict[str, Any]) -> None:
+        if job.traits.proves:
             from torchkeeper.link.kept import verified
 
             try:
@@ -512,16 +497,12 @@ class Operations(QObject):
                 self._lost(job, user_error("verify-nonsense", {"why": str(e)}))
                 return
             laps.finish(job.laps, result)
-        elif job.kind == "warm":
+        elif job.traits.warms:
             told = result.get("cells")
             job.cells.told(told if isinstance(told, list) else [])
-        note = start.note(result) if start.note else ""
-        if job.left:
-            note += self.tr(" · {} left out, see the log").format(f"{job.left:,}")
-        if note:
-            self._jobs.log(job, [note])
-        if job.kind == "export" and "signature" in result:
-            self._jobs.log(job, [notes.of_sign(result)])
+        note = outcomes.note(job.kind, result, job.left)
+        said = [note, outcomes.signed(result) if "signature" in result else ""]
+        self._jobs.log(job, [line for line in dict.fromkeys(said) if line])
         self._ended(job, State.DONE, note=note, result=result)
         self.succeeded.emit(job)
 
@@ -538,26 +519,14 @@ class Operations(QObject):
 
     def _stopped(self, job: Job) -> None:
         """It was cancelled; what a server has done until then stays."""
-        note = ""
-        if job.kind == "ttl" and job.total and job.done:
-            note = several(
-                int(job.done),
-                "at least {n} of {all} entries was changed",
-                "at least {n} of {all} entries were changed",
-                all=int(job.total),
-            )
+        if note := outcomes.stopped(job.kind, job.done, job.total):
             self._jobs.log(job, [note[:1].upper() + note[1:]])
         self._ended(job, State.CANCELLED, note=note)
 
     def _ended(
-        self,
-        job: Job,
-        state: State,
-        *,
-        note: str = "",
-        result: dict[str, Any] | None = None,
+        self, job: Job, state: State, *, note: str = "", result: dict[str, Any] | None = None,
         error: UserError | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._tickets.pop(job.id, None)
         if (kept := self._kept.pop(job.id, None)) is not None:
             self._engines.release(kept)
@@ -566,11 +535,11 @@ class Operations(QObject):
             self._jobs.log(job, [self.tr("Cancelled.")])
         self._jobs.end(job, state, note=note or job.partly, result=result, error=error)
         # However it ended, it may have changed the place before.
-        if job.place is not None and job.kind != "verify":
+        if job.place is not None and job.traits.changes:
             self.changed.emit(job.place)
         if job.scratch:
             self._engines.discard(job.scratch)
-        running = any(traits(j.kind).compiles and j.started for j in self._jobs.active)
+        running = any(j.traits.compiles and j.started for j in self._jobs.active)
         if self._waiting and not running:
             self._run(*self._waiting.pop(0))
 
@@ -580,7 +549,7 @@ class Operations(QObject):
             self._jobs.log(job, [head, *(printable(line, 2000) for line in lines)])
 
     def _rows(self, job: Job, rows: list[dict[str, Any]]) -> None:
-        if job.kind in ("import", "copy", "undo"):
+        if job.traits.placed_rows:
             job.placed += [(str(row.get("kind")), str(row.get("path"))) for row in rows]
 
     def _findings(self, job: Job, found: list[dict[str, Any]]) -> None:

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.engine.protocol import traits
 from torchkeeper.gui import icons
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.overview import parts as words
@@ -473,7 +472,7 @@ class OverviewPage(Page):
             self.empty.say(self.tr("Looking for caches…"), "", "overview")
             self.empty.offer("")
             return
-        if any(traits(job.kind).fills for job in self._window.jobs.active):
+        if any(job.traits.fills for job in self._window.jobs.active):
             self.empty.say(
                 self.tr("A cache is being filled"),
                 self.tr("What it holds is shown here as soon as that is done."),

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import is_server
 
@@ -107,10 +108,7 @@ class Listing(QObject):
         last = self.trash.get("last")
         if not isinstance(last, dict):
             return ""
-        # Loaded here: the window starts without it.
-        from torchkeeper.gui.jobs.notes import counted
-
-        return counted(last)
+        return say.held_of(last)
 
     @property
     def can_poll(self) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject
 
+from torchkeeper.engine.protocol import TTL
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.link.words import say
@@ -176,7 +177,7 @@ class Servers(QObject):
     def _done(self, job: Job) -> None:
         """Offer to take back what was set."""
         bar = self._window.undo_bar
-        if job.kind == "ttl" and bar.place == job.place:
+        if job.kind == TTL and bar.place == job.place:
             bar.hide()
         if job.id not in self._expiring or job.place is None:
             return

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, QTimer
 
 from torchkeeper.artifacts.entry import COUNTED_APART
-from torchkeeper.engine.protocol import traits
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.sidebar.standing import Standing
@@ -226,7 +225,7 @@ class Gauge(QObject):
     def _tell(self) -> None:
         """Tell the list all that is known."""
         places = self._window.places
-        filling = {job.place: job for job in self._window.jobs.active if traits(job.kind).fills}
+        filling = {job.place: job for job in self._window.jobs.active if job.traits.fills}
         known = {}
         for place in places.places:
             path = place.path

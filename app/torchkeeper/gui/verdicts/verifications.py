@@ -10,7 +10,6 @@ from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.jobs.model import Job
-from torchkeeper.gui.jobs.notes import best
 from torchkeeper.link.words import say, verifying
 from torchkeeper.stores.names import is_server
 
@@ -48,7 +47,7 @@ class Beside(NamedTuple):
         """What it came to, and when, in a line."""
         result, ago = self.one.result, say.ago(self.one.at)
         if self.good:
-            ratio = best(result, "cold")
+            ratio = verifying.best(result, "cold")
             said = _tr("0 rebuilt")
             if ratio is not None:
                 said = _tr("{}× as fast as cold, 0 rebuilt").format(f"{ratio:.1f}")

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.engine.protocol import traits
+from torchkeeper.engine.protocol import PREPARE, traits
 from torchkeeper.link.kept import lists as kept
 from torchkeeper.link.words.problems import user_error
 from torchkeeper.stores.names import is_server
@@ -38,7 +38,7 @@ def guard(op: str, params: Mapping[str, object], *, follow: bool = True) -> None
     follow: see through symbolic links, which on a dead disk may take for ever.
     """
     place = params.get(traits(op).changes)
-    if op == "prepare":
+    if op == PREPARE:
         # It writes to a place in the temporary folder that is named, or in the usual one.
         from torchkeeper.warm.prepare import headers_for
 

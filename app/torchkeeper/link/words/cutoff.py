@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
+from torchkeeper.link.words.say import number
 from torchkeeper.link.words.tongue import Text, several, tr
 
 #: Without and with the time at which it was begun.
@@ -58,7 +59,7 @@ def ended(told: Mapping[str, object]) -> str:
     if outcome == "of-another":
         return tr(_OF_ANOTHER, place=place, file=file)
     said = [begun(told), *_done(told)]
-    left = _number(told, "left")
+    left = number(told, "left")
     if left and outcome != "no-room" and told.get("what") == "purge":
         said.append(
             several(
@@ -82,7 +83,7 @@ def taken_back(told: Mapping[str, object]) -> str:
     """Some sentences: what an operation that was cancelled has taken back, and what is left of it;
     told: as ``folders.importing`` finds it.
     """
-    files, left = _number(told, "files"), _number(told, "left")
+    files, left = number(told, "files"), number(told, "left")
     said = []
     if files:
         said.append(several(files, "{n} file was taken back.", "{n} files were taken back."))
@@ -114,7 +115,7 @@ def unproven(told: Mapping[str, object]) -> str:
 def _done(told: Mapping[str, object]) -> list[str]:
     """What has become of it."""
     outcome = told.get("outcome")
-    files, entries, left = (_number(told, name) for name in ("files", "entries", "left"))
+    files, entries, left = (number(told, name) for name in ("files", "entries", "left"))
     if outcome == "taken-back":
         back = several(files, "{n} file of it was taken back.", "{n} files of it were taken back.")
         said = [back if files else tr("Nothing of it was there yet.")]
@@ -138,8 +139,3 @@ def _done(told: Mapping[str, object]) -> list[str]:
     if outcome == "no-room":
         return [tr("The disk is too full to bring it to its end: free some room, then undo.")]
     return [tr("It is completed now.")]
-
-
-def _number(told: Mapping[str, object], name: str) -> int:
-    value = told.get(name)
-    return value if isinstance(value, int) else 0

@@ -180,6 +180,14 @@ def held_of(told: Mapping[str, object]) -> str:
     return f"{held(own)}, {measured(told)}; {rest}"
 
 
+def number(told: Mapping[str, object], name: str) -> int:
+    """How many a result or a finding has of something, or lists; 0 where it says nothing of it."""
+    value = told.get(name)
+    if isinstance(value, (list, dict)):
+        return len(value)
+    return int(value) if isinstance(value, (int, float)) else 0
+
+
 def together(names: Sequence[str], most: int | None = None) -> str:
     """Names one after the other: a, b and c; of more than ``most``: a, b and 3 more."""
     if most is not None and len(names) > most:

@@ -247,6 +247,17 @@ def _compared(ratios: Answer) -> list[str]:
     return told
 
 
+def best(result: Answer, other: str) -> float | None:
+    """How many times as fast as another run the last one with the target was; None where one of
+    the two was not made.
+    """
+    ratios = result.get("ratios")
+    if not isinstance(ratios, dict):
+        return None
+    told = (ratios.get(f"{name}_{other}") for name in reversed(JUDGED))
+    return next((float(found) for found in told if isinstance(found, (int, float))), None)
+
+
 def ratio(value: float) -> str:
     """How many times: 2.9 ×."""
     return f"{value:.1f} ×"
