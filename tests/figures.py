@@ -16,15 +16,15 @@ import torchkeeper
 APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
-    "files": 720,
-    "lines": 112_361,
-    "lines of code": 82_077,
+    "files": 721,
+    "lines": 112_600,
+    "lines of code": 82_200,
     "lines of code in the longest file": 499,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 99,
-    "files in circles of imports": 117,
-    "dict[str, Any]": 915,
-    "questions for the kind of place outside of stores": 145,
+    "files in circles of imports": 101,
+    "dict[str, Any]": 730,
+    "questions for the kind of place outside of stores": 3,
 }
 _KIND_OF_PLACE = re.compile(r"isinstance\([^)]*\b(?:Folder|Redis|Bundle)\b|\bis_server\(")
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli.conftest import Tk
 from torchkeeper.artifacts.layout import JOURNAL
-from torchkeeper.cli import recovering
+from torchkeeper.cli import asking
 from torchkeeper.cli.output import progress_text
 
 
@@ -84,5 +84,5 @@ def test_a_second_time_only_a_folder_that_is_written_to_is_to_be_recovered(tmp_p
         ("copy", {"place": bundle, "into": place}, True),
         ("purge", {"place": place}, True),
     ):
-        [line] = recovering.interrupted(operation, params, True)
+        [line] = asking.interrupted_lines(operation, params, True)
         assert (f"recover {place}" in line) is named, operation

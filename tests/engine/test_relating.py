@@ -10,15 +10,15 @@ import pytest
 
 from tests.redis_server import Server, dump, serving
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine import relating
-from torchkeeper.engine.relating import related
 from torchkeeper.engine.session import Session
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words.problems import UserError
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.needs import Relatives, needed
+from torchkeeper.stores.redis import relating
 from torchkeeper.stores.redis.describing import described
+from torchkeeper.stores.redis.relating import related
 from torchkeeper.stores.redis.store import Redis
 
 Ask = Callable[..., tuple[dict[str, Any], list[Message]]]

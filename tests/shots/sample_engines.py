@@ -35,7 +35,7 @@ from torchkeeper.link.kept.runs import Kept
 from torchkeeper.link.kept.verified import Verified
 from torchkeeper.link.profiles.profile import Profile
 from torchkeeper.link.words.problems import UserError, user_error
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 _BUNDLES = (".torchcache", ".bin")
 
@@ -336,7 +336,7 @@ class SampleEngines(Engines):
                            "in_use": {**self.in_use, "left": kept, "stays": stays}}  # fmt: skip
             if op == "plan_purge":
                 # What goes is told by the room that comes free.
-                size = measured(result["bytes"], on_disk=not is_server(place))
+                size = measured(result["bytes"], on_disk=scheme_of(place).on_disk)
                 result = {k: v for k, v in result.items() if k != "content_bytes"} | size
             if "look" in params.get("select", {}):
                 needless = sum(one.size for one in rows[-3:])
@@ -417,7 +417,7 @@ class SampleEngines(Engines):
 
     def _suggested(self, place: str, params: dict[str, Any]) -> dict[str, Any]:
         """What is dead; nothing where there are no entries."""
-        some, disk = int(bool(self.entries)), not is_server(place)
+        some, disk = int(bool(self.entries)), scheme_of(place).on_disk
         found = {"stale": (412, 1_284_000_000), "broken": (3, 204_800),
                  "orphan": (57, 96_500_000), "unused": (1_208, 3_910_000_000),
                  "budget": (2_931, 8_420_000_000)}  # fmt: skip
@@ -467,7 +467,7 @@ class SampleEngines(Engines):
             if place.endswith(".bin"):
                 more |= {"made_in": None, "format": "mega-cache", "native": None,
                          "objects": 0, "built": 0, "headers": 0, "portable": 0}  # fmt: skip
-        if is_server(place):
+        if not scheme_of(place).local:
             kinds = ("fxgraph", "aotautograd", "triton", "autotune", "pgo")
             rows = [e for e in rows if e.kind in kinds and not e.problem]
             rows = [samples.on_server(entry, number) for number, entry in enumerate(rows)]

@@ -19,7 +19,7 @@ from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
-from torchkeeper.engine.session import Session, chosen_of, entries_of, items_of
+from torchkeeper.engine.session import Session, chosen_of
 from torchkeeper.stores import budget, offering
 from torchkeeper.stores.budget import BASE, Budget, present
 from torchkeeper.stores.bundles.bundle import Bundle
@@ -113,7 +113,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session
 
 def looked(session: Session, store: Store, all_of_it: bool = False) -> list[Entry]:
     """The entries of a place."""
-    batches = entries_of(session, store, Report(), all_of_it=all_of_it)
+    batches = store.entries(session, Report(), all_of_it=all_of_it)
     return [one.entry for batch in batches for one in batch]
 
 
@@ -262,8 +262,8 @@ def test_nothing_that_was_not_read_is_dead_or_carried_on(session: Session, endle
     for path in endless.rglob("*"):
         os.utime(path, (1e9, 1e9))
     folder = Folder(str(endless))
-    items = items_of(folder, Report())
-    found = [one for batch in entries_of(session, folder, Report(), items) for one in batch]
+    items = folder.survey(Report())
+    found = [one for batch in folder.entries(session, Report(), items) for one in batch]
     unread = {one.entry.path for one in found if one.entry.put_off}
     assert unread
     dead = Dead(found, [None] * len(found), folder.whole, True)

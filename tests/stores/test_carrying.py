@@ -16,8 +16,9 @@ from torchkeeper.stores.copying import copy
 from torchkeeper.stores.describe import Carried, Described, describe
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.index import Index
+from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.reader import Reader
-from torchkeeper.stores.store import Store, opened
+from torchkeeper.stores.store import Store
 
 GLANCE = Carried(facts=False)
 
@@ -33,7 +34,7 @@ def chosen(
 
 def carry(source: Path, target: Path, carried: Carried | None = GLANCE) -> Left:
     left = Left()
-    store = opened(str(source), Report())
+    store = scheme_of(str(source)).opened(str(source), Report())
     copy(store, chosen(store, carried), str(target), Report(), left)
     store.close()
     return left
@@ -79,7 +80,9 @@ def test_only_what_is_known_beforehand_has_a_digest(mixed: Path, tmp_path: Path)
     assert unhashed == {"code", "triton"}
     assert all(one.entry.sha256 for one in ones if one.entry.kind == "fxgraph")
     carry(mixed, tmp_path / "b.torchcache")
-    store = opened(str(tmp_path / "b.torchcache"), Report())
+    store = scheme_of(str(tmp_path / "b.torchcache")).opened(
+        str(tmp_path / "b.torchcache"), Report()
+    )
     assert all(one.entry.sha256 and not one.unhashed for one in chosen(store))
     store.close()
 

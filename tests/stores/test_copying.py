@@ -17,8 +17,8 @@ from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.beforehand import check_target
 from torchkeeper.stores.copying import Copied, copy, newest, plan_copy
 from torchkeeper.stores.describe import Described, describe
+from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.reader import Reader
-from torchkeeper.stores.store import opened, read
 
 
 def carry(
@@ -26,10 +26,10 @@ def carry(
 ) -> tuple[Copied, Left]:
     """Copy what ``source`` has of some kinds, or of all."""
     left = Left()
-    store = opened(str(source), Report())
+    store = scheme_of(str(source)).opened(str(source), Report())
     with Reader() as reader:
         items = store.items(Report())
-        ones = [one for batch in read(store, items, reader, Report()) for one in batch]
+        ones = [one for batch in store.read(items, reader, Report()) for one in batch]
     chosen = [one for one in ones if not kinds or one.entry.kind in kinds.split()]
     foretold = plan_copy(store, chosen, str(target), Report(), Left())
     done = copy(store, chosen, str(target), Report(), left, replace)
@@ -147,7 +147,7 @@ def test_what_is_seen_before_anything_is_read(kept_291: Path, tmp_path: Path) ->
     (tmp_path / "there.torchcache").touch()
     carry(kept_291, tmp_path / "b.torchcache", "pgo")
     (tmp_path / "b.torchcache").rename(tmp_path / "bundle")
-    source = opened(str(kept_291), Report())
+    source = scheme_of(str(kept_291)).opened(str(kept_291), Report())
 
     def seen(name: str, replace: bool = False, dry: bool = False) -> str | None:
         try:
@@ -177,7 +177,7 @@ def test_what_is_broken_is_said_to_be_that(fixture_cache: Path) -> None:
     graph = next(p for p in sorted((fixture_cache / "fxgraph").rglob("*")) if p.is_file())
     (graph.parent / ("c" + "a" * 50)).write_bytes(b"broken")
     os.utime(graph, (1, 1))
-    store = opened(str(fixture_cache), Report())
+    store = scheme_of(str(fixture_cache)).opened(str(fixture_cache), Report())
     with Reader() as reader:
         batches = describe(store.items(Report()), store, reader, Report())
         ones = [one for batch in batches for one in batch if one.entry.kind == "fxgraph"]
@@ -202,7 +202,7 @@ class StopAfter(Report):
 
 @pytest.mark.parametrize("checks", [3, 40, 90])
 def test_cancelled_leaves_no_trace(kept_291: Path, tmp_path: Path, checks: int) -> None:
-    store = opened(str(kept_291), Report())
+    store = scheme_of(str(kept_291)).opened(str(kept_291), Report())
     with Reader() as reader:
         batches = describe(store.items(Report()), store, reader, Report())
         ones: list[Described] = [one for batch in batches for one in batch]

@@ -25,8 +25,8 @@ from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.link.words.catalogue import CATALOGUE
 from torchkeeper.stores.bundles import export_plan
-from torchkeeper.stores.bundles.building import Told, claims, environment
-from torchkeeper.stores.bundles.bundle import Bundle
+from torchkeeper.stores.bundles.building import environment
+from torchkeeper.stores.bundles.bundle import Bundle, Told, claims
 from torchkeeper.stores.bundles.export import export
 from torchkeeper.stores.copying import copy
 from torchkeeper.stores.folders import merging
@@ -34,7 +34,6 @@ from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.importing import Imported, import_bundle
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
-from torchkeeper.stores.store import read
 from torchkeeper.verdict import machine
 
 LISTS = Path("aoti_eager/aten/cpu")
@@ -101,7 +100,7 @@ def test_a_bundle_brings_them_to_an_empty_folder(place: Path, bundle: Path, tmp_
     assert about(entries(target)) == about(entries(place))
     assert listed(target) == listed(place)
     with Bundle(str(bundle), Report()) as opened, Reader() as reader:
-        inside = [one for some in read(opened, opened.items(), reader, Report()) for one in some]
+        inside = [one for some in opened.read(opened.items(), reader, Report()) for one in some]
         assert opened.refused == []
         assert about([one.entry for one in inside]) == about(entries(place))
         # Its library tells the CPU, and nobody the torch.
@@ -130,7 +129,7 @@ def test_a_bundle_says_in_whose_cache_they_were(place: Path, tmp_path: Path) -> 
         assert (claims(opened)["objects"], claims(opened)["built"]) == (3, 3)
         assert {item.torch for item in opened.items()} == {NATIVE["torch"]}
         assert [opened.built_with(item) for item in opened.items()] == [None] * 3
-        ones = [one for some in read(opened, opened.items(), reader, Report()) for one in some]
+        ones = [one for some in opened.read(opened.items(), reader, Report()) for one in some]
         assert {one.entry.torch for one in ones} == {NATIVE["torch"]}
         export(ones, opened, str(second), Report(), Left(), makers=Told(opened))
     assert second.read_bytes() == first.read_bytes()

@@ -18,8 +18,8 @@ from torchkeeper.artifacts.layout import flat_pgo_key, payload_name
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.copying import copy
 from torchkeeper.stores.describe import Described
+from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.reader import Reader
-from torchkeeper.stores.store import opened, read
 
 #: Kinds that every place can hold.
 KINDS = "fxgraph aotautograd pgo"
@@ -50,17 +50,17 @@ def place(empty: str, kept_291: Path) -> str:
 
 
 def entries(place: str) -> list[Described]:
-    store = opened(place, Report())
+    store = scheme_of(place).opened(place, Report())
     with Reader() as reader:
         items = store.items(Report())
-        found = [one for batch in read(store, items, reader, Report()) for one in batch]
+        found = [one for batch in store.read(items, reader, Report()) for one in batch]
     store.close()
     return found
 
 
 def payloads(place: str) -> dict[tuple[str, str], bytes]:
     """The payload of each kind and key, as ``open`` gives it; names of files have no colons."""
-    store = opened(place, Report())
+    store = scheme_of(place).opened(place, Report())
     found = {}
     for item in store.items(Report()):
         if item.kind in KINDS.split():
@@ -71,7 +71,7 @@ def payloads(place: str) -> dict[tuple[str, str], bytes]:
 
 
 def test_it_lists_what_was_put_there(place: str) -> None:
-    store = opened(place, Report())
+    store = scheme_of(place).opened(place, Report())
     items = store.items(Report())
     assert Counter(item.kind for item in items) == {"fxgraph": 7, "aotautograd": 4, "pgo": 1}
     assert store.total == len(items)
@@ -82,7 +82,7 @@ def test_it_lists_what_was_put_there(place: str) -> None:
 
 
 def test_one_item_can_be_asked_for(place: str) -> None:
-    store = opened(place, Report())
+    store = scheme_of(place).opened(place, Report())
     for wanted in store.items(Report())[::3]:
         beside = store.items_beside(wanted.path, Report())
         assert [i.size for i in beside if i.identity == wanted.identity] == [wanted.size]
@@ -138,7 +138,7 @@ def test_copied_twice_nothing_is_new(place: str, kept_291: Path) -> None:
 
 
 def test_cancelled_half_way(empty: str, kept_291: Path) -> None:
-    store = opened(str(kept_291), Report())
+    store = scheme_of(str(kept_291)).opened(str(kept_291), Report())
     chosen = [one for one in entries(str(kept_291)) if one.entry.kind in KINDS.split()]
     with pytest.raises(Cancelled):
         copy(store, chosen, empty, StopAfter(8), Left())

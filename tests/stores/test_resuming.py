@@ -18,17 +18,16 @@ from tests.stores.test_copying import carry, files
 from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.stores.copying import Copied, be_patient, copy, plan_copy
+from torchkeeper.stores.copying import Copied, copy, plan_copy
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders import arriving
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import Item
-from torchkeeper.stores.lost import Lost
 from torchkeeper.stores.needs import needed
 from torchkeeper.stores.reader import Reader
 from torchkeeper.stores.redis import patience
 from torchkeeper.stores.redis.store import Redis
-from torchkeeper.stores.store import Store, read
+from torchkeeper.stores.store import Lost, Store
 
 
 @pytest.fixture(scope="module")
@@ -58,14 +57,14 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def everything(store: Store) -> list[Described]:
     with Reader() as reader:
-        batches = read(store, store.items(Report()), reader, Report())
+        batches = store.read(store.items(Report()), reader, Report())
         return [one for batch in batches for one in batch]
 
 
 def fetch(url: str, target: Path, placed: Callable[[Item, str], None] | None = None) -> Copied:
     """Copy all of a server to a folder or a bundle; nothing may be left."""
     with Redis(url, Report()) as store:
-        be_patient(store)
+        store.be_patient()
         left = Left()
         done = copy(store, everything(store), str(target), Report(), left, placed=placed)
         assert left.codes == []
@@ -123,7 +122,7 @@ def test_between_two_servers(full: Server, proxy: Proxy, tmp_path: Path) -> None
         proxy.cut_down = second.cut_up = 100_000
         proxy.cuts = second.cuts = 2
         with Redis(proxy.url, Report()) as store:
-            be_patient(store)
+            store.be_patient()
             done = copy(store, everything(store), second.url, Report(), Left())
         assert (done.entries, done.exists) == (12, 0)
         assert contents(other) == contents(full)

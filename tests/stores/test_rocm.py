@@ -18,9 +18,9 @@ from torchkeeper.artifacts import elf
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.layout import payload_path
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.query import parse
 from torchkeeper.stores.reader import Reader
-from torchkeeper.stores.store import opened, read
 from torchkeeper.verdict import judging, kinds
 
 ENVIRONMENTS: dict[str, dict[str, Any]] = json.loads((DATA / "environments.json").read_text())
@@ -91,9 +91,9 @@ def cache_of(cache: Path, source: str, payload: bytes) -> Path:
 
 
 def entries(place: Path) -> list[Entry]:
-    store = opened(str(place), Report())
+    store = scheme_of(str(place)).opened(str(place), Report())
     with Reader() as reader:
-        batches = read(store, store.items(Report()), reader, Report())
+        batches = store.read(store.items(Report()), reader, Report())
         found = [one.entry for batch in batches for one in batch]
     store.close()
     return found

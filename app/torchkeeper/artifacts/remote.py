@@ -38,12 +38,7 @@ _KEY = re.compile(
 )
 #: A Triton key as it is made today (_base32 in triton/runtime/cache.py).
 _KERNEL = re.compile("(?<![A-Z0-9])[A-Z2-7]{52}(?![A-Z0-9])")
-_BUNDLED = re.compile(r"pt2:bundled-autotune-v1::[0-9a-f]{64}:c1")
-_IDS = {
-    "fxgraph": "fx-graph-v1",
-    "aotautograd": "autograd-experimental",
-    "pgo": "dynamo-pgo",
-}
+_IDS = {"fxgraph": "fx-graph-v1", "aotautograd": "autograd-experimental", "pgo": "dynamo-pgo"}
 #: The kinds that a Redis can hold; kernels are in the remote cache of Triton.
 KINDS = frozenset({*_IDS, "autotune", "triton"})
 #: A value exactly as PyTorch writes it, which need not go through a JSON parser.
@@ -146,11 +141,6 @@ def locate(redis_key: str) -> Remote | None:
     if match := _KEY.fullmatch(redis_key):
         return Remote(str(match.lastgroup), str(match[match.lastindex or 0]))
     return Remote("unknown", redis_key) if redis_key.startswith(PREFIX) else None
-
-
-def is_bundled_autotune(redis_key: str) -> bool:
-    """Whether it holds all autotune results of a graph, as ``{file name: result}``."""
-    return _BUNDLED.fullmatch(redis_key) is not None
 
 
 def redis_key(kind: str, key: str) -> str | None:

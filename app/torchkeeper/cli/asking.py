@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Callable
+import os
+import shlex
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from torchkeeper.artifacts.entry import Entry, entry_from_json
-from torchkeeper.cli import output, owning, recovering
+from torchkeeper.cli import output, owning
+from torchkeeper.engine.protocol import Ends, ends
 from torchkeeper.engine.wire import Message
 from torchkeeper.link import signers
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.kept import protected
 from torchkeeper.link.words import found
 from torchkeeper.link.words.problems import UserError, printable, user_error
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 Answer = dict[str, Any]
 
@@ -68,14 +71,15 @@ class Asker:
         places = [str(params.get(name) or "") for name in ("place", "into")]
         for several in ("nearest", "places"):
             places += map(str, params.get(several) or ())
-        servers = [place for place in dict.fromkeys(places) if is_server(place)]
+        wanted = (place for place in dict.fromkeys(places) if scheme_of(place).may_want_password)
+        servers = list(wanted)
         return self._ask_servers(servers, op, params) if servers else self._call(op, params)
 
     def _call(self, op: str, params: Answer) -> Answer:
         def interrupted(again: bool) -> None:
             with contextlib.suppress(OSError):  # the terminal may be gone
                 self._progress.clear()
-                for line in recovering.interrupted(op, params, again):
+                for line in interrupted_lines(op, params, again):
                     output.note(line)
 
         try:
@@ -141,7 +145,7 @@ class Asker:
         elif line := found.alike(what):
             self.say(line)
             cut = what.get("recovered") or what.get("cut_off")
-            if cut and (command := recovering.command(cut)):
+            if cut and (command := completing(cut)):
                 output.note(command)
         else:
             self.findings.append(what)
@@ -182,3 +186,35 @@ class Asker:
                 output.note(text)
         output.result(args, {**answer, "left": self.left, **(more or {})}, outcomes.line(one))
         return outcomes.code(one)
+
+
+def completing(told: Mapping[str, Any]) -> str:
+    """A line: what completes what was cut off, or deals with it; "" where nobody can here. told: a
+    Recovered by the names of its fields.
+    """
+    how = f"torchkeeper recover {printable(shlex.quote(str(told.get('place'))))}"
+    if told.get("outcome") == "waiting":
+        return f"“{how}” completes it now."
+    if told.get("outcome") == "not-believed":
+        return f"“{how} --forget” removes it; “--believe” carries out what it says."
+    return ""
+
+
+def interrupted_lines(operation: str, params: Mapping[str, Any], again: bool) -> list[str]:
+    """Lines for whoever has pressed Ctrl-C, once or ``again``, while an operation is under way."""
+    how = ends(operation, params)
+    if not how.changes:
+        return []
+    # What is written to; only a folder has a journal.
+    place = str(params.get("into") or params.get("output") or params.get("place") or "")
+    if again and os.path.isdir(place):
+        command = f"torchkeeper recover {printable(shlex.quote(place))}"
+        return [
+            "It is left as it is now, which may be a half. What was begun is written down: "
+            f"“{command}” brings it to its end, and so does the next change of the folder."
+        ]
+    if again:
+        return ["It is left as it is now."]
+    if how is Ends.BACK:
+        return ["Cancelling: what was done is taken back. Ctrl-C once more leaves that for later."]
+    return ["Cancelling: what was done by now stays."]

@@ -28,7 +28,7 @@ from torchkeeper.link.signing import check_key
 from torchkeeper.link.words import runnable, say, verdicts
 from torchkeeper.link.words.outcomes import failures, held
 from torchkeeper.link.words.problems import UserError, printable
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 TRUST = (
     "What is imported is code: PyTorch will run it the next time a program compiles with this "
@@ -63,7 +63,7 @@ def export(args: argparse.Namespace) -> int:
     """torchkeeper export; 1 if there is nothing to export."""
     # Who knows how objects are built, which takes seconds: a server holds none, a bundle tells it
     # itself, and where there is nothing, that is said at once.
-    objects = not is_server(args.place) and os.path.isdir(args.place)
+    objects = scheme_of(args.place).holds_objects and os.path.isdir(args.place)
     maker = maker_of(args) if objects else None
     if args.key and not args.dry_run:
         check_key(args.key)
@@ -311,9 +311,7 @@ def _new_kinds(files: list[Answer]) -> dict[str, int]:
 
 
 def _compare(
-    args: argparse.Namespace,
-    inside: list[tuple[str, list[Entry], Answer]],
-    here: Answer | None,
+    args: argparse.Namespace, inside: list[tuple[str, list[Entry], Answer]], here: Answer | None
 ) -> int:
     """Print what is inside and what of it is new in the target; 1 as ``outcomes.code``."""
     with Engine() as engine:

@@ -49,7 +49,7 @@ def tell_names(
     args: argparse.Namespace, engine: Engine, files: Sequence[str], here: Answer | None
 ) -> tuple[str | None, list[Answer]]:
     """Have an engine know the names that objects in files have in an environment; the name of
-    that, or None without one, and what is said of the files (bundles.building.claims).
+    that, or None without one, and what is said of the files (bundles.bundle.claims).
     """
     if here is not None:
         abouts = carrying.tell(engine, here["python"], here["facts"], files)

@@ -16,8 +16,7 @@ from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.kept import protected
 from torchkeeper.link.words.outcomes import ARRIVED
 from torchkeeper.link.words.problems import UserError, printable
-from torchkeeper.stores.beforehand import what_is
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 
 def add_copy(command: argparse.ArgumentParser) -> None:
@@ -43,14 +42,14 @@ def copy(args: argparse.Namespace) -> int:
     """torchkeeper copy; 1 if nothing was to be copied, or something was left that should not."""
     if not args.dry_run:
         protected.check(args.target)
-    from_file, what = os.path.isfile(args.source), what_is(args.target)
+    from_file, what = os.path.isfile(args.source), scheme_of(args.target).becomes(args.target)
     brings = from_file and what != "bundle" and not args.dry_run
     signed = brings and not args.trust and signing.trusted(args.source)
     if brings and not signed:
         _ask(args)
     names = from_file and what == "folder"
     here = here_of(args, [args.source]) if names else None
-    told = is_server(args.source) or from_file
+    told = from_file or not scheme_of(args.source).holds_objects
     maker = maker_of(args) if what == "bundle" and not told else None
     with Engine() as engine:
         asker = Asker(engine, args.json)
@@ -74,7 +73,7 @@ def copy(args: argparse.Namespace) -> int:
             if answer["leaks"] is not None:
                 answer["leaks"] = leaking.found(asker)
         except KeyboardInterrupt:
-            if is_server(args.target) and not args.dry_run:
+            if scheme_of(args.target).keeps_part and not args.dry_run:
                 output.note(ARRIVED)
             raise
     code = asker.end(args, COPY, answer, args.target, dry=args.dry_run)

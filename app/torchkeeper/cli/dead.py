@@ -17,7 +17,7 @@ from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words import dead, say
 from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores import query
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 _FLAGS = ("stale", "broken", "orphans", "older", "keep")
 _HELP = (
@@ -77,7 +77,7 @@ class Chosen(NamedTuple):
         """Say on standard error what a plan rests on, and how much goes for which reason."""
         if args.stale:
             output.note(f"environments: {dead.environments(self.envs)}")
-            if is_server(args.place):
+            if scheme_of(args.place).shared:
                 output.note(dead.SHARED)
         timed = args.older is not None or args.keep is not None
         if timed and (text := dead.rests(plan["rests"])):
@@ -98,7 +98,7 @@ def chosen(args: argparse.Namespace, engine: Engine) -> Chosen:
     wanted = bool(args.env) or asks_verdicts(args.filter or "")
     pythons = [interpreters.chosen(python) for python in args.env or [None]] if wanted else []
     envs = know(engine, pythons)
-    if args.broken and not envs and not is_server(args.place):
+    if args.broken and not envs and scheme_of(args.place).has_trash:
         # Only verdicts tell what lacks what it needs; what cannot be read tells itself. What a
         # server lacks, a folder may have, and what goes there is gone for good.
         with contextlib.suppress(UserError):
@@ -165,7 +165,7 @@ def suggest(args: argparse.Namespace) -> int:
                            filter=args.filter or "")  # fmt: skip
     reasons: dict[str, Answer] = answer["reasons"]
     if refusal is not None:
-        none = {**tally(()), "files": 0, **measured(0, on_disk=not is_server(args.place))}
+        none = {**tally(()), "files": 0, **measured(0, on_disk=scheme_of(args.place).on_disk)}
         why = {"code": refusal.code, "params": refusal.params}
         reasons = {"stale": {**none, "why": why}, **reasons}
     how = {
@@ -186,7 +186,7 @@ def suggest(args: argparse.Namespace) -> int:
             output.note(f"environments: {dead.environments(found)}")
         for python, error in found.failed:
             output.note(printable(f"not asked: {python}: {error.what}"))
-        if is_server(args.place) and found.envs:
+        if scheme_of(args.place).shared and found.envs:
             output.note(dead.SHARED)
         if text := dead.rests(answer["rests"]):
             output.note(text)

@@ -18,7 +18,7 @@ from torchkeeper.link.paths import what_at_once
 from torchkeeper.link.words import checkwords, findingwords
 from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.settings.finding import worst
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 
 def add_doctor(command: argparse.ArgumentParser) -> None:
@@ -42,13 +42,13 @@ def doctor(args: argparse.Namespace) -> int:
             "--yes and --dry-run say how to fix.", "", "Give --fix with them.", code="wrong-usage"
         )
     for place in args.places:
-        if not is_server(place) and what_at_once(place) == "missing":
+        if scheme_of(place).local and what_at_once(place) == "missing":
             raise user_error("place-missing", {"place": place})
     python = interpreters.chosen(args.env)
     facts = probes.probe(python)
     env = clean_environment()
     values = diagnosing.values_of(env)
-    if args.places and all(map(is_server, args.places)):
+    if args.places and not any(scheme_of(place).local for place in args.places):
         # For a server nobody needs torch, or other folders.
         asked = diagnosing.request(args.places, facts, values, {}, variables=env)
         asked["only"] = [check.name for check in CHECKS if check.about == "server"]

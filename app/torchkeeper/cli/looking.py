@@ -30,7 +30,7 @@ from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.kept import protected
 from torchkeeper.link.words import owned, say
 from torchkeeper.link.words.problems import UserError, printable
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.query import parse
 
 _RANKS: dict[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
@@ -68,7 +68,7 @@ def path(text: str) -> str:
     if not text:
         # An empty shell variable must not become the current folder, least of all for purge.
         raise argparse.ArgumentTypeError("it is empty")
-    if is_server(text):
+    if not scheme_of(text).local:
         # Otherwise it would be a folder, of such a name, in the current one.
         raise argparse.ArgumentTypeError(
             "it is a server, and a file or folder is needed; “torchkeeper copy” copies to servers "
@@ -95,6 +95,14 @@ def place(text: str) -> str:
         return name
     except UserError as error:
         raise argparse.ArgumentTypeError(f"{error.what} {error.why} {error.remedy}") from None
+
+
+def server(text: str) -> str:
+    """A place that programs can have as their remote cache."""
+    name = place(text)
+    if not scheme_of(name).remote_cache:
+        raise argparse.ArgumentTypeError("it is no redis://, rediss:// or unix:// address")
+    return name
 
 
 @functools.cache
@@ -155,7 +163,7 @@ def places(args: argparse.Namespace) -> int:
     there = {row["path"] for row in found if "path" in row}
     # Those that nothing else finds: whoever wonders why a command refuses looks here.
     for name in (name for name in kept if name not in there):
-        exists = is_server(name) or os.path.exists(name)
+        exists = not scheme_of(name).local or os.path.exists(name)
         found.append({"path": name, "reason": "read-only", "exists": exists, "read_only": True})
     if args.json:
         for row in found:
@@ -167,8 +175,8 @@ def places(args: argparse.Namespace) -> int:
         reason = str(row.get("reason"))
         if isinstance(row.get("entries"), int):
             held = say.held_of(row)
-        elif is_server(str(row.get("path"))):
-            held = "a server"  # which may be far away: “du” asks it
+        elif word := scheme_of(str(row.get("path"))).word:
+            held = word  # which may be far away: “du” asks it
         elif reason == "read-only" and row["exists"]:
             held = "-"
         else:
@@ -225,11 +233,11 @@ def ls(args: argparse.Namespace) -> int:
     """torchkeeper ls; 1 if a filter matches nothing."""
     times = args.times or args.facts or args.sort in _TIMES
     times = times or _ASKS_TIMES.search(args.filter) is not None
-    server = is_server(args.place)
+    scheme = scheme_of(args.place)
     with Engine() as engine:
         envs = known(engine, args.filter, args.env)
-        rows = Rows(args.json, args.sort, unsorted=server and args.sort == "kind",
-                    timed=times and server, judged=bool(envs),
+        rows = Rows(args.json, args.sort, unsorted=scheme.lazy and args.sort == "kind",
+                    timed=times and scheme.keeps_times, judged=bool(envs),
                     apart=args.all or asks_apart(args.filter))  # fmt: skip
         asker = Asker(engine, args.json, rows.take)
         totals = asker.ask("list", place=args.place, filter=args.filter, times=times,

@@ -182,7 +182,7 @@ def _window(files: list[str], alone: bool) -> int:
     """Open the window on what these words name. Raises UserError."""
     from torchkeeper.link.paths import what_at_once
     from torchkeeper.link.secrets import named
-    from torchkeeper.stores.names import is_server
+    from torchkeeper.stores.names import scheme_of
 
     for word in files:
         if word in COMMANDS:
@@ -190,10 +190,10 @@ def _window(files: list[str], alone: bool) -> int:
                             f"Write “torchkeeper {word}”, then the rest.",
                             code="wrong-usage")  # fmt: skip
     for file in files:
-        if not is_server(file):
+        if scheme_of(file).local:
             _check_word(file, what_at_once(file))
     # A password is taken out here: from now on nobody sees it.
-    files = [named(file) if is_server(file) else file for file in files]
+    files = [file if scheme_of(file).local else named(file) for file in files]
     from torchkeeper.gui.start import run as run_window
 
     return run_window(files, alone)
@@ -209,7 +209,7 @@ def _check_word(word: str, what: str) -> None:
         return
     if what == "file":
         # Loaded where it is needed: every command begins here.
-        from torchkeeper.stores.beforehand import SUFFIX
+        from torchkeeper.stores.scheme import SUFFIX
 
         if word.endswith(SUFFIX):
             return

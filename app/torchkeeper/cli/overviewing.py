@@ -22,7 +22,7 @@ from torchkeeper.link.overviewing import Overview, Part, PlaceTold, Totals
 from torchkeeper.link.words import dead, say, verdicts
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores import query
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 _FAILED, _UNREACHABLE = 1, 3
 
@@ -293,7 +293,7 @@ def _notes(heard: Overview, told: list[PlaceTold], envs: _Envs) -> None:
         if text := dead.rests(rests):
             output.note(text)
     with contextlib.suppress(StopIteration):
-        server = next(x for x in told if is_server(x.place) and not x.problem)
+        server = next(x for x in told if scheme_of(x.place).lazy and not x.problem)
         if not heard.reclaim(server.place):
             output.note("Of servers only what their keys tell; --facts looks into the values.")
 

@@ -20,7 +20,7 @@ from torchkeeper.link.words.problems import (
     user_of_place,
 )
 from torchkeeper.stores import query
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 #: Processes that are named before the rest is only counted.
 _NAMED = 12
@@ -38,7 +38,7 @@ def needs_answer(what: str) -> UserError:
 
 def folder(text: str) -> str:
     """A folder, which is all that has a trash."""
-    if is_server(text):
+    if not scheme_of(text).has_trash:
         raise argparse.ArgumentTypeError(
             "a server has no trash: what is purged there is gone for good"
         )
@@ -111,19 +111,19 @@ def purge(args: argparse.Namespace) -> int:
         return dead.suggest(args)
     if not args.dry_run:
         protected.check(args.place, below=True)
-    server = is_server(args.place)
-    for_good = args.now or server
+    scheme = scheme_of(args.place)
+    for_good = args.now or not scheme.has_trash
     with Engine() as engine:
         chosen = dead.chosen(args, engine)
         judged = bool(chosen.select["envs"])
         rows = (
             dead.Plan(args.json)
             if chosen
-            else looking.Rows(args.json, unsorted=server, judged=judged)
+            else looking.Rows(args.json, unsorted=scheme.lazy, judged=judged)
         )
         shown = args.dry_run or not args.yes
         asker = Asker(engine, args.json, rows.take if shown else lambda _: None)
-        if not (args.dry_run or server):
+        if scheme.local and not args.dry_run:
             # What was cut off comes first: otherwise a half would be planned, and the rest stay.
             asker.ask(RECOVER, place=args.place)
         select = {"filter": args.filter or "", "unknown": strange, **chosen.select}

@@ -13,18 +13,9 @@ from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words import owned
 from torchkeeper.link.words.problems import printable
 from torchkeeper.link.words.serverpage import figures, meanings
-from torchkeeper.stores.names import is_server
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800, "y": 31557600}
 _TIME = re.compile(r"(\d+(?:\.\d+)?)([smhdwy]?)")
-
-
-def _server(text: str) -> str:
-    """A place that is a server."""
-    place = looking.place(text)
-    if not is_server(place):
-        raise argparse.ArgumentTypeError("it is no redis://, rediss:// or unix:// address")
-    return place
 
 
 def _time(text: str) -> float | None:
@@ -39,7 +30,7 @@ def _time(text: str) -> float | None:
 
 def add_ttl(command: argparse.ArgumentParser) -> None:
     """Arguments of ttl."""
-    command.add_argument("place", metavar="SERVER", type=_server, help="a redis:// address")
+    command.add_argument("place", metavar="SERVER", type=looking.server, help="a redis:// address")
     command.add_argument("time", metavar="TIME", type=_time,
                          help="how long entries stay from now on, such as 12h or 30d; or never, "
                          "for no end")  # fmt: skip
@@ -58,7 +49,7 @@ def ttl(args: argparse.Namespace) -> int:
 
 def add_server(command: argparse.ArgumentParser) -> None:
     """Arguments of server."""
-    command.add_argument("place", metavar="SERVER", type=_server, help="a redis:// address")
+    command.add_argument("place", metavar="SERVER", type=looking.server, help="a redis:// address")
     looking.add_json(command)
 
 

@@ -17,7 +17,7 @@ from torchkeeper.link.kept import verified
 from torchkeeper.link.recipes import files as recipes
 from torchkeeper.link.words import outcomes, preparing, say, verifying
 from torchkeeper.link.words.problems import UserError, printable, user_error
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 from torchkeeper.warm.options import JUDGED, RUNS
 
 #: What is said before minutes are spent, where no recipe was named.
@@ -53,7 +53,7 @@ def add_verify(command: argparse.ArgumentParser) -> None:
 def verify(args: argparse.Namespace) -> int:
     """torchkeeper verify; 0 where everything hits and nothing is built again, else 1."""
     place: str = args.place
-    if is_server(place):
+    if not scheme_of(place).verifiable:
         raise user_error("verify-server", {"place": place})
     if not os.path.lexists(place):
         folder = not place.endswith((".torchcache", ".bin"))

@@ -22,7 +22,6 @@ from torchkeeper.link.recipes import picking
 from torchkeeper.link.words import outcomes, preparing, say
 from torchkeeper.link.words.outcomes import failures, held
 from torchkeeper.link.words.problems import UserError, printable, user_error
-from torchkeeper.stores.names import is_server
 from torchkeeper.stores.space import space
 from torchkeeper.warm.options import MOST_JOBS
 from torchkeeper.warm.recipes.sections import MOST_SECONDS
@@ -41,13 +40,6 @@ examples:
 
 “torchkeeper recipe new callable model.toml” writes a recipe to begin with. The exit code is 0 only
 where every cell is warm."""
-
-
-def _server(text: str) -> str:
-    place = looking.place(text)
-    if not is_server(place):
-        raise argparse.ArgumentTypeError("it is no redis://, rediss:// or unix:// address")
-    return place
 
 
 def _jobs(text: str) -> int:
@@ -91,8 +83,8 @@ def add_warm(command: argparse.ArgumentParser) -> None:
     command.add_argument("--bundle", metavar="FILE", type=looking.path, help="then write all of "
                          "the place to a bundle, as “export” does, if every cell is "
                          "warm")  # fmt: skip
-    command.add_argument("--publish", metavar="SERVER", type=_server, help="then copy all of the "
-                         "place to a redis:// server, as “copy” does, if every cell is "
+    command.add_argument("--publish", metavar="SERVER", type=looking.server, help="then copy all "
+                         "of the place to a redis:// server, as “copy” does, if every cell is "
                          "warm")  # fmt: skip
     leaking.add_choice(command)
     command.add_argument("--dry-run", action="store_true",

@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from typing import Any
+from functools import partial
 
 from torchkeeper.artifacts.entry import Problem, measured
 from torchkeeper.artifacts.report import Report
@@ -27,20 +27,19 @@ from torchkeeper.engine.session import (
     tell_left,
     tell_refused,
 )
-from torchkeeper.stores.bundles.building import Makers, Told, environment
-from torchkeeper.stores.bundles.bundle import Bundle
+from torchkeeper.stores.bundles.building import Makers, environment
+from torchkeeper.stores.bundles.bundle import Bundle, Told
 from torchkeeper.stores.bundles.export import export
 from torchkeeper.stores.bundles.export_plan import plan
 from torchkeeper.stores.compare import compare
-from torchkeeper.stores.copying import be_patient, broke_off, for_bundle
+from torchkeeper.stores.copying import broke_off
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders.importing import import_bundles
 from torchkeeper.stores.items import Item, Source
-from torchkeeper.stores.lost import Lost
 from torchkeeper.stores.naming import Named
 from torchkeeper.stores.offering import Left
 from torchkeeper.stores.space import space
-from torchkeeper.stores.store import Store
+from torchkeeper.stores.store import Json, Lost, Store
 
 
 class Rows:
@@ -48,9 +47,9 @@ class Rows:
 
     def __init__(self, report: Report) -> None:
         self._report = report
-        self._waiting: list[dict[str, Any]] = []
+        self._waiting: list[Json] = []
 
-    def add(self, row: dict[str, Any]) -> None:
+    def add(self, row: Json) -> None:
         """One row more."""
         self._waiting.append(row)
         if len(self._waiting) >= wire.MAX_ROWS:
@@ -63,7 +62,7 @@ class Rows:
             self._waiting = []
 
 
-def export_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def export_(session: Session, params: Json, report: Report) -> Json:
     """Write a selection to the bundle ``output``; with ``replace`` false only where none is. With
     ``needs``, what the entries need goes with them.
 
@@ -76,7 +75,7 @@ def export_(session: Session, params: dict[str, Any], report: Report) -> dict[st
     output, hold = path_of(params, "output"), bool(params.get("sign"))
     store = session.store(place_of(params, "place"), report)
     select = params.get("select", {})
-    be_patient(store)
+    store.be_patient()
     try:
         needs = bool(params.get("needs"))
         carried = carrying(select, with_needed=needs)
@@ -109,13 +108,12 @@ def export_(session: Session, params: dict[str, Any], report: Report) -> dict[st
     }
 
 
-def plan_export(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def plan_export(session: Session, params: Json, report: Report) -> Json:
     """What ``export`` of a selection would write: a bundles.export_plan.Planned, the ``maker`` and
     the ``leaks`` as of ``export``, and ``left`` findings for what would stay out. ``lacking``: how
     many would be without FX graphs that they need and that the place has.
     """
-    store = session.store(place_of(params, "place"), report)
-    try:
+    with session.store(place_of(params, "place"), report) as store:
         select = params.get("select", {})
         short = 0
         if params.get("needs"):
@@ -133,20 +131,16 @@ def plan_export(session: Session, params: dict[str, Any], report: Report) -> dic
         about = {"maker": maker_said(makers), "leaks": screen.told.to_json(), "lacking": short}
         size = measured(planned.bytes, on_disk=False)
         return {**asdict(planned), **size, **about, "stays": stays}
-    finally:
-        store.close()
 
 
-def makers_of(store: Store, params: dict[str, Any]) -> Makers | None:
+def makers_of(store: Store, params: Json) -> Makers | None:
     """Who tells how objects were built: the bundle they are from, even where it tells nothing, for
     they were built elsewhere; else the environment whose commands a request gives as ``builders``.
     """
-    if isinstance(store, Bundle):
-        return Told(store)
-    return environment(params.get("builders"))
+    return store.makers() or environment(params.get("builders"))
 
 
-def maker_said(makers: Makers | None) -> dict[str, Any] | None:
+def maker_said(makers: Makers | None) -> Json | None:
     """Who tells how objects were built, ``{what, torch}``: what is "bundle" or "environment",
     torch the version that is said to have built them, None where a bundle names none. None for
     nobody.
@@ -162,15 +156,13 @@ def _held(
 ) -> tuple[list[Described], Source, Left]:
     """What a bundle can hold of a selection, whence its bytes come, and who hears of the rest."""
 
-    def left(item: Item, problem: Problem) -> None:
-        tell_left(report, item, problem)
-
-    some, source = for_bundle(store, chosen, left)
+    left = partial(tell_left, report)
+    some, source = store.for_bundle(chosen, left)
     return list(some), source, left
 
 
 @contextlib.contextmanager
-def _open(params: dict[str, Any], report: Report) -> Iterator[dict[Bundle, str | None]]:
+def _open(params: Json, report: Report) -> Iterator[dict[Bundle, str | None]]:
     """The bundles ``files``, or the one ``file``, and what each is called where there are several.
 
     What no place can hold of them is told.
@@ -188,7 +180,7 @@ def _open(params: dict[str, Any], report: Report) -> Iterator[dict[Bundle, str |
         yield bundles
 
 
-def import_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def import_(session: Session, params: Json, report: Report) -> Json:
     """Place what bundles hold in the folder ``into``, for the environment ``env``, or for this
     machine where none is named (engine.renaming). All or nothing: cancelled, it leaves no trace.
     ``manifests`` says what the bundles were when they were looked at (``_check_same``), ``vouched``
@@ -217,7 +209,7 @@ def import_(session: Session, params: dict[str, Any], report: Report) -> dict[st
     return {**asdict(done), "renamed": renamed}
 
 
-def check_vouched(params: dict[str, Any], bundles: Iterable[Bundle], report: Report) -> None:
+def check_vouched(params: Json, bundles: Iterable[Bundle], report: Report) -> None:
     """Where a request has ``vouched``, a file of allowed signers: as ``bundles.signing.check``.
     Without, as ``check_unaltered`` of those that ``manifests`` does not say were looked at.
     """
@@ -230,7 +222,7 @@ def check_vouched(params: dict[str, Any], bundles: Iterable[Bundle], report: Rep
             signing.check_unaltered(bundle, report)
 
 
-def _check_same(params: dict[str, Any], bundles: Iterable[Bundle]) -> None:
+def _check_same(params: Json, bundles: Iterable[Bundle]) -> None:
     """Raise Problem("bundle-changed") where one is no longer what was looked at: ``manifests`` has
     the sha256 of each manifest, empty of what has none.
     """
@@ -241,7 +233,7 @@ def _check_same(params: dict[str, Any], bundles: Iterable[Bundle]) -> None:
 
 
 def _offered(
-    session: Session, params: dict[str, Any], bundles: Iterable[Bundle], report: Report
+    session: Session, params: Json, bundles: Iterable[Bundle], report: Report
 ) -> dict[Named, Bundle]:
     """Bundles as an environment can take them."""
     from torchkeeper.engine.renaming import for_environment
@@ -249,7 +241,7 @@ def _offered(
     return {for_environment(session, params, bundle, report): bundle for bundle in bundles}
 
 
-def compare_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def compare_(session: Session, params: Json, report: Report) -> Json:
     """What ``import`` would do: ``files``, a Compared for each, ``needed`` bytes, the target's
     ``space``, and how many new objects would be ``renamed``. With ``rows``, a row for each entry:
     ``{file, kind, key, path, inside, size, outcome, code}``; inside is its path in the bundle.
@@ -270,7 +262,7 @@ def compare_(session: Session, params: dict[str, Any], report: Report) -> dict[s
                 tell_left(report, inside, problem, bundles[bundle])
             if told:
                 code = problem.code if problem else None
-                about: dict[str, Any] = {
+                about: Json = {
                     "kind": item.kind,
                     "key": item.key,
                     "path": home,
@@ -293,13 +285,13 @@ def compare_(session: Session, params: dict[str, Any], report: Report) -> dict[s
     }
 
 
-def target(_: Session, params: dict[str, Any], __: Report) -> dict[str, Any]:
+def target(_: Session, params: Json, __: Report) -> Json:
     """What is at ``path``: ``{what, size, mtime, space}``, the space that of its folder.
 
     what: "missing", "file", "folder" or "other". Links are followed, as by whoever writes there.
     """
     path = path_of(params, "path")
-    found: dict[str, Any] = {"what": "missing", "size": None, "mtime": None}
+    found: Json = {"what": "missing", "size": None, "mtime": None}
     try:
         status = os.stat(path)
     except OSError:

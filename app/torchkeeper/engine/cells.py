@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session
+from torchkeeper.stores.store import Json
 from torchkeeper.warm.recipes.cells import Cell
 
 #: What is told of each, besides its target and what is wrong.
@@ -17,7 +16,7 @@ _TOLD = (
 _ROWS = 20
 
 
-def cells(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def cells(_: Session, params: Json, report: Report) -> Json:
     """Rows of cells as ``warm`` numbers them into the place ``into``, if one is named, each with
     the ``problem`` {code, params} that it is known to have before torch, or
     anything of the user's, is imported, or None.
@@ -32,7 +31,7 @@ def cells(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     asked = {"into": "/", **params}
     every, into = checked(asked).cells, str(asked["into"])
     wrong = 0
-    rows: list[dict[str, Any]] = []
+    rows: list[Json] = []
     for cell, problem in zip(every, foreseen(every), strict=True):
         report.check()
         problem = problem or unbuildable(cell, into) or uncompilable(cell)
@@ -44,5 +43,5 @@ def cells(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     return {"cells": len(rows), "problems": wrong}
 
 
-def _told(cell: Cell) -> dict[str, Any]:
+def _told(cell: Cell) -> Json:
     return {**{name: getattr(cell, name) for name in _TOLD}, "target": cell.item.get("target")}

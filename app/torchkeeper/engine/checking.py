@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
-from torchkeeper.engine.owning import owned
-from torchkeeper.engine.session import (
-    Env,
-    Session,
-    asks_times,
-    entries_of,
-    environments,
-    place_of,
-    with_times,
-)
+from torchkeeper.engine.session import Env, Session, asks_times, environments, place_of
 from torchkeeper.engine.verdicts import judged
 from torchkeeper.stores import query
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders.owners import Finding
 from torchkeeper.stores.query import Query
+from torchkeeper.stores.store import Json
 from torchkeeper.verdict.judging import Verdict
 
 
-def check(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def check(session: Session, params: Json, report: Report) -> Json:
     """Rows: entries with ``verdict``, ``reasons`` and ``conditions``. ``env``: as a probe tells.
 
     With ``shared``, what many entries have in common is sent once: rows have ``said`` instead, the
@@ -57,7 +48,7 @@ def check(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     return {**counts.result(), "owners": own}
 
 
-def judge(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def judge(session: Session, params: Json, report: Report) -> Json:
     """Findings ``judged``: ``said``, objects with verdict, reasons and conditions that were not
     sent before; ``of``, ``[kind, path, n]`` of at most 500 entries, n being the place of what is
     said of it among all that were sent, from 0. What has no verdict is not named.
@@ -75,20 +66,17 @@ def judge(session: Session, params: dict[str, Any], report: Report) -> dict[str,
 
 
 def _judged(
-    session: Session, params: dict[str, Any], asked: Query, envs: list[Env], report: Report
+    session: Session, params: Json, asked: Query, envs: list[Env], report: Report
 ) -> tuple[list[tuple[Described, Verdict]], list[Finding] | None]:
     """All entries of the place of a request, and what is said of each; and who else may change
-    them (``owning.owned``).
+    them (``Store.owners``).
     """
-    store = session.store(place_of(params, "place"), report)
-    try:
+    with session.store(place_of(params, "place"), report) as store:
         timed = asks_times(store, asked)
-        batches = with_times(store, entries_of(session, store, report), timed)
+        batches = store.timed(store.entries(session, report), timed)
         found = [one for batch in batches for one in batch]
-        said = judged(session, store, found, envs, report)
-        return list(zip(found, said, strict=True)), owned(store)
-    finally:
-        store.close()
+        said = judged(session.reader, store, found, envs, report)
+        return list(zip(found, said, strict=True)), store.owners()
 
 
 class _Counts:
@@ -105,7 +93,7 @@ class _Counts:
         if entry.verdict == "stale" and entry.torch not in self._here:
             self._made_by[str(entry.torch)] += 1
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> Json:
         """How many there are of each verdict, and of which versions stale ones are."""
         counts = self._verdicts
         return {
@@ -147,7 +135,7 @@ class _Told:
             self._send([one.to_json() for one in self._said], self._of)
         self._said, self._of = [], []
 
-    def _send(self, said: list[dict[str, Any]], of: list[tuple[str, str, int]]) -> None:
+    def _send(self, said: list[Json], of: list[tuple[str, str, int]]) -> None:
         try:
             self._report.finding(judged={"said": said, "of": of})
         except wire.WireError:

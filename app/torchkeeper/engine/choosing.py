@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
-from torchkeeper.artifacts.entry import COUNTED_APART, tally
+from torchkeeper.artifacts.entry import COUNTED_APART, Entry, tally
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine.session import (
-    Session,
-    asks_times,
-    chosen_of,
-    entries_of,
-    items_of,
-    picker,
-    with_verdicts,
-)
+from torchkeeper.engine.session import Session, asks_times, chosen_of, picker, with_verdicts
 from torchkeeper.stores import query
 from torchkeeper.stores.describe import Carried, Described
-from torchkeeper.stores.names import is_server
-from torchkeeper.stores.needs import needed, with_needed
-from torchkeeper.stores.store import Store, read
+from torchkeeper.stores.needs import Name, known_as, needed
+from torchkeeper.stores.store import Json, Store
 
 
 def chosen_with_needed(
-    session: Session,
-    store: Store,
-    select: dict[str, Any],
-    report: Report,
-    carried: Carried | None = None,
+    session: Session, store: Store, select: Json, report: Report, carried: Carried | None = None
 ) -> list[Described]:
     """The entries that ``select`` picks, and what they need; carried: as of ``chosen_of``."""
-    if is_server(store.place):
+    if store.fetches_named:
         chosen = chosen_of(session, store, select, report)
-        chosen = _with_graphs(session, store, chosen, report)
-        return _with_kernels(session, store, chosen, report) if is_part(select) else chosen
+        return chosen + store.named_by(chosen, is_part(select), session, report)
     asked = query.parse(select.get("filter") or "")
     asks_times(store, asked)
     picks = picker(session, select)
-    batches = entries_of(session, store, report, items_of(store, report), carried)
+    batches = store.entries(session, report, store.survey(report), carried)
     batches = with_verdicts(session, store, batches, select, asked, report)
-    return with_needed([one for batch in batches for one in batch], picks)
+    return _with_needed([one for batch in batches for one in batch], picks)
 
 
 def entries_among(chosen: Iterable[Described]) -> tuple[list[Described], dict[str, int]]:
@@ -56,7 +41,7 @@ def entries_among(chosen: Iterable[Described]) -> tuple[list[Described], dict[st
     return entries, tally(stays)
 
 
-def is_part(select: dict[str, Any]) -> bool:
+def is_part(select: Json) -> bool:
     """Whether a selection is not the whole place."""
     return bool(select.get("filter") or select.get("held") or "items" in select)
 
@@ -69,28 +54,20 @@ def lacking(chosen: Iterable[Described], whole: Sequence[Described]) -> int:
     return sum(not graphs.isdisjoint(one.facts.get("fx_keys") or ()) for one in chosen)
 
 
-def _with_graphs(
-    session: Session, store: Store, chosen: list[Described], report: Report
+def _with_needed(
+    everything: Sequence[Described], picks: Callable[[Entry], bool]
 ) -> list[Described]:
-    """Entries of a server with the graphs that they name; only those are fetched besides."""
-    from torchkeeper.artifacts.remote import redis_key
-    from torchkeeper.stores.redis.store import Redis
-
-    assert isinstance(store, Redis)
-    known = {(one.entry.kind, one.entry.key) for one in chosen}
-    names = {name: None for one in chosen for name in needed(one.facts) if name not in known}
-    keys = [key for name in names if (key := redis_key(*name)) is not None]
-    items = store.items_at(keys, report)
-    return chosen + [one for some in read(store, items, session.reader, report) for one in some]
-
-
-def _with_kernels(
-    session: Session, store: Store, chosen: list[Described], report: Report
-) -> list[Described]:
-    """Entries of a server with the kernels that they name, which only a look at all keys finds."""
-    known = {(one.entry.kind, one.entry.key) for one in chosen}
-    names = {name for one in chosen for name in needed(one.facts) if name[0] == "triton"} - known
-    if not names:
-        return chosen
-    items = [item for item in store.stream(report) if (item.kind, item.key) in names]
-    return chosen + [one for some in read(store, items, session.reader, report) for one in some]
+    """The entries that are picked, and all that they need directly or not, in their order."""
+    named: dict[Name, list[Described]] = {}
+    for one in everything:
+        for name in known_as(one.item, one.facts):
+            named.setdefault(name, []).append(one)
+    waiting = [one for one in everything if picks(one.entry)]
+    taken = {id(one) for one in waiting}
+    while waiting:
+        for name in needed(waiting.pop().facts):
+            for one in named.get(name, ()):
+                if id(one) not in taken:
+                    taken.add(id(one))
+                    waiting.append(one)
+    return [one for one in everything if id(one) in taken]

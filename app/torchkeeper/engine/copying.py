@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
 from torchkeeper.artifacts.entry import Problem, measured
 from torchkeeper.artifacts.report import Report
@@ -18,19 +17,18 @@ from torchkeeper.engine.session import (
     tell_left,
     tell_refused,
 )
-from torchkeeper.stores.beforehand import check_target, what_is
+from torchkeeper.stores.beforehand import check_target
 from torchkeeper.stores.bundles.bundle import Bundle
-from torchkeeper.stores.copying import Copied, be_patient, copy, plan_copy
+from torchkeeper.stores.copying import Copied, copy, plan_copy
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item, Offered
-from torchkeeper.stores.lost import Lost
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.naming import Named
 from torchkeeper.stores.space import space
-from torchkeeper.stores.store import Store
+from torchkeeper.stores.store import Json, Lost, Store
 
 
-def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def copy_(session: Session, params: Json, report: Report) -> Json:
     """Copy a selection of ``place`` to the place ``into``; a bundle that is there is replaced only
     with ``replace``. With the entries go those that they need, unless they are to go ``alone``.
     Rows say what was put into a folder: ``{kind, key, path}``, the path there.
@@ -50,6 +48,7 @@ def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     """
     place, into = place_of(params, "place"), place_of(params, "into")
     store = session.store(place, report)
+    bundle = store if isinstance(store, Bundle) else None
     rows = Rows(report)
     offers: list[Named] = []
 
@@ -59,8 +58,8 @@ def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     def names(offered: Offered) -> Named:
         from torchkeeper.engine.renaming import for_environment
 
-        assert isinstance(store, Bundle)
-        offers.append(for_environment(session, params, store, report, offered))
+        assert bundle
+        offers.append(for_environment(session, params, bundle, report, offered))
         return offers[0]
 
     renamed = 0
@@ -70,21 +69,21 @@ def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         renamed += bool(offers) and offers[0].is_renamed(item)
         rows.add({"kind": item.kind, "key": item.key, "path": home})
 
-    more: dict[str, Any] = {}
+    more: Json = {}
     try:
-        be_patient(store)
+        store.be_patient()
         password = session.secrets.get(into)
         replace, dry = bool(params.get("replace")), bool(params.get("dry"))
         check_target(store, into, password, report, replace, dry)
-        if isinstance(store, Bundle):
-            check_vouched(params, [store], report)
-            tell_refused(store, report)
+        if bundle:
+            check_vouched(params, [bundle], report)
+        tell_refused(store, report)
         chosen, more["stays"] = entries_among(_chosen(session, store, params, report))
         makers = makers_of(store, params)
-        renaming = names if isinstance(store, Bundle) else None
+        renaming = names if bundle else None
         screen = None
         if is_shared(into):
-            screen = screen_of(session, params, report, left, what_is(into), dry)
+            screen = screen_of(session, params, report, left, scheme_of(into).becomes(into), dry)
             makers = cleared(makers, params)
         if dry:
             done: Copied = plan_copy(
@@ -111,20 +110,18 @@ def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     return {**asdict(done), **more, "renamed": renamed, "place": place, "into": into}
 
 
-def _chosen(
-    session: Session, store: Store, params: dict[str, Any], report: Report
-) -> list[Described]:
+def _chosen(session: Session, store: Store, params: Json, report: Report) -> list[Described]:
     select = params.get("select", {})
     # A server is sent what was read and compared before, and so is told of what is foretold.
     carried = None
-    if not params.get("dry") and not is_server(params["into"]):
+    if not params.get("dry") and not scheme_of(params["into"]).wants_digests:
         carried = carrying(select, with_needed=not params.get("alone"))
     if params.get("alone"):
         return chosen_of(session, store, select, report, carried=carried)
     return chosen_with_needed(session, store, select, report, carried)
 
 
-def _there(session: Session, into: str, what: str, report: Report) -> dict[str, Any] | None:
+def _there(session: Session, into: str, what: str, report: Report) -> Json | None:
     if what == "server":
         return None
     found = target(session, {"path": into}, report)

@@ -9,15 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from torchkeeper.artifacts import layout, remote
+from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item
-from torchkeeper.stores.names import is_server
 from torchkeeper.stores.reader import Reader
-from torchkeeper.stores.store import Store, read
+from torchkeeper.stores.store import Json, Store
 
 #: Characters of a text in one answer; escaped they may take six bytes each.
 PAGE = 100_000
@@ -56,7 +55,7 @@ class Full:
 
     entry: Entry
     item: Item
-    facts: dict[str, Any]
+    facts: Json
 
     def texts(self) -> dict[str, str]:
         """Its long texts by name; a source file's name is that of the file."""
@@ -85,7 +84,7 @@ class Details:
     def of(self, reader: Reader, store: Store, kind: str, path: str, report: Report) -> Full:
         """The entry of a kind at a path. Raises Problem("entry-gone")."""
         place = store.place
-        try:
+        with store:
             items = store.items_beside(path, report)
             item = next((i for i in items if i.identity == (kind, path)), None)
             if item is None:
@@ -93,17 +92,15 @@ class Details:
             state = tuple((f.path, f.size, f.mtime_ns, f.inode, f.sha256) for f in item.files)
             if self._last and self._last[:2] == ((place, kind, path), state):
                 return self._last[2]
-            if is_server(place) and (large := _beyond(item)):
-                return large
-            for batch in read(store, [item], reader, report, full=True):
+            if large := store.put_off(item):
+                return Full(large.entry, item, {})
+            for batch in store.read([item], reader, report, full=True):
                 for one in batch:
                     entry = _as_listed(one, item, store, reader, report)
                     full = Full(entry, one.item, one.facts)
                     self._last = ((place, kind, path), state, full)
                     return full
             raise Problem("entry-gone", path=path)
-        finally:
-            store.close()
 
 
 def _as_listed(alone: Described, item: Item, store: Store, reader: Reader, report: Report) -> Entry:
@@ -114,26 +111,18 @@ def _as_listed(alone: Described, item: Item, store: Store, reader: Reader, repor
     graphs: list[Item] = []
     if item.kind == "aotautograd":
         for key in alone.facts.get("fx_keys") or ():
-            path = f"{layout.inner_cache(item.path)}fxgraph/{key[1:3]}/{key}"
-            if is_server(store.place):
-                path = remote.redis_key("fxgraph", key) or ""
-            beside = store.items_beside(path, report) if layout.is_graph_key(key) else []
+            if not layout.is_graph_key(key):
+                continue
+            beside = store.items_beside(store.graph_beside(item, key), report)
             graphs += [one for one in beside if (one.kind, one.key) == ("fxgraph", key)]
     if not graphs:
         return alone.entry
-    batches = read(store, [*graphs, item], reader, report)
+    batches = store.read([*graphs, item], reader, report)
     found = [one.entry for batch in batches for one in batch]
     return next((one for one in found if one.identity == alone.entry.identity), alone.entry)
 
 
-def _beyond(item: Item) -> Full | None:
-    """An entry of a server that is not even fetched, since it could not be read."""
-    from torchkeeper.stores.redis.describing import MAX_READ, too_large
-
-    return Full(too_large(item).entry, item, {}) if item.size > MAX_READ else None
-
-
-def send_detail(full: Full, report: Report) -> dict[str, Any]:
+def send_detail(full: Full, report: Report) -> Json:
     """What there is to know, without the long texts."""
     about = {
         name: value
@@ -170,7 +159,7 @@ def _fitting(value: Any, budget: int) -> Any:
     return value
 
 
-def page(full: Full, name: str, offset: int) -> dict[str, Any]:
+def page(full: Full, name: str, offset: int) -> Json:
     """A part of a text, with what there is of it. Raises Problem("text-unknown")."""
     text = full.texts().get(name)
     if text is None:
@@ -179,7 +168,7 @@ def page(full: Full, name: str, offset: int) -> dict[str, Any]:
     return {"name": name, "offset": start, "text": text[start : start + PAGE], "chars": len(text)}
 
 
-def send_factors(full: Full, report: Report) -> dict[str, Any]:
+def send_factors(full: Full, report: Report) -> Json:
     """The key factors as rows."""
     rows = full.factors()
     for start in range(0, len(rows), wire.MAX_ROWS):

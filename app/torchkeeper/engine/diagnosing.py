@@ -17,17 +17,18 @@ from torchkeeper.doctor.check import Check, FolderLook, Left, MachineLook, Serve
 from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.doctor.mounts import mount_of
 from torchkeeper.engine import wire
-from torchkeeper.engine.session import Env, Session, entries_of, items_of, place_of, tell_cut_off
+from torchkeeper.engine.session import Env, Session, place_of, tell_cut_off
 from torchkeeper.settings.servers import servers
 from torchkeeper.stores import places
 from torchkeeper.stores.dead import Dead
 from torchkeeper.stores.folders import receipts
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.redis.address import from_environment
+from torchkeeper.stores.store import Json
 
 
-def diagnose(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def diagnose(session: Session, params: Json, report: Report) -> Json:
     """Findings ``found``, a settings.finding.Finding as JSON, with ``check``, the name of what
     found it.
 
@@ -44,14 +45,14 @@ def diagnose(session: Session, params: dict[str, Any], report: Report) -> dict[s
     return {"checks": list(dict.fromkeys(doctor.made)), "left": [x.to_json() for x in doctor.left]}
 
 
-def toolchain(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def toolchain(_: Session, params: Json, report: Report) -> Json:
     """What this interpreter can do: as ``doctor.toolchain.examine``."""
     from torchkeeper.doctor.toolchain import examine
 
     return examine(params, report)
 
 
-def mend(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def mend(session: Session, params: Json, report: Report) -> Json:
     """Do what a finding names as its fix: as ``engine.mending.mend``."""
     from torchkeeper.engine.mending import mend as mended
 
@@ -67,7 +68,7 @@ def _texts(values: object) -> dict[str, str]:
 class _Doctor:
     """One diagnosis. made: checks; left: those that could not be."""
 
-    def __init__(self, session: Session, params: dict[str, Any], report: Report) -> None:
+    def __init__(self, session: Session, params: Json, report: Report) -> None:
         self._session, self._report = session, report
         self._values = _texts(params.get("values") or {})
         self._facts: Env = params.get("facts") or {}
@@ -87,8 +88,8 @@ class _Doctor:
         counts = dict.fromkeys(("folder", "server", "machine"), 0)
         for check in self._checks:
             counts[check.about] += 1
-        servers = [place for place in wanted if is_server(place)]
-        folders = [place for place in wanted if not is_server(place)]
+        servers = [place for place in wanted if scheme_of(place).checks == "server"]
+        folders = [place for place in wanted if scheme_of(place).checks == "folder"]
         self._total = len(folders) * counts["folder"] + len(servers) * counts["server"]
         self._total += counts["machine"]
         looks = []
@@ -150,16 +151,16 @@ class _Doctor:
         except Problem as problem:
             look.problem = problem
             return look
-        look.store, look.items = store, items_of(store, self._report)
+        look.store, look.items = store, store.survey(self._report)
         look.trash = sum(one.bytes for one in receipts.in_trash(look.root))
         if brief:
             return look
-        batches = entries_of(self._session, store, self._report, look.items)
+        batches = store.entries(self._session, self._report, look.items)
         found = [one for batch in batches for one in batch]
         if self._facts.get("torch"):
             from torchkeeper.engine.verdicts import judged
 
-            look.verdicts = judged(self._session, store, found, [self._facts], self._report)
+            look.verdicts = judged(self._session.reader, store, found, [self._facts], self._report)
             for one, said in zip(found, look.verdicts, strict=True):
                 one.entry = one.entry._replace(verdict=said.verdict)
         look.dead = Dead(found, [None] * len(found), store.whole, allocated=True, now=time.time())
@@ -171,7 +172,7 @@ class _Doctor:
         found = []
         for one in places.find():
             root = os.path.realpath(one.path)
-            if is_server(one.path) or not one.exists or root in known:
+            if not scheme_of(one.path).local or not one.exists or root in known:
                 continue
             known.add(root)
             if os.stat(root).st_uid == os.geteuid():

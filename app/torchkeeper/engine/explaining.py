@@ -7,15 +7,15 @@ is enough.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from torchkeeper.artifacts.entry import COMPARED, KINDS, Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.detail import Full
-from torchkeeper.engine.session import Session, entries_of, items_of, place_of
+from torchkeeper.engine.session import Session, place_of
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.store import Json
 from torchkeeper.verdict import comparing, flat, nearest
 from torchkeeper.verdict.comparing import Comparison, Side
 from torchkeeper.verdict.nearest import Prints
@@ -42,7 +42,7 @@ class Found(NamedTuple):
         return self.full.entry
 
 
-def explain(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def explain(session: Session, params: Json, report: Report) -> Json:
     """Rows: what differs between an entry and another, causes first (``Difference.to_json``).
 
     params: the entry; ``other``, asked for in the same way, its place that of the entry unless
@@ -73,11 +73,11 @@ def explain(session: Session, params: dict[str, Any], report: Report) -> dict[st
     return {"a": _told(one), "b": _told(other), "count": len(rows), **found}
 
 
-def _told(one: Found) -> dict[str, Any]:
+def _told(one: Found) -> Json:
     return {"place": one.place, **one.entry.to_json()}
 
 
-def cut(row: dict[str, Any]) -> dict[str, Any]:
+def cut(row: Json) -> Json:
     """A difference with its values short enough for a line."""
     for name in ("a", "b"):
         if isinstance(row[name], str) and len(row[name]) > _VALUE:
@@ -93,11 +93,7 @@ def _comparable(entry: Entry) -> None:
 
 
 def _asked(
-    session: Session,
-    wanted: dict[str, Any],
-    params: dict[str, Any],
-    report: Report,
-    beside: Found | None = None,
+    session: Session, wanted: Json, params: Json, report: Report, beside: Found | None = None
 ) -> Found:
     """The entry that is asked for; ``beside`` another one, which it is compared with."""
     place = place_of(wanted if wanted.get("place") else params, "place")
@@ -118,24 +114,8 @@ def _of_key(session: Session, place: str, key: str, report: Report, beside: Foun
     """The entry of a key, or of the only one that begins so: what tells most of itself, of the kind
     of ``beside`` if there is one, and not that entry itself if there is another.
     """
-    store = session.store(place, report)
-    try:
-        if is_server(place):
-            from torchkeeper.engine.relating import of_key
-            from torchkeeper.stores.redis.store import Redis
-
-            assert isinstance(store, Redis)
-            items = list(of_key(store, key, report))
-        else:
-            items = [item for item in items_of(store, report) if item.key.startswith(key)]
-    finally:
-        store.close()
-    keys = {item.key for item in items}
-    if not key or not keys:
-        raise Problem("key-unknown", key=key, place=place)
-    if key not in keys and len(keys) > 1:
-        raise Problem("key-ambiguous", key=key, count=len(keys), first=min(keys))
-    wanted = key if key in keys else keys.pop()
+    with session.store(place, report) as store:
+        items = store.items_of_key(key, report)
     kind = beside.entry.kind if beside else None
     same = (beside.place, *beside.entry.identity) if beside else None
 
@@ -143,7 +123,7 @@ def _of_key(session: Session, place: str, key: str, report: Report, beside: Foun
         return ((place, *item.identity) == same, item.kind != kind, KINDS.index(item.kind),
                 item.path)  # fmt: skip
 
-    return min((item for item in items if item.key == wanted), key=rank)
+    return min(items, key=rank)
 
 
 def compare(a: Found, b: Found) -> Comparison:
@@ -168,7 +148,7 @@ def side_of(full: Full) -> Side:
     )
 
 
-def factors_of(facts: dict[str, Any]) -> list[tuple[str, str, str]]:
+def factors_of(facts: Json) -> list[tuple[str, str, str]]:
     """(hash, name, value) of each key factor, uncut; none where none are recorded."""
     listed = facts.get("factors")
     return [
@@ -225,16 +205,13 @@ def candidates(
 
 
 def _described(session: Session, place: str, kind: str, report: Report) -> Iterator[Described]:
-    store = session.store(place, report)
-    try:
-        # A server is not to be fetched whole for the entries of one kind.
+    with session.store(place, report) as store:
+        # What is far away is not to be fetched whole for the entries of one kind.
         items = None
-        if is_server(place):
+        if store.fetches_named:
             items = [item for item in store.items(report) if item.kind == kind]
-        for batch in entries_of(session, store, report, items):
+        for batch in store.entries(session, report, items):
             yield from (one for one in batch if one.entry.kind == kind)
-    finally:
-        store.close()
 
 
 def nearest_graph(

@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from torchkeeper.artifacts.entry import Problem, measured, tally
 from torchkeeper.artifacts.report import Report
 from torchkeeper.doctor import clock, leftovers, modes
 from torchkeeper.doctor.check import FolderLook
 from torchkeeper.engine import purging
-from torchkeeper.engine.session import Session, items_of, path_of
+from torchkeeper.engine.session import Session, path_of
 from torchkeeper.engine.suggesting import check_is_cache
 from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.store import Json
 from torchkeeper.stores.strangers import strange_in
 
 #: What is asked of a purge for each fix that is one; of leftovers, what ``doctor.leftovers`` says.
-_SELECTS: dict[str, dict[str, Any]] = {
+_SELECTS: dict[str, Json] = {
     "trash-broken": {"broken": True},
     "trash-orphans": {"orphans": True},
     "trash-stale": {"stale": True},
@@ -38,7 +39,7 @@ class _Files(NamedTuple):
     modes: list[int]
 
 
-def mend(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def mend(session: Session, params: Json, report: Report) -> Json:
     """Do a fix, a name of Finding.fix, in a folder.
 
     ``dry``: only plan it: the result has ``plan``, a number, and what would be done, {entries,
@@ -64,7 +65,7 @@ def mend(session: Session, params: dict[str, Any], report: Report) -> dict[str, 
     return purging.purge(session, {"plan": number}, report)
 
 
-def _plan(session: Session, params: dict[str, Any], fix: str, report: Report) -> dict[str, Any]:
+def _plan(session: Session, params: Json, fix: str, report: Report) -> Json:
     place = path_of(params, "place")
     if fix in _SELECTS:
         select = {**_SELECTS[fix], "envs": params.get("envs") or []}
@@ -100,10 +101,10 @@ def _look(session: Session, place: str, report: Report) -> FolderLook:
     store = session.store(place, report)
     if not isinstance(store, Folder):
         raise Problem("place-not-folder", place=place)
-    return FolderLook(place, store.root, report, True, store=store, items=items_of(store, report))
+    return FolderLook(place, store.root, report, True, store=store, items=store.survey(report))
 
 
-def _above(params: dict[str, Any], place: str) -> str | None:
+def _above(params: Json, place: str) -> str | None:
     """The folder on the way to a place that the finding is about, None where it is about another.
 
     Raises Problem("fix-unknown") for one that the place is not in.
@@ -132,7 +133,7 @@ _PLANS: dict[str, Callable[[FolderLook], Iterator[tuple[str, int]]]] = {
 }
 
 
-def _change(plan: _Files, report: Report) -> dict[str, Any]:
+def _change(plan: _Files, report: Report) -> Json:
     if plan.fix == "chmod":
         left = modes.close(plan.paths, report)
     else:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.running import Held, Near, holding
 from torchkeeper.engine.session import Session
+from torchkeeper.stores.store import Json
 from torchkeeper.warm.ground import Explain
 from torchkeeper.warm.traces import trace as traces
 
@@ -26,11 +26,11 @@ class _Quiet(Report):
         self._report.check()
 
 
-def explainer(session: Session, params: dict[str, Any], report: Report) -> Explain:
+def explainer(session: Session, params: Json, report: Report) -> Explain:
     """What ``verify`` asks for causes. What the place holds is looked at once, when first asked."""
     quiet, known = _Quiet(report), dict[str, Held]()
 
-    def explain(inner: str, trace: str) -> dict[str, dict[str, Any]]:
+    def explain(inner: str, trace: str) -> dict[str, Json]:
         place = os.path.normpath(os.path.join(params["place"], inner))
         try:
             read = traces.read(trace, quiet)
@@ -39,7 +39,7 @@ def explainer(session: Session, params: dict[str, Any], report: Report) -> Expla
         if place not in known:
             known[place] = holding(place, quiet)
         near = Near(session, known[place], read, quiet)
-        found: dict[str, dict[str, Any]] = {}
+        found: dict[str, Json] = {}
         for graph in read.graphs:
             if graph.outcome != "hit" and (cause := near.cause(graph)) and graph.id not in found:
                 cause.pop("graph", None)

@@ -6,18 +6,17 @@ that computes both. Sources are read as texts: nothing of a bundle is run, impor
 
 from __future__ import annotations
 
-from typing import Any
-
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.bundles import Rows
 from torchkeeper.engine.session import Session, path_of
 from torchkeeper.stores.bundles.building import MAX_SOURCE
 from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.items import File
+from torchkeeper.stores.store import Json
 from torchkeeper.verdict import commands, constants
 
 
-def names(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def names(_: Session, params: Json, report: Report) -> Json:
     """A row ``{file, path, key}`` for each object in the bundles ``files`` that was built by a
     command as this environment has: path is that of its entry in the bundle, key the name it has
     to have here. The result is their ``count``.

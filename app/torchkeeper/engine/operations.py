@@ -19,6 +19,7 @@ that look at it, as ``cut_off``, and brought to its end by ``recover`` and by al
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 from collections import Counter
@@ -39,37 +40,26 @@ from torchkeeper.artifacts.entry import (
 )
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import detail, wire
-from torchkeeper.engine.owning import at_a_glance, owned, point_out
-from torchkeeper.engine.protocol import TABLE, Operation
+from torchkeeper.engine.protocol import TABLE, Operation, Owned
 from torchkeeper.engine.session import (
     Session,
     asks_times,
-    entries_of,
-    items_of,
-    keys_tell,
-    orphans_of,
-    others_in,
     path_of,
     place_of,
     tell_cut_off,
     tell_refused,
-    told_of,
-    unread_of,
-    with_times,
     with_verdicts,
 )
 from torchkeeper.stores import places, query
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders import owners, receipts
-from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.folders.index import signature
 from torchkeeper.stores.items import File, Item, allocated
-from torchkeeper.stores.names import is_server
-from torchkeeper.stores.needs import TELLING, Name, Relatives, needed, relatives
-from torchkeeper.stores.store import Store, read
+from torchkeeper.stores.names import scheme_of
+from torchkeeper.stores.needs import Name, Relatives
+from torchkeeper.stores.store import Json
 
 #: What an operation does: with its parameters, to its result.
-Handler = Callable[[Session, dict[str, Any], Report], dict[str, Any]]
+Handler = Callable[[Session, Json, Report], Json]
 
 #: Characters of a graph or a source that ``show`` sends.
 _MAX_TEXT = 60_000
@@ -77,23 +67,22 @@ _MAX_TEXT = 60_000
 _MAX_NAMES = 500
 
 
-def places_(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def places_(_: Session, params: Json, report: Report) -> Json:
     for place in places.find():
         report.check()
         row = asdict(place)
-        if params.get("sizes") and place.exists and not is_server(place.path):
+        scheme = scheme_of(place.path)
+        if params.get("sizes") and place.exists and scheme.local:
             try:
-                folder = Folder(place.path)
-                items = folder.items(report)
+                store = scheme.opened(place.path, report)
+                items = store.items(report)
             except Problem as problem:
                 row["problem"] = problem.code
             else:
                 row |= holds(_sizes(items))
-                row["owners"] = owners.findings(place.path, folder.seen)
-        elif place.exists and not is_server(place.path):
-            row["owners"] = owners.glance(place.path)
-        elif is_server(place.path):
-            row["owners"] = at_a_glance(place.path)
+                row["owners"] = store.owners()
+        elif place.exists:
+            row["owners"] = scheme.owners(place.path)
         report.rows([row])
     return {}
 
@@ -107,30 +96,30 @@ def _sizes(items: Iterable[Item]) -> dict[str, tuple[int, int]]:
     return found
 
 
-def list_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def list_(session: Session, params: Json, report: Report) -> Json:
     asked = query.parse(params.get("filter") or "")
     store = session.store(place_of(params, "place"), report)
     unless = params.get("unless")
     items = None
     # The verdicts may be others, although the files are the same.
-    if unless and isinstance(store, Folder) and not params.get("envs"):
-        items = items_of(store, report)
-        if _mark(items, store) == unless:
-            return {"same": True, "mark": unless, **_beside(store)}
+    if unless and store.marked and not params.get("envs"):
+        items = store.survey(report)
+        if store.mark(items) == unless:
+            return {"same": True, "mark": unless, **store.beside(())}
     sums = _Listed()
-    seen: list[dict[str, Any] | None] = []
+    seen: list[Json | None] = []
     listed: list[Item] = []
-    folder = isinstance(store, Folder)
+    briefly = not params.get("facts") and not params.get("envs")
     batches = (
-        unread_of(store, report)
-        if keys_tell(store, asked) and not params.get("facts") and not params.get("envs")
-        else entries_of(session, store, report, items, all_of_it=bool(params.get("all")))
+        store.unread(report, wire.MAX_ROWS)
+        if store.tells_unread(asked.fields) and briefly
+        else store.entries(session, report, items, all_of_it=bool(params.get("all")))
     )
     timed = asks_times(store, asked) or bool(params.get("times") or params.get("facts"))
-    batches = with_times(store, batches, timed)
+    batches = store.timed(batches, timed)
     for batch in with_verdicts(session, store, batches, params, asked, report):
         entries = [one.entry for one in batch if asked.matches(one.entry)]
-        if folder:
+        if store.marked:
             listed += [one.item for one in batch]
         else:
             seen += [one.facts.get("made_in") for one in batch]
@@ -138,42 +127,17 @@ def list_(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         for start in range(0, len(entries), wire.MAX_ROWS):
             report.rows([e.to_json() for e in entries[start : start + wire.MAX_ROWS]])
     totals = sums.to_json()
-    if isinstance(store, Folder):
-        mark = "" if unless is None else _mark(listed, store)
-        return {**totals, "mark": mark, **_beside(store)}
-    own = owned(store)
+    if store.marked:
+        totals["mark"] = "" if unless is None else store.mark(listed)
+    about = store.beside(seen)
     store.close()
-    if is_server(store.place):
-        more = {"owners": own, **others_in(store)}
-        return {**totals, "trash": None, "format": "redis", **more}
-    from torchkeeper.stores.bundles.building import claims
-    from torchkeeper.stores.bundles.bundle import Bundle
-    from torchkeeper.stores.bundles.export import common_origin
-
-    assert isinstance(store, Bundle)
     tell_refused(store, report)
-    # What the payloads say weighs more than what a manifest claims.
-    made_in = common_origin(seen) or store.made_in
-    about = {"format": store.format, "made_in": made_in, **claims(store)}
-    if params.get("signers"):
+    if store.signable and params.get("signers"):
         from torchkeeper.stores.bundles.signing import signature_of
 
         signers = path_of(params, "signers")
-        about["signature"] = signature_of(store.path, signers, report)._asdict()
-    return {**totals, "trash": None, **about}
-
-
-def _beside(store: Folder) -> dict[str, Any]:
-    """What is said of a folder besides its entries."""
-    return {"trash": _trash_totals(store.root), "owners": owned(store)}
-
-
-def _mark(items: list[Item], store: Store) -> str:
-    """A text that changes, within one engine, with any file of any item, and what is foreign."""
-    total = len(items) + sum(hash((*item.identity, signature(item))) for item in items)
-    if isinstance(store, Folder):
-        total += sum(map(hash, store.seen.foreign.items()))
-    return f"{total & 0xFFFFFFFFFFFFFFFF:016x}"
+        about["signature"] = signature_of(store.place, signers, report)._asdict()
+    return {**totals, **about}
 
 
 class _Listed:
@@ -198,7 +162,7 @@ class _Listed:
             self._unread += not apart and entry.put_off
             self._orphans += not apart and entry.orphan is not None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """All of it."""
         return {
             **counted(self._kinds),
@@ -212,90 +176,43 @@ class _Listed:
         }
 
 
-def _trash_totals(place: str) -> dict[str, Any]:
-    """What lies in the trash of a folder; ``last``: of that, what undo puts back, if anything."""
-    found = receipts.in_trash(place)
-    last = next((one for one in reversed(found) if one.files or any(one.counts.values())), None)
-    return {
-        "receipts": len(found),
-        **{name: sum(receipt.counts[name] for receipt in found) for name in tally(())},
-        "files": sum(receipt.files for receipt in found),
-        **measured(sum(receipt.bytes for receipt in found), on_disk=True),
-        "last": last and {**last.counts, **measured(last.bytes, on_disk=True), "made": last.made},
-    }
-
-
-def du(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def du(session: Session, params: Json, report: Report) -> Json:
     store = session.store(place_of(params, "place"), report)
-    server, folder = is_server(store.place), isinstance(store, Folder)
-    items = [] if server else items_of(store, report)
+    items = store.survey(report) if store.on_disk else []
     counts, files, sizes = Counter[str](), Counter[str](), Counter[str]()
     kept: dict[str, list[File]] = {}
-    for item in store.stream(report) if server else items:
+    for item in items if store.on_disk else store.stream(report):
         counts[item.kind] += 1
-        files[item.kind] += len(item.files) if item.kind == "triton" or not server else 1
+        files[item.kind] += item.count
         sizes[item.kind] += item.size
-        if folder:
+        if store.on_disk:
             kept.setdefault(item.kind, []).extend(item.files)
-    kinds: list[dict[str, Any]] = [
+    kinds: list[Json] = [
         {
             "kind": kind, **tallied(counts[kind], kind), "files": files[kind],
             **measured(sizes[kind], on_disk=False),
-            **({"disk_bytes": allocated(kept[kind])} if folder else {}),
+            **({"disk_bytes": allocated(kept[kind])} if store.on_disk else {}),
         }
         for kind in KINDS if counts[kind]
     ]  # fmt: skip
-    disk = allocated(file for some in kept.values() for file in some) if folder else None
-    trash_of = orphans = None
-    own = owned(store)
-    if isinstance(store, Folder):
-        trash_of, orphans = _trash_totals(store.root), orphans_of(store, items)
+    disk = allocated(file for some in kept.values() for file in some) if store.on_disk else None
+    own = store.owners()
+    trash_of, orphans = store.trash(), store.orphans(items, session.index)
     store.close()
-    more = others_in(store) if server else {}
     about = {"trash": trash_of, "orphans": orphans, "owners": own, "disk_bytes": disk}
-    return {"kinds": kinds, **about, **more}
+    return {"kinds": kinds, **about, **store.strays()}
 
 
-def show(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    store = session.store(place_of(params, "place"), report)
-    key = params["key"]
-    if is_server(store.place):
-        return _show_on_server(session, store, key, report)
-    items = items_of(store, report)
-    keys = {item.key for item in items if item.key.startswith(key)}
-    if not key or not keys:
-        raise Problem("key-unknown", key=key, place=path_of(params, "place"))
-    if key not in keys and len(keys) > 1:
-        raise Problem("key-ambiguous", key=key, count=len(keys), first=sorted(keys)[0])
-    wanted = key if key in keys else keys.pop()
-    # The others are read too, briefly: a kernel's name is in the graph it belongs to.
-    brief = [one for batch in entries_of(session, store, report, items) for one in batch]
-    known = {(one.item.kind, one.item.path, one.entry.sha256): one.entry for one in brief}
-    told = [(one.item, one.facts) for one in brief if one.item.kind in TELLING]
-    chosen = [item for item in items if item.key == wanted]
-    batches = read(store, chosen, session.reader, report, full=True)
-    shown = [one for batch in batches for one in batch]
-    for one in sorted(shown, key=lambda one: (KINDS.index(one.entry.kind), one.entry.path)):
-        entry = known.get((one.item.kind, one.item.path, one.entry.sha256), one.entry)
-        _send_shown(one, entry, relatives(told, items, one.item), report)
-    return tally(one.entry.kind for one in shown)
+def show(session: Session, params: Json, report: Report) -> Json:
+    kinds = []
+    with session.store(place_of(params, "place"), report) as store:
+        for one, related in store.in_full(params["key"], session, report):
+            _send_shown(one, related, report)
+            kinds.append(one.entry.kind)
+    return tally(kinds)
 
 
-def _show_on_server(session: Session, store: Store, key: str, report: Report) -> dict[str, Any]:
-    from torchkeeper.engine.relating import in_full
-    from torchkeeper.stores.redis.store import Redis
-
-    assert isinstance(store, Redis)
-    count = 0
-    with store:
-        for one, related in in_full(session, store, key, report):
-            [[timed]] = with_times(store, [[one]], True)
-            _send_shown(one, timed.entry, related, report)
-            count += 1
-    return tallied(count)
-
-
-def _send_shown(one: Described, entry: Entry, related: Relatives, report: Report) -> None:
+def _send_shown(one: Described, related: Relatives, report: Report) -> None:
     """All that is known of an entry, its texts cut until they fit a line."""
     files = [
         {"path": f.path, "size": f.size, "mtime": f.mtime_ns / 1e9 if f.mtime_ns else None}
@@ -304,7 +221,7 @@ def _send_shown(one: Described, entry: Entry, related: Relatives, report: Report
     limit = _MAX_TEXT
     while True:
         facts = {name: _cut(value, limit) for name, value in one.facts.items()}
-        shown = {"entry": entry.to_json(), "facts": facts, "files": files, **_related(related)}
+        shown = {"entry": one.entry.to_json(), "facts": facts, "files": files, **_related(related)}
         try:
             report.finding(shown=shown)
             return
@@ -314,7 +231,7 @@ def _send_shown(one: Described, entry: Entry, related: Relatives, report: Report
                 raise
 
 
-def _related(related: Relatives) -> dict[str, Any]:
+def _related(related: Relatives) -> Json:
     """Who needs whom as kinds and keys; ``unread`` only where not all could be looked at."""
     found: dict[str, list[Name]] = {
         "needs": [(item.kind, item.key) for item in related.needs],
@@ -325,35 +242,9 @@ def _related(related: Relatives) -> dict[str, Any]:
     return {**told, "unread": related.unread} if related.unread else told
 
 
-def needs(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    place = place_of(params, "place")
-    store = session.store(place, report)
-    try:
-        if is_server(place):
-            return _needs_on_server(session, store, params["path"], report)
-        items = items_of(store, report)
-        of = next((i for i in items if i.identity == (params["kind"], params["path"])), None)
-        if of is None:
-            raise Problem("entry-gone", path=params["path"])
-        state = (place, os.stat(place).st_mtime_ns, _mark(items, store))
-        if session.told is None or session.told[0] != state:
-            session.told = (state, told_of(session, store, report, items))
-        return _related(relatives(session.told[1], items, of))
-    finally:
-        store.close()
-
-
-def _needs_on_server(session: Session, store: Store, path: str, report: Report) -> dict[str, Any]:
-    from torchkeeper.engine.relating import related
-    from torchkeeper.stores.redis.store import Redis
-
-    assert isinstance(store, Redis)
-    items = store.items_beside(path, report)
-    if not items:
-        raise Problem("entry-gone", path=path)
-    batches = read(store, items, session.reader, report)
-    wanted = {name: None for batch in batches for one in batch for name in needed(one.facts)}
-    return _related(related(session, store, items[0], wanted, report))
+def needs(session: Session, params: Json, report: Report) -> Json:
+    with session.store(place_of(params, "place"), report) as store:
+        return _related(store.relatives(params["kind"], params["path"], session, report))
 
 
 def _cut(value: Any, limit: int) -> Any:
@@ -366,46 +257,46 @@ def _cut(value: Any, limit: int) -> Any:
     return value
 
 
-def _full(session: Session, params: dict[str, Any], report: Report) -> detail.Full:
+def _full(session: Session, params: Json, report: Report) -> detail.Full:
     kind, path = params["kind"], params["path"]
     store = session.store(place_of(params, "place"), report)
     return session.details.of(session.reader, store, kind, path, report)
 
 
-def detail_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def detail_(session: Session, params: Json, report: Report) -> Json:
     return detail.send_detail(_full(session, params, report), report)
 
 
-def text(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def text(session: Session, params: Json, report: Report) -> Json:
     full = _full(session, params, report)
     return detail.page(full, params["name"], int(params.get("offset", 0)))
 
 
-def factors(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def factors(session: Session, params: Json, report: Report) -> Json:
     return detail.send_factors(_full(session, params, report), report)
 
 
-def hold(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]:
+def hold(session: Session, params: Json, _: Report) -> Json:
     session.held += [(kind, path) for kind, path in params["items"]]
     return {"held": len(session.held)}
 
 
-def trash(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def trash(_: Session, params: Json, report: Report) -> Json:
     place = path_of(params, "place")
     tell_cut_off(place, report)
     found = [receipt.to_json() for receipt in receipts.in_trash(place)]
     for start in range(0, len(found), wire.MAX_ROWS):
         report.rows(found[start : start + wire.MAX_ROWS])
-    return _trash_totals(place)
+    return receipts.totals(place)
 
 
-def probe_(_: Session, __: dict[str, Any], ___: Report) -> dict[str, Any]:
+def probe_(_: Session, __: Json, ___: Report) -> Json:
     from torchkeeper.verdict.environment import probe
 
     return probe()
 
 
-def warm_(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def warm_(_: Session, params: Json, report: Report) -> Json:
     """``supervise.warm``. settings: {variable: text} of a profile, which the compile then has and
     no others of the described ones; they may hold a password. Left out, they are the engine's.
     """
@@ -414,20 +305,20 @@ def warm_(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     return warm(params, report)
 
 
-def verify_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def verify_(session: Session, params: Json, report: Report) -> Json:
     from torchkeeper.engine.missing import explainer
     from torchkeeper.warm.verify import verify
 
     return verify(params, report, explainer(session, params, report))
 
 
-def prepare_(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def prepare_(_: Session, params: Json, report: Report) -> Json:
     from torchkeeper.warm.prepare import prepare
 
     return prepare(params, report)
 
 
-def secret(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]:
+def secret(session: Session, params: Json, _: Report) -> Json:
     """The password of a server for what is asked from now on; None to forget it."""
     session.secrets.pop(params["place"], None)
     if params["password"] is not None:
@@ -435,7 +326,7 @@ def secret(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any
     return {}
 
 
-def know(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]:
+def know(session: Session, params: Json, _: Report) -> Json:
     """An environment, as its probe told, for whoever names it from now on."""
     python, env = params["python"], params["env"]
     if not isinstance(python, str) or not isinstance(env, dict):
@@ -444,17 +335,37 @@ def know(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]:
     return {}
 
 
+def _point_out(session: Session, of: Owned, params: Json, report: Report) -> None:
+    """Tell what a look at a place finds that an operation changes or runs programs with:
+    ``owners``, where there is something.
+    """
+    place = params.get(of.parameter) or (places.default_folder() if of.runs else None)
+    if not isinstance(place, str):
+        return
+    found: list[owners.Finding] | None = None
+    if not scheme_of(place).local:
+        # What is wrong with it the operation says itself.
+        with contextlib.suppress(Problem), session.store(place, report) as store:
+            found = store.owners()
+    elif (
+        os.path.isabs(place) and "\0" not in place and not of.only_servers and not params.get("dry")
+    ):
+        found = owners.of_program(place) if of.runs else owners.glance(place)
+    if found:
+        report.finding(owners=found)
+
+
 def _handler(operation: Operation) -> Handler:
     """What does an operation. Its module is loaded when it is asked for: a listing shall start at
     once.
     """
     module, name = operation.handler.split(".")
 
-    def handle(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    def handle(session: Session, params: Json, report: Report) -> Json:
         loaded = importlib.import_module(f"torchkeeper.engine.{module}")
         for place in operation.owned:
-            point_out(session, place, params, report)
-        found: dict[str, Any] = getattr(loaded, name)(session, params, report)
+            _point_out(session, place, params, report)
+        found: Json = getattr(loaded, name)(session, params, report)
         return found
 
     return handle

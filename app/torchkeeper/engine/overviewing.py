@@ -12,25 +12,34 @@ import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.entry import Problem, holds, measured, tallied
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.engine import wire
 from torchkeeper.engine.abreast import STALL, Work, abreast
 from torchkeeper.engine.nesting import At, Inner, where
-from torchkeeper.engine.session import Env, Session, entries_of, environments, place_of
-from torchkeeper.engine.suggesting import wanted_of, with_uses
+from torchkeeper.engine.session import Env, Session, environments, place_of
+from torchkeeper.engine.suggesting import by_reason, unknown_use, wanted_of, with_uses
 from torchkeeper.engine.summing import Sum
-from torchkeeper.engine.tallying import Found, found_in, nothing, reasons, trash_of
-from torchkeeper.stores.dead import Dead, Wanted
+from torchkeeper.stores.dead import Dead, May, Wanted
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.names import is_server
-from torchkeeper.stores.store import Store
+from torchkeeper.stores.names import scheme_of
+from torchkeeper.stores.store import Json, Store
 
 #: Seconds that a place on the disk has to say what it is.
 _GLANCE = 3.0
+
+
+class Found(NamedTuple):
+    """What was found in a place: rows, and what the result says of it. unseen: paths in it that
+    could not be read; apart: those of places in it that are counted by themselves.
+    """
+
+    rows: list[Json]
+    told: Json
+    unseen: tuple[str, ...] = ()
+    apart: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -48,7 +57,7 @@ class _Asked:
     now: float = field(default_factory=time.time)
 
 
-def overview(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def overview(session: Session, params: Json, report: Report) -> Json:
     """What the places ``places`` hold, as groups, and what of it could go.
 
     Rows are ``{place, kind, torch, age, verdict, entries, locks, headers, unknown, bytes,
@@ -98,17 +107,18 @@ class _Overview:
         self._at: dict[str, At] = {}
         #: What was counted, by the names of places.
         self._counted: dict[str, Found] = {}
-        self._servers: list[tuple[str, Store]] = []
+        #: By what tells them from others, the names of those that are being counted.
+        self._met: dict[object, str] = {}
         self._lock = threading.Lock()
         self._begun = 0
 
-    def of(self, names: list[str]) -> dict[str, Any]:
+    def of(self, names: list[str]) -> Json:
         """Look at all of them; what the operation returns."""
-        told: dict[str, dict[str, Any]] = {}
+        told: dict[str, Json] = {}
         for name, outcome in self._outcomes(names):
             if isinstance(outcome, Problem):
                 problem = {"code": outcome.code, "params": outcome.params}
-                told[name] = {**nothing(name), "problem": problem}
+                told[name] = {**_nothing(name), "problem": problem}
             else:
                 for start in range(0, len(outcome.rows), wire.MAX_ROWS):
                     self._report.rows(outcome.rows[start : start + wire.MAX_ROWS])
@@ -117,7 +127,7 @@ class _Overview:
         return {"places": [told[name] for name in names]}
 
     def _outcomes(self, names: list[str]) -> Iterator[tuple[str, Found | Problem]]:
-        disk = [name for name in names if not is_server(name)]
+        disk = [name for name in names if scheme_of(name).local]
         for name, at in abreast(
             [[(name, partial(where, name))] for name in disk], self._report, _GLANCE
         ):
@@ -129,12 +139,8 @@ class _Overview:
         disk = [name for name in disk if name in self._at]
         disk.sort(key=lambda name: len(self._at[name].real))
         lanes: list[Iterable[Work[Found]]] = [self._lane(disk, len(names))] if disk else []
-        lanes += [self._lane([name], len(names)) for name in names if is_server(name)]
-        try:
-            for name, found in abreast(lanes, self._report, STALL):
-                yield name, found
-        finally:
-            self._servers.clear()
+        lanes += [self._lane([name], len(names)) for name in names if not scheme_of(name).local]
+        yield from abreast(lanes, self._report, STALL)
 
     def _lane(self, names: list[str], of: int) -> Iterator[Work[Found]]:
         """The work on some places, which has an engine's memory of its own."""
@@ -165,11 +171,8 @@ class _Overview:
         # A reader that is shared with a place that hangs would hang as well.
         session = Session(secrets=dict(self._session.secrets), environments=dict(self._asked.known))
         try:
-            store = session.store(place, report)
-            try:
+            with session.store(place, report) as store:
                 return self._in(session, place, store, report)
-            finally:
-                store.close()
         finally:
             session.close()
 
@@ -194,38 +197,35 @@ class _Overview:
         return paths - {""}
 
     def _in(self, session: Session, place: str, store: Store, report: Report) -> Found:
-        if is_server(store.place):
-            self._meet(place, store)
-        if is_server(store.place) and not self._asked.facts:
+        self._meet(place, store)
+        if store.tells_unread(frozenset({"kind", "size"})) and not self._asked.facts:
             sums = Sum(self._asked.now)
             for item in store.stream(report):
                 sums.add_unread(item.kind, item.size)
-            return found_in(place, store, sums, [])
-        if isinstance(store, Folder) or is_server(store.place):
+            return _found_in(place, store, sums, [])
+        if store.purgeable:
             return self._with_dead(session, place, store, report)
         sums = Sum(self._asked.now)
-        batches = entries_of(session, store, report)
+        batches = store.entries(session, report)
         if not self._asked.envs:
             for batch in batches:
                 for one in batch:
                     sums.add(one)
-            return found_in(place, store, sums, [])
+            return _found_in(place, store, sums, [])
         found = [one for batch in batches for one in batch]
         own, _ = self._verdicts(session, store, found, report)
         for one, verdict in zip(found, own, strict=True):
             sums.add(one, verdict)
-        return found_in(place, store, sums, [])
+        return _found_in(place, store, sums, [])
 
     def _meet(self, place: str, store: Store) -> None:
-        """Raises Problem where a server is being counted already, by whatever name."""
-        from torchkeeper.stores.redis.store import Redis
-
-        assert isinstance(store, Redis)
+        """Raises Problem where a place is being counted already, by whatever name."""
+        if store.identity is None:
+            return
         with self._lock:
-            for name, other in self._servers:
-                if isinstance(other, Redis) and store.same_as(other):
-                    raise Problem("place-same", place=place, other=name)
-            self._servers.append((place, store))
+            other = self._met.setdefault(store.identity, place)
+        if other != place:
+            raise Problem("place-same", place=place, other=other)
 
     def _with_dead(self, session: Session, place: str, store: Store, report: Report) -> Found:
         """As ``_in``, of a place from which entries can be purged."""
@@ -238,15 +238,14 @@ class _Overview:
                 sums.add(one, verdict)
             if verdict or anywhere:
                 one.entry = one.entry._replace(verdict=anywhere or verdict)
-        dead = Dead(found, used, store.whole, isinstance(store, Folder), self._asked.now)
+        dead = Dead(found, used, store.whole, store.on_disk, self._asked.now)
         asked = self._asked.wanted
-        reclaim = list(reasons(dead, asked, rests, place, inner.counts, report))
-        about: dict[str, Any] = {"rests": rests}
-        if isinstance(store, Folder):
-            trash = trash_of(store, report)
+        reclaim = list(_reasons(dead, asked, rests, place, inner.counts, report))
+        about: Json = {"rests": rests}
+        if (trash := store.trash_size(report)) is not None:
             reclaim.append({"reclaim": "trash", **trash, "why": None})
             about["trash_bytes"] = trash["bytes"]
-        return found_in(place, store, sums, reclaim, about)._replace(apart=inner.apart)
+        return _found_in(place, store, sums, reclaim, about)._replace(apart=inner.apart)
 
     def _verdicts(
         self, session: Session, store: Store, found: list[Described], report: Report
@@ -262,7 +261,9 @@ class _Overview:
 
         best: dict[tuple[str, ...], list[Any]] = {}
         envs = [asked.known[name] for name in named]
-        for name, said in zip(named, in_each(session, store, found, envs, report), strict=True):
+        for name, said in zip(
+            named, in_each(session.reader, store, found, envs, report), strict=True
+        ):
             for some in {asked.envs, asked.everywhere}:
                 if name in some:
                     known = best.get(some)
@@ -272,3 +273,46 @@ class _Overview:
             for some in (asked.envs, asked.everywhere)
         )
         return own, anywhere
+
+
+def _reasons(
+    dead: Dead, asked: Wanted, rests: str | None, place: str, may: May, report: Report
+) -> Iterator[Json]:
+    """For each reason what would come free by itself, and "total" for all of them together; both
+    as of ``Dead.told``.
+    """
+    wanted = Wanted(asked.stale, asked.broken, asked.orphans) if rests is None else asked
+    for reason, one in {**by_reason(asked, asked.stale), "total": wanted}.items():
+        report.check()
+        why = unknown_use(place) if rests is None and reason in ("unused", "budget") else None
+        going = {} if why else dead.chosen(one, may)
+        yield {"reclaim": reason, **dead.told(going), "why": why}
+
+
+def _nothing(place: str) -> Json:
+    """What the result says of a place of which nothing is known."""
+    return {
+        "place": place, **holds({}), "trash_bytes": 0, "free_bytes": None,
+        "total_bytes": None, "disk": None, "rests": None, "problem": None,
+    }  # fmt: skip
+
+
+def _found_in(
+    place: str, store: Store, sums: Sum, reclaim: list[Json], about: Mapping[str, Any] | None = None
+) -> Found:
+    """What was found, put in rows. reclaim: what could go; about: what else the result says."""
+    rows: list[Json] = [
+        {
+            "place": place, "kind": kind, "torch": torch, "age": age, "verdict": verdict,
+            **tallied(int(count), kind), **measured(int(size), on_disk=False),
+            "compile_s": seconds, "timed": timed,
+        }
+        for (kind, torch, age, verdict), (count, size, seconds, timed) in sums.groups.items()
+    ]  # fmt: skip
+    sizes: dict[str, tuple[int, int]] = {}
+    for (kind, *_), (count, size, *_) in sums.groups.items():
+        before = sizes.get(kind, (0, 0))
+        sizes[kind] = before[0] + int(count), before[1] + int(size)
+    told = {**_nothing(place), **holds(sizes), **store.room(), **(about or {})}
+    rows += [{**row, "place": place} for row in reclaim]
+    return Found(rows, told, tuple(path for path, _ in store.unreadable))

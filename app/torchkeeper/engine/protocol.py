@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 
 class Ends(Enum):
@@ -36,7 +36,7 @@ class Ends(Enum):
 
 
 class Owned(NamedTuple):
-    """Of which place an operation first tells who else can change it (``engine.owning``).
+    """Of which place an operation first tells who else can change it (``operations``).
 
     parameter: the name of the parameter that has the place.
     runs: programs run with what lies there, or in PyTorch's default folder where none is named.
@@ -188,6 +188,6 @@ def ends(name: str, params: Mapping[str, object]) -> Ends:
     """What a request does when it is cancelled; LOOKS where there is no such operation."""
     if params.get("dry"):
         return Ends.LOOKS
-    if name == COPY and is_server(str(params.get("into") or "")):
+    if name == COPY and scheme_of(str(params.get("into") or "")).keeps_part:
         return Ends.STAYS
     return traits(name).ends

@@ -14,18 +14,18 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session, environments, path_of
-from torchkeeper.stores.bundles.building import claims, has_object
-from torchkeeper.stores.bundles.bundle import Bundle
+from torchkeeper.stores.bundles.building import has_object
+from torchkeeper.stores.bundles.bundle import Bundle, claims
 from torchkeeper.stores.items import Item, Offered
 from torchkeeper.stores.naming import Named
-from torchkeeper.stores.store import read
+from torchkeeper.stores.store import Json
 from torchkeeper.verdict import machine
 from torchkeeper.verdict.objects import why_not, why_not_library
 
 
-def origin(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def origin(_: Session, params: Json, report: Report) -> Json:
     """What bundles say of where they were made, unproven: ``files``, for each ``{file, made_in,
-    native, objects, built}``, as of ``building.claims``.
+    native, objects, built}``, as of ``bundle.claims``.
     """
     found = []
     for path in params["files"]:
@@ -34,7 +34,7 @@ def origin(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]
     return {"files": found}
 
 
-def named(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]:
+def named(session: Session, params: Json, _: Report) -> Json:
     """Remember the names of a file's objects in the environment that is to be asked for next:
     ``rows`` of [path in the bundle, new key]; ``first``: and forget those that were told before.
     """
@@ -71,15 +71,11 @@ def for_environment(
 
 
 def _left_out(
-    session: Session,
-    bundle: Bundle,
-    made: Iterable[Item],
-    here: Mapping[str, Any],
-    report: Report,
+    session: Session, bundle: Bundle, made: Iterable[Item], here: Mapping[str, Any], report: Report
 ) -> dict[str, Problem]:
     """Why objects must not be loaded here, by the paths of their items."""
     found = {}
-    for batch in read(bundle, made, session.reader, report):
+    for batch in bundle.read(made, session.reader, report):
         for one in batch:
             built = bundle.built_with(one.item)
             said = one.facts.get("requires")

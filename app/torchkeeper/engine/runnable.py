@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.artifacts.facts import NAMED, PICKLES
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine.session import Session, items_of, place_of
+from torchkeeper.engine.session import Session, place_of
 from torchkeeper.stores.budget import Budget
 from torchkeeper.stores.items import File, Item, Source
 from torchkeeper.stores.reader import MAX_PAYLOAD, Reading
+from torchkeeper.stores.store import Json
 
 #: Names that are told, of all entries together, and entries that are named with each.
 _MAX_NAMES = 300
@@ -46,21 +46,18 @@ class _Name:
     key: str = ""
 
 
-def runnable(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def runnable(session: Session, params: Json, report: Report) -> Json:
     """What of ``place``, a folder or a bundle, can run: ``kinds``, ``{kind, entries, pickles,
     sources, objects, unread}`` each, in the order of KINDS; ``globals``, ``{name, strange, entries,
     kinds, key}`` of what pickles name, what is strange (artifacts.named) first, and the key of the
     first entry that names it; ``strange``, how many entries name something that is; ``more``,
     whether something may be missing because there was too much, or it could not be read.
     """
-    store = session.store(place_of(params, "place"), report)
-    try:
-        return _of(session, store, items_of(store, report), report)
-    finally:
-        store.close()
+    with session.store(place_of(params, "place"), report) as store:
+        return _of(session, store, store.survey(report), report)
 
 
-def _of(session: Session, source: Source, items: list[Item], report: Report) -> dict[str, Any]:
+def _of(session: Session, source: Source, items: list[Item], report: Report) -> Json:
     kinds: dict[str, _Kind] = {}
     names: dict[str, _Name] = {}
     strange, more = 0, False

@@ -10,7 +10,6 @@ import contextlib
 import os
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import is_graph_key
@@ -20,9 +19,9 @@ from torchkeeper.engine.session import Session, path_of, place_of
 from torchkeeper.stores.budget import Budget
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.folders.index import Index
 from torchkeeper.stores.folders.walking import file_at
 from torchkeeper.stores.items import Item, in_order
+from torchkeeper.stores.store import Json
 from torchkeeper.verdict import comparing
 from torchkeeper.verdict.comparing import Side
 from torchkeeper.warm.traces import trace as traces
@@ -52,7 +51,7 @@ class Held:
         return key in self.fxgraph or key in self.aotautograd
 
 
-def held(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def held(session: Session, params: Json, report: Report) -> Json:
     """Remember what a folder holds now; the result counts it, ``exists`` says if it is there.
 
     What a ``trace`` holds now, too, will not be taken for the run's.
@@ -100,7 +99,7 @@ def _names(folder: str, folders: bool) -> list[str]:
         return []
 
 
-def explain_trace(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def explain_trace(session: Session, params: Json, report: Report) -> Json:
     """Findings ``graph`` and ``aot``, each a lookup and how it ended; the result has totals.
 
     trace: a folder or a file. With ``known``, what was ``held`` before is what the program found: a
@@ -109,6 +108,7 @@ def explain_trace(session: Session, params: dict[str, Any], report: Report) -> d
     compiled.
     """
     before = session.before if params.get("known") else None
+    assert before is None or isinstance(before, Held)
     trace = traces.read(path_of(params, "trace"), report, before.traces if before else ())
     place = place_of(params, "place") if params.get("place") else None
     near = Near(session, before, trace, report, place)
@@ -151,7 +151,7 @@ def explain_trace(session: Session, params: dict[str, Any], report: Report) -> d
     }
 
 
-def _tell(graph: dict[str, Any], report: Report) -> None:
+def _tell(graph: Json, report: Report) -> None:
     try:
         report.finding(graph=graph)
     except wire.WireError:
@@ -160,7 +160,7 @@ def _tell(graph: dict[str, Any], report: Report) -> None:
         report.finding(graph={**graph, "cause": cause})
 
 
-def told(graph: Graph) -> dict[str, Any]:
+def told(graph: Graph) -> Json:
     """A graph as JSON, without its factors."""
     return {
         "id": graph.id,
@@ -194,7 +194,7 @@ def _where(graph: Graph, before: Held | None, made: set[str], remote: bool) -> s
     return "remote" if remote else "unknown"
 
 
-def _aot(aot: traces.Aot, trace: Trace, before: Held | None) -> dict[str, Any]:
+def _aot(aot: traces.Aot, trace: Trace, before: Held | None) -> Json:
     """An AOTAutograd lookup, and the graphs that explain it.
 
     dropped: the entry was found, and so were its graphs, and PyTorch did not take it as another
@@ -258,7 +258,7 @@ class Near:
         """How many entries were looked at."""
         return len(self._among or ())
 
-    def cause(self, graph: Graph) -> dict[str, Any] | None:
+    def cause(self, graph: Graph) -> Json | None:
         """Why a graph was compiled, as far as that is known: ``code``, and for "differs" the
         ``nearest`` key, and the comparison of the graph with that as ``explain`` tells it; None
         for a hit.
@@ -315,7 +315,7 @@ class Near:
         except Problem:
             return []
         found: list[tuple[str, Described]] = []
-        index = Index(folder.root, os.environ.get(wire.INDEX))
+        index = folder.index(self._session.index)
         try:
             items = _items(folder, before)
             for batch in describe(

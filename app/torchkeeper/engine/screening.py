@@ -6,6 +6,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from torchkeeper.artifacts import remote
@@ -13,15 +14,13 @@ from torchkeeper.artifacts.entry import PORTABLE, Problem
 from torchkeeper.artifacts.leakforms import Leak
 from torchkeeper.artifacts.leaks import Scanner
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine.session import Session, entries_of, place_of, tell_left
-from torchkeeper.stores.beforehand import what_is
+from torchkeeper.engine.session import Session, place_of, tell_left
 from torchkeeper.stores.bundles.building import Makers
-from torchkeeper.stores.copying import be_patient, for_bundle
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders.accounts import Accounts
-from torchkeeper.stores.items import Item
+from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.screening import CHOICES, Left, Screen
-from torchkeeper.stores.store import Store, read
+from torchkeeper.stores.store import Json, Store
 
 #: Names that say nothing of anybody.
 _COMMON = frozenset({
@@ -73,7 +72,7 @@ def screen_of(
 
 def is_shared(target: str) -> bool:
     """Whether others read or write what is copied to a place: all but the user's own folder."""
-    if what_is(target) != "folder":
+    if scheme_of(target).becomes(target) != "folder":
         return True
     folder = os.path.abspath(target)
     while not os.path.lexists(folder):
@@ -107,27 +106,20 @@ def _texts(said: object) -> list[str]:
     return [text for one in said for text in _texts(one)] if isinstance(said, list) else []
 
 
-def leaks(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def leaks(session: Session, params: Json, report: Report) -> Json:
     """What of ``place``, or of its entry of a ``kind`` at a ``path``, nobody else should read:
     findings ``secret={…}``, and the summary of ``screening.Told``. Nothing of it is changed.
     """
-
-    def left(item: Item, problem: Problem) -> None:
-        tell_left(report, item, problem)
-
-    store = session.store(place_of(params, "place"), report)
-    try:
-        be_patient(store)
+    with session.store(place_of(params, "place"), report) as store:
+        store.be_patient()
         if "path" in params:
             every = _entry(session, store, params, report)
         else:
-            every = [one for batch in entries_of(session, store, report) for one in batch]
-        quiet = Screen(report, left, session.reader, "allow", own_names())
-        some, source = for_bundle(store, every, lambda *_: None)
+            every = [one for batch in store.entries(session, report) for one in batch]
+        quiet = Screen(report, partial(tell_left, report), session.reader, "allow", own_names())
+        some, source = store.for_bundle(every, lambda *_: None)
         quiet.described(some, source)
         return quiet.told.to_json()
-    finally:
-        store.close()
 
 
 def _entry(
@@ -138,4 +130,4 @@ def _entry(
     items = [item for item in store.items_beside(named[1], report) if item.identity == named]
     if not items:
         raise Problem("entry-gone", path=named[1])
-    return [one for batch in read(store, items, session.reader, report) for one in batch]
+    return [one for batch in store.read(items, session.reader, report) for one in batch]

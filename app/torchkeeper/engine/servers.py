@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import asdict
-from typing import Any
+from functools import partial
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -17,13 +17,14 @@ from torchkeeper.stores.redis.describing import described, too_large
 from torchkeeper.stores.redis.packed import Packed
 from torchkeeper.stores.redis.store import Redis
 from torchkeeper.stores.redis.times import times
+from torchkeeper.stores.store import Json
 
 #: Entries that are told of at once, and bytes of a value that is fetched for that.
 MAX_ITEMS = 64
 MAX_BYTES = 32 << 20
 
 
-def server_of(session: Session, params: dict[str, Any], report: Report) -> Redis:
+def server_of(session: Session, params: Json, report: Report) -> Redis:
     """The server of a request. Raises Problem("place-not-server"), and as stores.redis.store."""
     store = session.store(params["place"], report)
     if not isinstance(store, Redis):
@@ -32,7 +33,7 @@ def server_of(session: Session, params: dict[str, Any], report: Report) -> Redis
     return store
 
 
-def facts_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def facts_(session: Session, params: Json, report: Report) -> Json:
     """The entries ``items``, [[kind, path], …], as rows: what their payloads say, when they
     expire, and when they were last used.
 
@@ -64,7 +65,7 @@ def facts_(session: Session, params: dict[str, Any], report: Report) -> dict[str
     return {"entries": count}
 
 
-def server(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def server(session: Session, params: Json, report: Report) -> Json:
     """The page of a server: a stores.redis.server.Server."""
     from torchkeeper.stores.redis.server import look
 
@@ -72,7 +73,7 @@ def server(session: Session, params: dict[str, Any], report: Report) -> dict[str
         return {"place": store.place, **asdict(look(store))}
 
 
-def ttl(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def ttl(session: Session, params: Json, report: Report) -> Json:
     """Have a selection expire in ``ttl_s`` seconds, or with None never.
 
     The result is a stores.redis.removing.Changed.
@@ -86,5 +87,5 @@ def ttl(session: Session, params: dict[str, Any], report: Report) -> dict[str, A
         for chosen in batches_of(session, store, params.get("select", {}), report):
             items.add(one.origin or one.item for one in chosen)
         seconds = params.get("ttl_s")
-        done = expire(store, items, seconds, report, lambda i, p: tell_left(report, i, p))
+        done = expire(store, items, seconds, report, partial(tell_left, report))
     return asdict(done)

@@ -6,15 +6,15 @@ The key stays with whoever asks: an engine only gives out the manifest that is t
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session, path_of
 from torchkeeper.stores.bundles import signing
+from torchkeeper.stores.store import Json
 
 
-def signature(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def signature(_: Session, params: Json, report: Report) -> Json:
     """Who signed the bundle ``file``, an artifacts.sshsig.Signature. signers: a file of allowed
     signers, or nothing.
     """
@@ -22,7 +22,7 @@ def signature(_: Session, params: dict[str, Any], report: Report) -> dict[str, A
     return signing.signature_of(path_of(params, "file"), signers, report)._asdict()
 
 
-def copy_manifest(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def copy_manifest(session: Session, params: Json, report: Report) -> Json:
     """Write the manifest of the bundle ``file``, or of the one that is ``held`` since its export,
     to the new file ``target``; its sha256 is the ``manifest`` of the result.
     """
@@ -30,7 +30,7 @@ def copy_manifest(session: Session, params: dict[str, Any], report: Report) -> d
     return {"manifest": signing.copy_manifest(file, target, report)}
 
 
-def attach_signature(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def attach_signature(session: Session, params: Json, report: Report) -> Json:
     """Put the text ``signature`` into the bundle ``file``, or the one that is ``held`` since its
     export, whose manifest has the sha256 ``manifest``; with ``output``, which what is held needs,
     the signed one gets that name, with ``replace`` false only where none is. The result has its
@@ -47,7 +47,7 @@ def attach_signature(session: Session, params: dict[str, Any], report: Report) -
     return {"size": os.path.getsize(output or file)}
 
 
-def _file(session: Session, params: dict[str, Any]) -> str:
+def _file(session: Session, params: Json) -> str:
     if not params.get("held"):
         return path_of(params, "file")
     if session.unsigned is None:

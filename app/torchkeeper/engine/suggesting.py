@@ -8,25 +8,12 @@ from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem, measured, tally
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine.session import (
-    Env,
-    Session,
-    asks_times,
-    entries_of,
-    environments,
-    items_of,
-    picker,
-    place_of,
-    with_times,
-)
+from torchkeeper.engine.session import Env, Session, asks_times, environments, picker, place_of
 from torchkeeper.stores import query
 from torchkeeper.stores.dead import REASONS, Dead, Wanted
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.folders.uses import uses
 from torchkeeper.stores.items import Item, allocated
-from torchkeeper.stores.names import is_server
-from torchkeeper.stores.store import Store
+from torchkeeper.stores.store import Json, Store
 from torchkeeper.stores.strangers import Strange
 
 #: What a selection may ask for.
@@ -66,7 +53,7 @@ def wanted_of(params: Mapping[str, Any]) -> Wanted:
     )
 
 
-def suggest(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def suggest(session: Session, params: Json, report: Report) -> Json:
     """What of a place is dead, for each reason by itself, as of ``Dead.told``, and ``why``, a
     problem where nobody can know; no such for what was not asked.
     ``together``: what goes for any of them.
@@ -79,17 +66,14 @@ def suggest(session: Session, params: dict[str, Any], report: Report) -> dict[st
     look = _looked(session, params)
     asked = query.parse(params.get("filter") or "")
     if look is None or (params.get("envs") and tuple(params["envs"]) != look.judged):
-        store = session.store(place_of(params, "place"), report)
-        try:
+        with session.store(place_of(params, "place"), report) as store:
             if look is None:
                 look = _look(session, store, params, asks_times(store, asked), report)
             else:
                 _judge(session, store, look, params, report)
-        finally:
-            store.close()
     check_is_cache(look.place, look.dead.strange)
     dead, may = look.dead, picker(session, {"filter": asked.text})
-    reasons: dict[str, Any] = {}
+    reasons: Json = {}
     for reason, one in by_reason(wanted, bool(look.judged)).items():
         report.check()
         if look.rests is None and reason in ("unused", "budget"):
@@ -120,7 +104,7 @@ def by_reason(wanted: Wanted, stale: bool) -> dict[str, Wanted]:
     return {reason: one for reason, one in tries.items() if one is not None}
 
 
-def unknown_use(place: str) -> dict[str, Any]:
+def unknown_use(place: str) -> Json:
     """Why nobody can say when what a server has was used last."""
     return {"code": "use-unknown", "params": {"server": place}}
 
@@ -135,7 +119,7 @@ class Going(NamedTuple):
     used: list[float | None]
     rests: str | None
 
-    def row(self, number: int) -> dict[str, Any]:
+    def row(self, number: int) -> Json:
         """An entry as JSON, with ``because`` and ``last_used``."""
         about = {"because": self.why[number], "last_used": self.used[number]}
         return {**self.entries[number].entry.to_json(), **about}
@@ -203,11 +187,10 @@ def _look(
     session: Session, store: Store, params: Mapping[str, Any], timed: bool, report: Report
 ) -> Look:
     """Look at all that a place holds, and remember it."""
-    if not isinstance(store, Folder) and not is_server(store.place):
-        raise Problem("place-not-folder", place=store.place)
+    store.check_purgeable()
     _environments(session, params)  # before anything that takes long
     found, used, rests = with_uses(session, store, timed, report)
-    dead = Dead(found, used, store.whole, isinstance(store, Folder))
+    dead = Dead(found, used, store.whole, store.on_disk)
     session.look = look = Look(next(session.numbers), store.place, dead, rests)
     _judge(session, store, look, params, report)
     return look
@@ -216,24 +199,19 @@ def _look(
 def with_uses(
     session: Session, store: Store, timed: bool, report: Report
 ) -> tuple[list[Described], list[float | None], str | None]:
-    """All entries of a folder or a server, when each was last used, and what that rests on, as
-    ``Look``. timed: whether they are to have the times that a server knows.
-    """
-    items = items_of(store, report)
-    if isinstance(store, Folder):
-        # First of all: to read a file of somebody else's is to use it.
-        times, rests = uses(store, items, report)
-        by_item = {item.identity: time for item, time in zip(items, times, strict=True)}
-        found = [one for batch in entries_of(session, store, report, items) for one in batch]
-        return found, [by_item.get(one.item.identity) for one in found], rests
-    from torchkeeper.stores.redis.store import Redis
-    from torchkeeper.stores.redis.times import knows_use
+    """All entries of a store, when each was last used, and what that rests on, as ``Look``.
 
-    assert isinstance(store, Redis)
-    known = "server" if knows_use(store) else None
-    batches = with_times(store, entries_of(session, store, report, items), bool(known or timed))
+    timed: whether they are to have the times that a server knows.
+    """
+    items = store.survey(report)
+    # First of all: to read a file of somebody else's is to use it.
+    times, rests = store.uses(items, report)
+    batches = store.timed(store.entries(session, report, items), bool(rests or timed))
     found = [one for batch in batches for one in batch]
-    return found, [one.entry.used for one in found], known
+    if times is None:
+        return found, [one.entry.used for one in found], rests
+    by_item = {item.identity: time for item, time in zip(items, times, strict=True)}
+    return found, [by_item.get(one.item.identity) for one in found], rests
 
 
 def _judge(
@@ -243,7 +221,7 @@ def _judge(
     if envs := _environments(session, params):
         from torchkeeper.engine.verdicts import told
 
-        told(session, store, look.dead.found, envs, report)
+        told(session.reader, store, look.dead.found, envs, report)
         look.judged = tuple(params["envs"])
 
 

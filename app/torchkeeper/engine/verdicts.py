@@ -7,23 +7,23 @@ their graphs. So all entries of a place are judged at once.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from torchkeeper.artifacts.entry import VERDICTS, WITHOUT_VERDICT
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine.session import Env, Session
 from torchkeeper.stores.budget import Budget
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import in_order
-from torchkeeper.stores.names import is_server
 from torchkeeper.stores.needs import YOUNG
-from torchkeeper.stores.store import Store, read
+from torchkeeper.stores.reader import Reader
+from torchkeeper.stores.store import Store
 from torchkeeper.verdict import judging, kinds, remotely
 from torchkeeper.verdict.judging import Difference, Verdict
 from torchkeeper.verdict.native import Code
 
 GRAPHS = ("fxgraph", "aotautograd")
+_Env = Mapping[str, Any]
 _Factors = dict[str, list[tuple[str, str, str]]]
 _NONE = Verdict(None)
 #: Of a graph that was not seen and may be there all the same.
@@ -32,42 +32,41 @@ _RANKS: dict[str | None, int] = {name: rank for rank, name in enumerate(VERDICTS
 
 
 def told(
-    session: Session, store: Store, found: list[Described], envs: Sequence[Env], report: Report
+    reader: Reader, store: Store, found: list[Described], envs: Sequence[_Env], report: Report
 ) -> list[Described]:
     """All entries of a place with their verdicts, as ``judged``; as they are without an
     environment.
     """
     if envs:
-        verdicts = judged(session, store, found, envs, report)
+        verdicts = judged(reader, store, found, envs, report)
         for one, said in zip(found, verdicts, strict=True):
             one.entry = one.entry._replace(verdict=said.verdict)
     return found
 
 
 def judged(
-    session: Session, store: Store, found: list[Described], envs: Sequence[Env], report: Report
+    reader: Reader, store: Store, found: list[Described], envs: Sequence[_Env], report: Report
 ) -> list[Verdict]:
     """The verdict of each entry, in their order; of several environments the best.
 
     found: all entries of the store, which is open.
     """
     best: list[Verdict] | None = None
-    for said in in_each(session, store, found, envs, report):
+    for said in in_each(reader, store, found, envs, report):
         best = said if best is None else list(map(better, best, said))
     return [_NONE] * len(found) if best is None else best
 
 
 def in_each(
-    session: Session, store: Store, found: list[Described], envs: Sequence[Env], report: Report
+    reader: Reader, store: Store, found: list[Described], envs: Sequence[_Env], report: Report
 ) -> Iterator[list[Verdict]]:
     """The verdicts of the entries as ``judged``, in one environment after the other."""
-    factors = _factors(session, store, found, report)
+    factors = _factors(reader, store, found, report)
     # A scan of a server may miss what is written meanwhile, and a folder what cannot be read.
-    sure = time.time() - YOUNG if store.whole and not is_server(store.place) else None
-    server = store.place if is_server(store.place) else None
+    sure = time.time() - YOUNG if store.whole and store.complete else None
     for env in envs:
         report.check()
-        yield _Judge(factors, env, sure, server).all(found)
+        yield _Judge(factors, env, sure, store.remote_cache).all(found)
 
 
 def _rank(said: Verdict) -> int:
@@ -79,7 +78,7 @@ def better(one: Verdict, other: Verdict) -> Verdict:
     return other if _rank(other) < _rank(one) else one
 
 
-def _factors(session: Session, store: Store, found: list[Described], report: Report) -> _Factors:
+def _factors(reader: Reader, store: Store, found: list[Described], report: Report) -> _Factors:
     """The key factors of each group, read in full from the first of its entries that has them."""
     waiting: dict[str, list[Described]] = {}
     for one in found:
@@ -91,7 +90,7 @@ def _factors(session: Session, store: Store, found: list[Described], report: Rep
     while waiting:
         firsts = [ones.pop(0) for ones in waiting.values()]
         items = in_order(one.origin or one.item for one in firsts)
-        for batch in read(store, items, session.reader, report, full=True, budget=budget):
+        for batch in store.read(items, reader, report, full=True, budget=budget):
             for one in batch:
                 if (group := one.facts.get("group")) in waiting:
                     factors[str(group)] = _listed(one.facts.get("factors"))
@@ -139,9 +138,11 @@ def _beside(found: list[Described], own: list[Verdict]) -> list[Verdict]:
 class _Judge:
     """Judges the entries of one place in one environment."""
 
-    def __init__(self, factors: _Factors, env: Env, sure: float | None, server: str | None) -> None:
+    def __init__(
+        self, factors: _Factors, env: _Env, sure: float | None, server: str | None
+    ) -> None:
         """sure: what entries from before that time need has been seen if it is there; None where
-        that is never sure. server: the place if it is one.
+        that is never sure. server: the place where it is a remote cache.
         """
         self._server = server
         self._env = env

@@ -98,7 +98,7 @@ ACTIONS = (
          lambda s: s.chosen_server, "edit_server", "file", 0, ("places",)),
     Spec("enter-password", _n("&Enter password…"), "unlock", "",
          _n("Give the password of the server that is shown, and read it again"),
-         lambda s: s.place_is_server, "enter_password", "file", 0, ("places",)),
+         lambda s: s.scheme.may_want_password, "enter_password", "file", 0, ("places",)),
     Spec("forget-password", _n("For&get password"), "unlock", "",
          _n("Forget the password of the server, in the system's keyring too"),
          lambda s: s.chosen_server, "forget_password", "file", 0, ("places",)),
@@ -113,7 +113,7 @@ ACTIONS = (
          lambda s: s.place_down, "move_place_down", "file", 0, ("places",)),
     Spec("place-folder", _n("Re&veal in folder"), "folder", "",
          _n("Show the folder or the bundle in the file manager"),
-         lambda s: s.place and not s.place_is_server, "reveal_place", "file", 0, ("places",)),
+         lambda s: s.place and s.scheme.local, "reveal_place", "file", 0, ("places",)),
     Spec("remove-place", _n("&Remove place from list"), "folder-remove", "",
          _n("Take the place off the list; nothing on the disk changes"),
          lambda s: s.place_added, "remove_place", "file", 0, ("places",)),
@@ -197,7 +197,7 @@ ACTIONS = (
          "purge_shown", "cache", 1, ("entries",)),
     Spec("clean-up", _n("&Clean up…"), "clean", "Ctrl+Shift+K",
          _n("Show what is dead in the place and how much that frees: stale, broken, unused"),
-         lambda s: s.place_is_folder or s.place_is_server,
+         lambda s: s.place_is_folder or s.scheme.remote_cache,
          "clean_up", "cache", 1, ("places",), _n("Clean up…")),
     Spec("undo", _n("Undo &purge"), "undo", "Ctrl+Z",
          _n("Put back what the last purge of this place moved to the trash"),
@@ -208,11 +208,11 @@ ACTIONS = (
          lambda s: s.can_change_trash, "empty_trash", "cache", 1, ("places",)),
     Spec("expiry", _n("Set &expiry…"), "queued", "",
          _n("Say when the server drops the selected entries by itself, if ever"),
-         lambda s: s.selected > 0 and s.place_is_server and not s.read_only,
+         lambda s: s.selected > 0 and s.scheme.keeps_times and not s.read_only,
          "set_expiry", "cache", 1, ("entries",)),
     Spec("server", _n("Ser&ver…"), "server", "",
          _n("How full the server is, how it is used, and what that means"),
-         lambda s: s.place_is_server, "show_server", "cache", 1, ("places",)),
+         lambda s: s.scheme.remote_cache, "show_server", "cache", 1, ("places",)),
     Spec("cancel-job", _n("Cancel &job"), "cancel", "Ctrl+.",
          _n("Stop the chosen job at once"),
          lambda s: s.job_active, "cancel_job", "cache", 2, ("jobs",)),
@@ -514,7 +514,7 @@ class Actions(QObject):
 
     def context(self, name: str) -> list[Spec]:
         """The actions of one context menu; what is only for servers is left out elsewhere."""
-        server = self._situation.place_is_server or self._situation.chosen_server
+        server = not self._situation.scheme.local or self._situation.chosen_server
         return [
             spec for spec in ACTIONS
             if name in spec.context and (server or spec.id not in _OF_SERVERS)

@@ -22,7 +22,7 @@ from torchkeeper.link import handover
 from torchkeeper.link.engines.ahead import Ahead
 from torchkeeper.link.handover import Seat
 from torchkeeper.link.words import kinds
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 #: Qt's style under our own sheet: the one that looks the same on every desktop.
 STYLE = "Fusion"
@@ -66,10 +66,7 @@ def _kept_theme() -> Theme:
 
 
 def run(
-    files: list[str],
-    ahead: Ahead | None = None,
-    first: str | None = None,
-    seat: Seat | None = None,
+    files: list[str], ahead: Ahead | None = None, first: str | None = None, seat: Seat | None = None
 ) -> int:
     """Open the window on these files and folders; returns when it is closed.
 
@@ -106,7 +103,7 @@ def opened(files: list[str], ahead: Ahead | None = None, first: str | None = Non
     first: the place to show first, if it is one of them.
     """
     application(dressed=False)
-    paths = [path if is_server(path) else os.path.abspath(path) for path in files]
+    paths = [scheme_of(path).normal(path) for path in files]
     window = Window(None, Engines(ahead), first)
     # To draw it takes a millisecond.
     window.later.add(lambda: QApplication.setWindowIcon(icons.app_icon()))

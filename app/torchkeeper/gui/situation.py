@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchkeeper.artifacts.entry import tally
 from torchkeeper.gui.chrome.summary import comparable
 from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.stores.names import scheme_of
+from torchkeeper.stores.scheme import Scheme
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.entry import Entry
@@ -21,7 +23,8 @@ class Situation(NamedTuple):
     place: bool = False
     place_added: bool = False
     place_is_folder: bool = False
-    place_is_server: bool = False
+    #: What the name of the place tells of it.
+    scheme: Scheme = scheme_of("")
     place_is_bundle: bool = False
     chosen_server: bool = False
     #: Whether the chosen place has one above or below it that it can change places with.
@@ -65,7 +68,7 @@ class Situation(NamedTuple):
     @property
     def can_purge(self) -> bool:
         """Whether entries of the place can be removed."""
-        return (self.place_is_folder or self.place_is_server) and not self.read_only
+        return (self.place_is_folder or self.scheme.remote_cache) and not self.read_only
 
     @property
     def can_change_trash(self) -> bool:
@@ -87,7 +90,7 @@ def now(
         place=listing.place is not None,
         place_added=chosen is not None and chosen.added,
         place_is_folder=listing.is_folder,
-        place_is_server=listing.is_server,
+        scheme=listing.scheme,
         place_is_bundle=listing.what == "file" and listing.error is None,
         chosen_server=chosen is not None and chosen.server,
         read_only=window.places.read_only(listing.place or ""),

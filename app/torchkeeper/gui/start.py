@@ -11,7 +11,7 @@ from torchkeeper.link.engines.ahead import Ahead
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.paths import what_at_once
 from torchkeeper.link.words.problems import UserError
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 #: The application's name for Qt, and the setting that says what was shown last.
 NAME = "torchkeeper"
@@ -51,7 +51,7 @@ def folder_of(files: list[str]) -> str | None:
     One that does not answer at once counts as one: that it does not will be seen in the window.
     """
     for file in reversed(files):
-        if is_server(file):
+        if not scheme_of(file).local:
             return file
         if what_at_once(file) in ("folder", "silent"):
             return os.path.abspath(file)
@@ -69,7 +69,7 @@ def started(folder: str | None) -> Ahead | None:
 
         folder = str(QSettings(NAME, NAME).value(CURRENT) or "")
     # For a server it may need a password, which takes long to find.
-    if folder and not is_server(folder):
+    if folder and not scheme_of(folder).may_want_password:
         # Exactly what gui.places.listing is going to ask for first.
         ahead.ask("list", {"place": folder, "unless": ""})
     return ahead

@@ -26,7 +26,7 @@ from torchkeeper.gui.start import CURRENT
 from torchkeeper.gui.table.cells import SERVERS
 from torchkeeper.link.words import cutoff
 from torchkeeper.link.words.problems import UserError, printable
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.query import TIMES, Query
 
 if TYPE_CHECKING:
@@ -415,7 +415,8 @@ class Window(Shell):
             where += self.tr(" · read-only")
         if about := self.places.meant(path):
             where += f" · {about}"
-        self.head.show_place(self.places.title(path) if path else "", where, is_server(path))
+        title, local = self.places.title(path) if path else "", scheme_of(path).local
+        self.head.show_place(title, where, not local)
 
     def _show_owners(self) -> None:
         """Say who else can change what is shown, as far as that is known."""
@@ -442,10 +443,10 @@ class Window(Shell):
         if (path or None) != self.place:
             self.listing.show(None)
             # Now that there are no rows that would have to be sorted.
-            self.columns.use(is_server(path))
+            self.columns.use(scheme_of(path).keeps_times)
             self.listing.show(path or None, times=self._wants_times())
         else:
-            self.columns.use(is_server(path))
+            self.columns.use(scheme_of(path).keeps_times)
         self._show_owners()
 
     # Pages.
@@ -503,7 +504,7 @@ class Window(Shell):
         choose_folder(
             self,
             self.tr("Add a cache folder"),
-            "" if self.listing.is_server else os.path.dirname(self.place or ""),
+            os.path.dirname(self.place or "") if self.listing.scheme.local else "",
             lambda path: self.opening.open([path], places=True),
         )
 

@@ -11,7 +11,7 @@ the other and the window as requests to engines (home: the app's own, one and th
 steps; there: that of the interpreter), ``facts`` being what its probe told:
 
 1. home ``origin {files}`` -> ``files: [{file, made_in, native, objects, built, headers,
-   portable}]`` (``bundles.building.claims``);
+   portable}]`` (``bundles.bundle.claims``);
 2. home ``know {python, env: facts}``;
 3. only for the files of which ``asks(about, facts)``: there ``names {files}`` -> rows ``{file,
    path, key}``, which ``take`` keeps, for an interpreter may say what it likes;

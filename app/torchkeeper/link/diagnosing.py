@@ -22,7 +22,7 @@ from torchkeeper.link.words.tongue import Nouns, tr
 from torchkeeper.settings.finding import SEVERITIES, Finding, worst
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.servers import servers
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 #: Exit codes by the worst severity; 0 where nothing is worse than advice.
 CODES = {"error": 5, "warning": 4}
@@ -82,8 +82,8 @@ def passwords(asked: Mapping[str, Any]) -> list[dict[str, str]]:
     do not name. Of those that they do, only what they say counts. May ask a keyring.
     """
     named = servers(asked["values"])
-    others = [place for place in asked["places"] if is_server(place) and place not in named]
-    known = [(place, secrets.password_of(place)) for place in others]
+    wanted = (place for place in asked["places"] if scheme_of(place).may_want_password)
+    known = [(place, secrets.password_of(place)) for place in wanted if place not in named]
     return [{"place": place, "password": password} for place, password in known if password]
 
 

@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from socket import socket
@@ -221,7 +221,7 @@ def parse(line: bytes) -> Handed | None:
         return None
     if len(paths) > _MOST_PATHS or not all(_fits(path) for path in paths):
         return None
-    servers = {path for path in paths if is_server(path)}
+    servers = {path for path in paths if not scheme_of(path).local}
     if not all(_named(path) if path in servers else os.path.isabs(path) for path in paths):
         return None
     if not all(place in servers and _fits(word) for place, word in passwords.items()):
@@ -242,19 +242,17 @@ def _fits(text: object) -> bool:
 def _named(server: str) -> bool:
     """Whether it is the name of a server, without a password: as ``secrets.named`` makes them."""
     from torchkeeper.artifacts.entry import Problem
-    from torchkeeper.stores.redis.address import parse as parse_address
 
     try:
-        address, password = parse_address(server)
+        return scheme_of(server).parted(server) == (server, None)
     except Problem:
         return False
-    return not password and str(address) == server
 
 
 def of(files: Sequence[str]) -> Handed:
     """What a start that names these is to hand over."""
-    paths = [file if is_server(file) else os.path.abspath(file) for file in files]
-    servers = [path for path in paths if is_server(path)]
+    paths = [scheme_of(file).normal(file) for file in files]
+    servers = [path for path in paths if scheme_of(path).may_want_password]
     passwords: dict[str, str] = {}
     if servers:
         from torchkeeper.link import secrets

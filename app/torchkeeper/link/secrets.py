@@ -15,7 +15,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.masking import has_login
 from torchkeeper.link.words.problems import user_error
 from torchkeeper.link.words.tongue import tr
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from keyring.backend import KeyringBackend
@@ -43,19 +43,17 @@ def named(text: str) -> str:
 
     The password is kept for this run. Raises UserError for an address that is none.
     """
-    if not is_server(text):
+    scheme = scheme_of(text)
+    if scheme.local:
         if has_login(text) and not os.path.lexists(text):
             # As the path of a folder the password would be shown and kept.
             why = tr("It must start with redis://, rediss:// or unix://")
             raise user_error("address-wrong", {"why": why})
-        return os.path.abspath(text)
-    from torchkeeper.stores.redis.address import parse
-
+        return scheme.normal(text)
     try:
-        address, password = parse(text)
+        place, password = scheme.parted(text)
     except Problem as problem:
         raise user_error(problem.code, problem.params) from None
-    place = str(address)
     if password:
         give(place, password)
     return place
@@ -63,10 +61,9 @@ def named(text: str) -> str:
 
 def typed(text: str) -> bool:
     """Whether the text of a place is a server's address with a password in it."""
-    from torchkeeper.stores.redis.address import parse
-
+    scheme = scheme_of(text)
     try:
-        return is_server(text) and bool(parse(text).password)
+        return scheme.may_want_password and bool(scheme.parted(text)[1])
     except Problem:
         return False
 

@@ -9,20 +9,9 @@ from torchkeeper.artifacts import manifest, megacache
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
+from torchkeeper.stores.scheme import SUFFIX
 from torchkeeper.stores.store import Store
-
-#: What a file that is to be a bundle is called.
-SUFFIX = ".torchcache"
-
-
-def what_is(target: str) -> str:
-    """What copying to a place makes of it: "folder", "bundle" or "server"."""
-    if is_server(target):
-        return "server"
-    if os.path.isfile(target) or (target.endswith(SUFFIX) and not os.path.isdir(target)):
-        return "bundle"
-    return "folder"
 
 
 def check_other(source: Store, target: str) -> None:
@@ -31,13 +20,13 @@ def check_other(source: Store, target: str) -> None:
     Of a server that has another name only ``check_target`` knows.
     """
     same = source.place == target
-    if not is_server(source.place) and not is_server(target):
+    if scheme_of(source.place).local and scheme_of(target).local:
         try:
             here, there = os.path.realpath(source.place), os.path.realpath(target)
         except OSError as e:  # at some links of /proc
             raise Problem("place-unreadable", place=target, why=e.strerror) from e
         same = here == there
-        folders = os.path.isdir(here) and what_is(target) == "folder"
+        folders = os.path.isdir(here) and scheme_of(target).becomes(target) == "folder"
         if folders and not same and os.path.commonpath([here, there]) == here:
             raise Problem("copy-into-itself", place=target)
     if same:
@@ -59,7 +48,7 @@ def check_target(
     is not to be replaced, "server-read-only", and as stores.redis.store.Redis.
     """
     check_other(source, target)
-    what = what_is(target)
+    what = scheme_of(target).becomes(target)
     if what == "server":
         _check_server(source, target, password, report, dry)
     elif what == "bundle":
@@ -79,7 +68,7 @@ def _check_server(
     from torchkeeper.stores.redis.store import Redis
 
     with Redis(target, report, password) as store:
-        if isinstance(source, Redis) and source.same_as(store):
+        if source.same_as(store):
             raise Problem("copy-onto-itself", place=target)
         if not dry:
             store.check_writable()

@@ -9,20 +9,16 @@ from typing import TYPE_CHECKING, Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.remote import KINDS
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.beforehand import check_other, what_is
+from torchkeeper.stores.beforehand import check_other
 from torchkeeper.stores.bundles.building import Makers
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.placing import ORDER
-from torchkeeper.stores.items import Item, Offered, Source
-from torchkeeper.stores.lost import Lost
-from torchkeeper.stores.names import is_server
-from torchkeeper.stores.offering import Chosen, FromFolder
+from torchkeeper.stores.items import Item, Offered
+from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.progress import Progress
-from torchkeeper.stores.store import Store
+from torchkeeper.stores.store import Lost, Store
 
 if TYPE_CHECKING:
-    from torchkeeper.stores.redis.describing import FromServer
     from torchkeeper.stores.screening import Screen
 
 Left = Callable[[Item, Problem], None]
@@ -85,49 +81,29 @@ def copy(
     does not come back, raises Problem("server-broke-off"), and what has arrived stays, or
     ("server-broke-off-bundle"), for a bundle is whole or not at all.
     """
-    what = what_is(target)
+    what = scheme_of(target).becomes(target)
     check_other(source, target)
-    be_patient(source)
+    source.be_patient()
     try:
-        return _copy(
-            what, source, chosen, target, report, left, replace, placed, password, makers, names,
-            screen,
-        )  # fmt: skip
+        if what == "bundle":
+            from torchkeeper.stores.bundles.export import export
+
+            chosen, where = source.for_bundle(chosen, left)
+            if screen:
+                chosen, where = screen.described(chosen, where)
+            made = export(list(chosen), where, target, report, left, replace, makers)
+            return Copied(what, made.entries, made.files, made.bytes)
+        if what == "server":
+            return _publish(source, newest(chosen, left), target, password, report, left, screen)
+        offered = source.offer(chosen, report, left)
+        offered = screen.offered(offered) if screen else offered
+        offered = names(offered) if names else offered
+        from torchkeeper.stores.folders.importing import import_bundle
+
+        done = import_bundle(offered, target, report, left, placed)
+        return Copied(what, done.entries, done.files, done.bytes, done.exists)
     except Lost as lost:
         raise broke_off(lost, what, target) from lost
-
-
-def _copy(
-    what: str,
-    source: Store,
-    chosen: Sequence[Described],
-    target: str,
-    report: Report,
-    left: Left,
-    replace: bool,
-    placed: Callable[[Item, str], None] | None,
-    password: str | None,
-    makers: Makers | None,
-    names: Names | None,
-    screen: Screen | None,
-) -> Copied:
-    if what == "bundle":
-        from torchkeeper.stores.bundles.export import export
-
-        chosen, where = for_bundle(source, chosen, left)
-        if screen:
-            chosen, where = screen.described(chosen, where)
-        made = export(list(chosen), where, target, report, left, replace, makers)
-        return Copied(what, made.entries, made.files, made.bytes)
-    if what == "server":
-        return _publish(source, newest(chosen, left), target, password, report, left, screen)
-    offered = offer(source, chosen, report, left)
-    offered = screen.offered(offered) if screen else offered
-    offered = names(offered) if names else offered
-    from torchkeeper.stores.folders.importing import import_bundle
-
-    done = import_bundle(offered, target, report, left, placed)
-    return Copied(what, done.entries, done.files, done.bytes, done.exists)
 
 
 def plan_copy(
@@ -145,72 +121,50 @@ def plan_copy(
 
     Raises as ``copy``, but for a server that is lost, which is the Problem that it is.
     """
-    what = what_is(target)
+    what = scheme_of(target).becomes(target)
     check_other(source, target)
-    be_patient(source)
+    source.be_patient()
     try:
-        return _foretold(
-            what, source, chosen, target, report, left, password, makers, names, screen
-        )
+        if what == "bundle":
+            from torchkeeper.stores.bundles.export_plan import plan
+
+            chosen, where = source.for_bundle(chosen, left)
+            if screen:
+                chosen, where = screen.described(chosen, where)
+            planned = plan(chosen, where, report, left, makers)
+            kinds = [_all_new(one) for one in planned.kinds]
+            return Foretold(
+                what,
+                planned.entries,
+                planned.files,
+                planned.bytes,
+                kinds=kinds,
+                needed=planned.room,
+            )
+        if what == "server":
+            done = _publish(
+                source, newest(chosen, left), target, password, report, left, screen, dry=True
+            )
+            return Foretold(what, done.entries, done.files, done.bytes, done.exists)
+        from torchkeeper.stores.compare import compare
+
+        def mark(
+            _: Offered, item: Item, _home: str, _outcome: str, problem: Problem | None
+        ) -> None:
+            if problem is not None:
+                left(item, problem)
+
+        offered = source.offer(chosen, report, left)
+        offered = screen.offered(offered) if screen else offered
+        offered = names(offered) if names else offered
+        counts = compare([offered], target, report, mark)[0].to_json()
+        new: dict[str, int] = counts["new"]
+        there: dict[str, int] = counts["there"]
+        done = Foretold(what, new["entries"], new["files"], new["bytes"], there["entries"])
+        done.kinds, done.needed = counts["kinds"], counts["needed"]
+        return done
     except Lost as lost:
         raise lost.problem from lost
-
-
-def _foretold(
-    what: str,
-    source: Store,
-    chosen: Sequence[Described],
-    target: str,
-    report: Report,
-    left: Left,
-    password: str | None,
-    makers: Makers | None,
-    names: Names | None,
-    screen: Screen | None,
-) -> Foretold:
-    if what == "bundle":
-        from torchkeeper.stores.bundles.export_plan import plan
-
-        chosen, where = for_bundle(source, chosen, left)
-        if screen:
-            chosen, where = screen.described(chosen, where)
-        planned = plan(chosen, where, report, left, makers)
-        kinds = [_all_new(one) for one in planned.kinds]
-        return Foretold(
-            what, planned.entries, planned.files, planned.bytes, kinds=kinds, needed=planned.room
-        )
-    if what == "server":
-        done = _publish(
-            source, newest(chosen, left), target, password, report, left, screen, dry=True
-        )
-        return Foretold(what, done.entries, done.files, done.bytes, done.exists)
-    from torchkeeper.stores.compare import compare
-
-    def mark(_: Offered, item: Item, _home: str, _outcome: str, problem: Problem | None) -> None:
-        if problem is not None:
-            left(item, problem)
-
-    offered = offer(source, chosen, report, left)
-    offered = screen.offered(offered) if screen else offered
-    offered = names(offered) if names else offered
-    counts = compare([offered], target, report, mark)[0].to_json()
-    new: dict[str, int] = counts["new"]
-    there: dict[str, int] = counts["there"]
-    done = Foretold(what, new["entries"], new["files"], new["bytes"], there["entries"])
-    done.kinds, done.needed = counts["kinds"], counts["needed"]
-    return done
-
-
-def be_patient(source: Store) -> None:
-    """Have a server waited for when its connection breaks, instead of giving up at once.
-
-    Whatever then reads from it raises Lost where the wait is in vain.
-    """
-    if is_server(source.place):
-        from torchkeeper.stores.redis.store import Redis
-
-        assert isinstance(source, Redis)
-        source.patient = True
 
 
 def broke_off(lost: Lost, what: str, target: str) -> Problem:
@@ -230,37 +184,6 @@ def _all_new(kind: dict[str, Any]) -> dict[str, Any]:
     none = {"entries": 0, "files": 0, "bytes": 0}
     new = {name: kind[name] for name in none}
     return {"kind": kind["kind"], "new": new, "there": none, "differs": none, "left": none}
-
-
-def offer(
-    source: Store, chosen: Sequence[Described], report: Report, left: Left, hashed: bool = False
-) -> Offered:
-    """Entries as another place can take them; ``hashed`` as of FromFolder."""
-    if isinstance(source, Folder):
-        return FromFolder(chosen, source, report, left, hashed)
-    if is_server(source.place):
-        return _from_server(source, chosen, left)
-    return Chosen(chosen, source, left)
-
-
-def _from_server(
-    source: Store, chosen: Sequence[Described], left: Left, to_redis: bool = False
-) -> FromServer:
-    from torchkeeper.stores.redis.describing import FromServer
-    from torchkeeper.stores.redis.store import Redis
-
-    assert isinstance(source, Redis)
-    return FromServer(chosen, source, left, to_redis)
-
-
-def for_bundle(
-    source: Store, chosen: Sequence[Described], left: Left
-) -> tuple[Sequence[Described], Source]:
-    """What can go into a bundle, and whence its bytes come."""
-    if not is_server(source.place):
-        return chosen, source
-    offered = _from_server(source, chosen, left)
-    return offered.chosen, offered
 
 
 def newest(chosen: Sequence[Described], left: Left) -> list[Described]:
@@ -304,11 +227,7 @@ def _publish(
     from torchkeeper.stores.redis.publishing import Publisher
     from torchkeeper.stores.redis.store import Redis
 
-    offered: Offered
-    if is_server(source.place):
-        offered = _from_server(source, chosen, left, to_redis=True)
-    else:
-        offered = offer(source, chosen, report, left, hashed=True)
+    offered = source.offer(chosen, report, left, to_server=True)
     offered = screen.offered(offered) if screen else offered
     seconds = {(one.entry.kind, one.entry.key): one.entry.compile_s for one in chosen}
     items = sorted(offered.items(), key=lambda item: ORDER.index(item.kind))

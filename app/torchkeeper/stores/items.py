@@ -71,6 +71,11 @@ class Item:
     torch: str | None = None
 
     @property
+    def count(self) -> int:
+        """How many files it has."""
+        return len(self.files)
+
+    @property
     def size(self) -> int:
         """Apparent bytes of all files."""
         return sum([file[1] for file in self.files])

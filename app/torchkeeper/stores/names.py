@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-#: What the names of Redis servers begin with, as for redis.from_url.
-SCHEMES = ("redis://", "rediss://", "unix://")
+from torchkeeper.stores.redis.scheme import RedisScheme
+from torchkeeper.stores.scheme import Path, Scheme
+
+#: The kinds of places that have an address.
+_ADDRESSED: tuple[Scheme, ...] = (RedisScheme(),)
+_PATH = Path()
 
 
-def is_server(place: str) -> bool:
-    """Whether a place is a Redis, by its name."""
+def scheme_of(place: str) -> Scheme:
+    """What is known of a place by its name."""
     # The scheme of a URL may be in capitals; no scheme is longer than this.
-    return place[:10].lower().startswith(SCHEMES)
+    begin = place[:10].lower()
+    for scheme in _ADDRESSED:
+        if begin.startswith(scheme.begins):
+            return scheme
+    return _PATH

@@ -13,14 +13,10 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.layout import eager_folder, is_code_stem
 from torchkeeper.stores.items import Item
-
-if TYPE_CHECKING:
-    from torchkeeper.stores.describe import Described
 
 #: What an entry is known by: its kind and key; of a C++ kernel also "kernel" and its digest.
 Name = tuple[str, str]
@@ -52,23 +48,6 @@ def known_as(item: Item, facts: dict[str, Any]) -> set[Name]:
     if item.kind == "code" and facts.get("digest"):
         names.add(("kernel", facts["digest"]))
     return names
-
-
-def with_needed(everything: Sequence[Described], picks: Callable[[Entry], bool]) -> list[Described]:
-    """The entries that are picked, and all that they need directly or not, in their order."""
-    named: dict[Name, list[Described]] = {}
-    for one in everything:
-        for name in known_as(one.item, one.facts):
-            named.setdefault(name, []).append(one)
-    waiting = [one for one in everything if picks(one.entry)]
-    taken = {id(one) for one in waiting}
-    while waiting:
-        for name in needed(waiting.pop().facts):
-            for one in named.get(name, ()):
-                if id(one) not in taken:
-                    taken.add(id(one))
-                    waiting.append(one)
-    return [one for one in everything if id(one) in taken]
 
 
 class Living:

@@ -272,12 +272,7 @@ class Screen:
             self._unsearched[id(item)] = Problem("not-searched", why=e.strerror or str(e))
 
     def _scan(
-        self,
-        item: Item,
-        name: str,
-        stream: BinaryIO,
-        facts: set[tuple[str, str]],
-        size: int,
+        self, item: Item, name: str, stream: BinaryIO, facts: set[tuple[str, str]], size: int
     ) -> list[Leak]:
         scanner = Scanner(self._own)
         leaks: dict[tuple[int, int], Leak] = {}

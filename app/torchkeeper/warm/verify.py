@@ -30,7 +30,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.duplicate import room
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.space import space
 from torchkeeper.stores.temporary import remove
 from torchkeeper.warm import prepare, ran, supervise
@@ -111,7 +111,7 @@ def checked(params: Answer) -> Asked:
     Without ``runs`` all are asked for; the mega run takes the cold one along, which it needs.
     """
     place = params.get("place")
-    if isinstance(place, str) and is_server(place):
+    if isinstance(place, str) and not scheme_of(place).verifiable:
         raise Problem("verify-server", place=place)
     job = supervise.checked({**params, "into": place})
     runs = params.get("runs") or RUNS

@@ -21,7 +21,7 @@ from tests.stores.folders.test_trash import plan
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import JOURNAL, TRASH, payload_path
 from torchkeeper.artifacts.report import Report
-from torchkeeper.cli import recovering as command
+from torchkeeper.cli.asking import completing
 from torchkeeper.engine.operations import OPERATIONS
 from torchkeeper.engine.session import Session
 from torchkeeper.link.words import cutoff
@@ -137,7 +137,7 @@ def test_to_look_changes_nothing_and_says_what_completes_it(fixture_cache: Path)
     told = [one["cut_off"] for one in found if "cut_off" in one]
     assert {one["outcome"] for one in told} == {"waiting"}
     assert "What is shown may be a half." in cutoff.ended(told[0])
-    assert command.command(told[0]).startswith(f"“torchkeeper recover {fixture_cache}”")
+    assert completing(told[0]).startswith(f"“torchkeeper recover {fixture_cache}”")
     heard = Heard()
     result = OPERATIONS["recover"](Session(), {"place": str(fixture_cache)}, heard)
     assert [one["outcome"] for one in result["recovered"]] == ["put-back"]
@@ -184,7 +184,7 @@ def test_what_was_copied_or_restored_is_not_believed_and_can_be_dealt_with(
     [told] = cut_off(str(copy))
     assert (told.outcome, told.what) == ("not-believed", "import")
     assert "nothing shows that you began it in this folder" in cutoff.ended(asdict(told))
-    assert "--forget" in command.command(asdict(told))
+    assert "--forget" in completing(asdict(told))
     for _ in range(2):  # it stays until somebody says what is to become of it
         assert [one.outcome for one in brought_to_end(str(copy), Report())] == ["not-believed"]
     assert [one.outcome for one in brought_to_end(str(copy), Report(), FORGET)] == ["forgotten"]

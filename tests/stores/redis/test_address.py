@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.redis.address import Address, from_environment, parse
 
 SECRET = "hunter2"  # made up
@@ -41,7 +41,7 @@ def test_addresses(text: str, canonical: str) -> None:
     address, password = parse(text)
     assert str(address) == canonical
     assert parse(canonical) == (address, None)
-    assert is_server(text)
+    assert scheme_of(text).remote_cache
     assert SECRET not in f"{address!s} {address!r}"
     assert (password or "").rstrip("/") == (SECRET if SECRET in text else "")
     # redis-py, and so PyTorch, goes to the same place.
@@ -81,7 +81,7 @@ def test_nonsense_is_named_without_being_quoted(text: str) -> None:
 
 def test_what_is_no_address() -> None:
     for path in ("/tmp/redis", "redis:", "redis", "s3://x", "file.torchcache", "./redis://x"):
-        assert not is_server(path)
+        assert scheme_of(path).local
 
 
 def test_servers_that_the_environment_names() -> None:

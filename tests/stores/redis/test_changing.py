@@ -19,7 +19,6 @@ from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import File, Item
-from torchkeeper.stores.lost import Lost
 from torchkeeper.stores.reader import Reader
 from torchkeeper.stores.redis import patience, publishing, removing
 from torchkeeper.stores.redis.payloads import Left, Streamed, portable
@@ -27,6 +26,7 @@ from torchkeeper.stores.redis.publishing import Publisher
 from torchkeeper.stores.redis.removing import expire, remove
 from torchkeeper.stores.redis.server import MEANINGS, look
 from torchkeeper.stores.redis.store import Redis
+from torchkeeper.stores.store import Lost
 
 
 class Kept(list[tuple[str, str]]):

@@ -16,8 +16,9 @@ from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
+from torchkeeper.stores.redis.database import PIECE
 from torchkeeper.stores.redis.payloads import SPOOL, Streamed, portable
-from torchkeeper.stores.redis.store import PIECE, Redis
+from torchkeeper.stores.redis.store import Redis
 
 KERNEL = "A" * 52
 HASH = "0123456789abcdef" * 4

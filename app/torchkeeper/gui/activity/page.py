@@ -28,7 +28,7 @@ from torchkeeper.link.kept.history import Kept, Past
 from torchkeeper.link.kept.running import Running
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.gui.window import Window
@@ -317,7 +317,7 @@ class ActivityPage(Page):
         flags = (
             (self.cancel_button, job is not None and job.active),
             (self.open, bool(fruit)),
-            (self.folder, bool(fruit) and not is_server(fruit)),
+            (self.folder, bool(fruit) and scheme_of(fruit).local),
             (self.result, job is not None and job.has_dialog),
             (self.verify, warmed and some and bool(job and job.place)),
             (self.undo, job is not None and self._can_undo(job)),

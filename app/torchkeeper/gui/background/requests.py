@@ -9,7 +9,7 @@ from torchkeeper.engine.protocol import Ends, ends
 from torchkeeper.gui.background.arrivals import Arrivals
 from torchkeeper.link.engines.ahead import Ahead
 from torchkeeper.link.engines.process import GRACE, Engine
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.link.engines.probes import Identity
@@ -97,5 +97,5 @@ def servers_of(request: Request) -> list[str]:
     named = [request.params.get(name) for name in _PLACES]
     for several in ("nearest", "places"):
         named += request.params.get(several) or ()
-    servers = (place for place in named if isinstance(place, str) and is_server(place))
-    return list(dict.fromkeys(servers))
+    places = (place for place in named if isinstance(place, str))
+    return [place for place in dict.fromkeys(places) if scheme_of(place).may_want_password]

@@ -54,7 +54,7 @@ def status_text(
         every = say.count(model.total, "entry", "entries")
         parts = [_tr("{} of {}").format(f"{totals.counts['entries']:,}", every)]
     if totals is not None:
-        one, many = ("key", "keys") if listing.is_server else ("file", "files")
+        one, many = ("file", "files") if listing.scheme.local else ("key", "keys")
         parts += [say.count(totals.files, one, many), say.content(totals.size)]
         if totals.broken and not judged:
             parts.append(_tr("{} broken").format(f"{totals.broken:,}"))
@@ -125,7 +125,7 @@ def empty_state(
         return None
     if model.rows:
         return _all_hidden(model, unjudged, fault)
-    if listing.silent and listing.is_server:
+    if listing.silent and not listing.scheme.local:
         return (
             "server",
             _tr("The server does not answer"),
@@ -147,10 +147,10 @@ def empty_state(
     if listing.loading:
         known = [_begun(_reading(listing))] if listing.done or listing.total else []
         text = "\n".join([printable(listing.place), *known])
-        if listing.is_server:
+        if listing.scheme.lazy:
             return "server", _tr("Reading the keys…"), text, "", ""
         return "folder", _tr("Reading the place…"), text, "", ""
-    if listing.is_server:
+    if not listing.scheme.local:
         return (
             "server",
             _tr("No entry of torch.compile on this server"),
@@ -189,7 +189,7 @@ def _unreadable(listing: Listing, place: str, error: UserError) -> State:
             "warm",
         )
     text = "\n".join(part for part in (error.why, error.remedy) if part)
-    if listing.is_server:
+    if not listing.scheme.local:
         locked = error.code in ("password-needed", "password-wrong")
         button = _tr("Enter password…") if locked else _tr("Try again")
         action = "enter-password" if locked else "refresh"

@@ -19,7 +19,7 @@ from torchkeeper.gui.widgets.choices import Choice, Number
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words import dead, say, tongue
 from torchkeeper.link.words.problems import UserError, printable, user_error
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 #: Where the numbers are remembered.
 _DAYS, _BUDGET, _UNIT = "cleaning/days", "cleaning/budget", "cleaning/unit"
@@ -147,7 +147,7 @@ class CleanDialog(Dialog):
         self.envs = forms.label("", "muted", wrap=True)
         self.rests = forms.label("", "muted", wrap=True)
         self.shared = forms.label(tongue.tr(dead.SHARED), "muted", wrap=True)
-        self.shared.setVisible(is_server(place))
+        self.shared.setVisible(scheme_of(place).shared)
         self.again = forms.button(self.tr("Look again"))
         self.again.setAutoDefault(False)
         self.again.clicked.connect(self._begin)
@@ -175,7 +175,7 @@ class CleanDialog(Dialog):
         self.close_button.setFocus()
 
     def _make_rows(self) -> list[Suggested]:
-        server = is_server(self._place)
+        server = not scheme_of(self._place).has_trash
         verb = self.tr("Remove…") if server else self.tr("Move to trash…")
         rows = [
             Suggested("stale", self.tr("Stale everywhere"),

@@ -20,7 +20,7 @@ from torchkeeper.gui.jobs.model import (
     state_text,
 )
 from torchkeeper.gui.widgets import forms
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.gui.matrix.pane import CellsPane
@@ -85,7 +85,7 @@ class ProgressPage(QWidget):
             self._show_cells(job)
         if job.traits.warms:
             self.cancel.setToolTip(self.tr("Stop at once; what is compiled by then stays"))
-        if is_server(job.place or ""):
+        if scheme_of(job.place or "").keeps_part:
             self.cancel.setToolTip(self.tr("Stop at once; what has arrived stays"))
         self.cancel.setEnabled(job.active and job.state is not State.CANCELLING)
 

@@ -19,7 +19,7 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.link.words import dead, say
 from torchkeeper.link.words.problems import UserError, printable, unseen_users, user_of_place
 from torchkeeper.link.words.tongue import several
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 #: Entries of a server from which on their number is to be typed before they go.
 _MANY = 1000
@@ -52,6 +52,7 @@ class PurgeDialog(Dialog):
         self._plan_shown = True
         self._engines = engines
         self._place = place
+        self._has_trash = scheme_of(place).has_trash
         self._select = select
         self._hold = hold
         self._engine_of = engine_of
@@ -99,7 +100,7 @@ class PurgeDialog(Dialog):
         self.body.addWidget(self.hint)
         self.body.addWidget(self.unseen)
         self.buttons(self.cancel, self.go)
-        if is_server(place):
+        if not self._has_trash:
             self.table.setColumnHidden(MTIME, True)
             # It has no trash, and nobody sees which processes use it.
             self.at_once.setChecked(True)
@@ -176,7 +177,7 @@ class PurgeDialog(Dialog):
             return
         self.table.name.fit()
         files = int(plan.get("files") or 0)
-        if is_server(self._place):
+        if not scheme_of(self._place).local:
             keys = say.count(files, "key", "keys")
             self.text.setText(self.tr("{} on {}.").format(keys, printable(self._place)))
         else:
@@ -203,7 +204,7 @@ class PurgeDialog(Dialog):
             return
         self._plan_shown = shown
         for widget in (self.table, self.at_once, self.hint):
-            widget.setVisible(shown and not (widget is self.at_once and is_server(self._place)))
+            widget.setVisible(shown and not (widget is self.at_once and not self._has_trash))
         self.body.setStretchFactor(self.table, int(shown))
         self.body.activate()
         height = self._height if shown else self.body.totalHeightForWidth(self.width())
@@ -245,7 +246,7 @@ class PurgeDialog(Dialog):
                 "A server has no trash: this cannot be undone. Everybody who uses the server "
                 "compiles these again."
             )
-            if is_server(self._place)
+            if not self._has_trash
             else self.tr("The space is free again at once. This cannot be undone.")
             if at_once
             else self.tr("You can undo this. The space is free again when the trash is emptied.")
@@ -257,7 +258,7 @@ class PurgeDialog(Dialog):
         if not self.at_once.isChecked():
             self._decide()
             return
-        count, server = int(self.plan["entries"]), is_server(self._place)
+        count, server = int(self.plan["entries"]), not scheme_of(self._place).local
         size, place = say.measured(self.plan), printable(self._place)
         if server:
             text = several(

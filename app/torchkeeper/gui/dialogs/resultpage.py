@@ -17,7 +17,7 @@ from torchkeeper.gui.remedies import RemedyButtons
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words.outcomes import Outcome
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.gui.matrix.pane import CellsPane
@@ -156,7 +156,7 @@ class ResultPage(QWidget):
         self.again.setVisible(over and again)
         self.open.setVisible(job.fruit is not None)
         # A server is in no folder.
-        self.folder.setVisible(job.fruit is not None and not is_server(job.fruit))
+        self.folder.setVisible(job.fruit is not None and scheme_of(job.fruit).local)
         self.open.setToolTip(tip(self._outcome.opens))
         self._paint()
 

@@ -13,12 +13,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import (
-    QFrame,
-    QStackedWidget,
-    QTabWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QFrame, QStackedWidget, QTabWidget, QWidget
 
 from torchkeeper.artifacts.entry import UNREAD, Entry
 from torchkeeper.gui import theme
@@ -48,7 +43,7 @@ from torchkeeper.gui.widgets.elided import Elided
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words.problems import UserError, printable, user_error
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 #: Milliseconds the selection has to rest before an engine is asked.
 SETTLE_MS = 120
@@ -329,7 +324,7 @@ class Inspector(QFrame):
             pane.clear(self.tr("Reading…"))
         self.files.show_files(self._root, [])
         self.summary.to_top()
-        self.summary.measured.setVisible(not is_server(self._place))
+        self.summary.measured.setVisible(scheme_of(self._place).on_disk)
         self.stack.setCurrentWidget(self._one)
         self.sharing.show_entry(self._place, entry)
 
@@ -397,7 +392,7 @@ class Inspector(QFrame):
         detail, related = self.detail, self.related
         needs = [*related.needs, *related.needed_by] if related else detail.needs if detail else []
         listed = self._lookup(needs) if needs else {}
-        server = is_server(self._place)
+        server = scheme_of(self._place).keeps_times
         self.summary.verdict.show_entry(self._entry, self._about)
         self.facts.show_sections(sections(self._entry, detail, listed, related, server=server))
 

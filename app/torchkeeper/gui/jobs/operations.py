@@ -26,7 +26,7 @@ from torchkeeper.gui.recipes import known as known_recipes
 from torchkeeper.gui.verdicts.environments import Environment
 from torchkeeper.link.words import outcomes
 from torchkeeper.link.words.problems import UserError, printable, user_error
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.thenchoice import Then
@@ -272,7 +272,7 @@ class Operations(QObject):
         """Put what files hold into a place: all of it or, cancelled, nothing.
 
         named: the environment whose PyTorch has named the objects, and the names. abouts: what the
-        files say of their objects (``bundles.building.claims``), and the sha256 of the ``manifest``
+        files say of their objects (``bundles.bundle.claims``), and the sha256 of the ``manifest``
         that was looked at: what has another by now is not imported.
         """
         params: dict[str, Any] = {"files": list(files), "into": into}
@@ -399,7 +399,7 @@ class Operations(QObject):
         job = self._jobs.add(title, kind, place)
         job.asked = asked or {}
         # What a server drops by itself was said of that one job only.
-        if traits(kind).repeats and not is_server(place or ""):
+        if traits(kind).repeats and not scheme_of(place or "").keeps_times:
             self._starts[job] = start, dict(job.asked)
         # One at a time has the whole machine, so that times mean something.
         busy = any(other.traits.compiles for other in self._jobs.active if other is not job)

@@ -12,7 +12,7 @@ from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.link.words.problems import UserError, printable
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.working import WorkDialog
@@ -85,7 +85,7 @@ class Results(QObject):
 
     def reveal_path(self, path: str | None) -> None:
         """Show a path in the file manager."""
-        if path and not is_server(path):
+        if path and scheme_of(path).local:
             self._window.engines.reveal(
                 path, Listener(result=lambda found: self._revealed(path, found))
             )

@@ -11,7 +11,7 @@ from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.start import CURRENT
 from torchkeeper.link.words.problems import UserError
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.gui.window import Window
@@ -76,7 +76,7 @@ class Discovery(QObject):
         """A job has changed a place."""
         if path == self._window.place:
             self._window.listing.refresh()
-        if not is_server(path):
+        if scheme_of(path).local:
             self._look(path)
 
     def _look(self, path: str) -> None:

@@ -55,7 +55,7 @@ class Facts(QObject):
 
     def _soon(self, *_: object) -> None:
         # A timer that began anew would wait for the end of all scrolling.
-        if self._listing.is_server and not self._rest.isActive():
+        if self._listing.scheme.lazy and not self._rest.isActive():
             self._rest.start(REST_MS)
 
     def _changed(self) -> None:
@@ -84,7 +84,7 @@ class Facts(QObject):
 
     def _ask(self) -> None:
         listing = self._listing
-        if not listing.is_server or listing.error is not None or self._ticket is not None:
+        if not listing.scheme.lazy or listing.error is not None or self._ticket is not None:
             return
         wanted = [entry.identity for entry in self._wanted()]
         if not wanted:

@@ -12,7 +12,8 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
+from torchkeeper.stores.scheme import Scheme
 
 #: Milliseconds without a word after which a place is said not to answer.
 SILENCE_MS = 5000
@@ -79,18 +80,18 @@ class Listing(QObject):
     @property
     def is_folder(self) -> bool:
         """Whether the place is a folder, which alone has a trash; a bundle has a format."""
-        named = self.place is not None and not self.is_server
+        named = self.place is not None and self.scheme.local
         return named and self.error is None and not self.result.get("format")
 
     @property
-    def is_server(self) -> bool:
-        """Whether the place is a Redis, which is read only when it is asked for."""
-        return self.place is not None and is_server(self.place)
+    def scheme(self) -> Scheme:
+        """What the name of the place tells of it."""
+        return scheme_of(self.place or "")
 
     @property
     def what(self) -> str:
         """What the place is, as PlacesModel.looked wants it; empty while that is not known."""
-        if self.is_server:
+        if not self.scheme.local:
             return ""
         if self.error is not None:
             return "missing" if self.error.code == "place-missing" else ""
@@ -115,7 +116,7 @@ class Listing(QObject):
         """Whether the place may change by itself, and nothing reads it at the moment."""
         missing = self.error is not None and self.error.code == "place-missing"
         known = self.is_folder and bool(self.result)
-        if self.is_server:
+        if self.scheme.lazy:
             return False  # every look takes it some time, and others use it
         return self._ticket is None and (missing or known)
 
@@ -127,7 +128,7 @@ class Listing(QObject):
         self._silence.stop()
         self.place, self.error, self.result, self.gone = place, None, {}, False
         self.unit, self.known = "", {}
-        self.times = times and self.is_server
+        self.times = times and self.scheme.keeps_times
         self._mark, self._told, self.took, self.failures = "", [], 0.0, 0
         self._model.clear()
         if place is None:
@@ -155,7 +156,7 @@ class Listing(QObject):
 
     def _read(self, quiet: bool = False) -> None:
         self._again, self._quiet = False, quiet
-        if self.is_server:
+        if self.scheme.lazy:
             self.error = None  # its rows come while it is scanned, and are shown
         self._unreadable = []
         self._begun = time.monotonic()
@@ -203,7 +204,7 @@ class Listing(QObject):
 
     def ask_times(self) -> None:
         """From now on a server says of every entry when it expires and was last used."""
-        if self.is_server and not self.times:
+        if self.scheme.keeps_times and not self.times:
             self.times = True
             self.refresh()
 

@@ -23,7 +23,7 @@ from torchkeeper.gui import icons, theme
 from torchkeeper.gui.widgets.plain import shown, tip
 from torchkeeper.link.words import owned
 from torchkeeper.link.words.problems import printable
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.gui.sidebar.standing import Standing
@@ -63,7 +63,7 @@ class Place(NamedTuple):
     @property
     def server(self) -> bool:
         """Whether it is a Redis, and no path."""
-        return is_server(self.path)
+        return not scheme_of(self.path).local
 
     @property
     def group(self) -> int:
@@ -432,7 +432,7 @@ class PlacesModel(QAbstractListModel):
     def looked(self, path: str, what: str) -> None:
         """What is at a path: "folder", "file" or "missing"."""
         row = self.row_of(path)
-        if row >= 0 and not is_server(path):
+        if row >= 0 and scheme_of(path).local:
             old = self._places[row]
             bundle = old.bundle if what == "missing" else what == "file"
             self._set(row, old._replace(exists=what != "missing", bundle=bundle))

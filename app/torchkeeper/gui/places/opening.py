@@ -12,7 +12,7 @@ from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.gui.window import Window
@@ -39,9 +39,9 @@ class Opening(QObject):
 
     def open(self, paths: Sequence[str], *, places: bool = False) -> None:
         """Open each path as what it is; places: folders are places, whatever is in them."""
-        for server in (path for path in paths if is_server(path)):
+        for server in (path for path in paths if not scheme_of(path).local):
             self._show(server)
-        paths = [path for path in paths if not is_server(path)]
+        paths = [path for path in paths if scheme_of(path).local]
         if paths:
             self._looks += 1
             listener = Listener(result=self._looked, failed=self._failed)

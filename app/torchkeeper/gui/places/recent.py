@@ -17,7 +17,7 @@ from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.link.words.problems import printable
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -56,7 +56,7 @@ class Recent(QObject):
     def note(self, path: str) -> None:
         """A bundle was opened, imported or written just now."""
         before = self.paths
-        if not is_server(path) and before[:1] != [path]:
+        if scheme_of(path).local and before[:1] != [path]:
             self._keep([path, *(other for other in before if other != path)])
         self._gone.discard(path)
 

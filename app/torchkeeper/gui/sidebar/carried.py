@@ -14,7 +14,7 @@ from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.table.mimedata import Rows, rows_of
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 #: Characters of a text that are looked at, and lines of it.
 _LONG, _MOST = 64_000, 500
@@ -73,12 +73,12 @@ def carried(data: QMimeData | None) -> Carried | None:
         return Carried((), (), rows)
     if data.hasUrls():
         paths = [url.toLocalFile() for url in data.urls() if url.isLocalFile()]
-        servers = [url.toString() for url in data.urls() if is_server(url.toString())]
+        servers = [url.toString() for url in data.urls() if not scheme_of(url.toString()).local]
         return Carried(tuple(paths), tuple(servers), rows) if paths or servers else None
     if not data.hasText():
         return None
     lines = [line.strip().strip("'\"") for line in data.text()[:_LONG].splitlines()[:_MOST]]
-    servers = [line for line in lines if is_server(line)]
+    servers = [line for line in lines if not scheme_of(line).local]
     paths = [os.path.expanduser(line) for line in lines if line.startswith(("/", "~"))]
     return Carried(tuple(paths), tuple(servers)) if paths or servers else None
 

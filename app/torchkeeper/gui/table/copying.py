@@ -14,7 +14,7 @@ from PySide6.QtGui import QGuiApplication
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.table import mimedata
 from torchkeeper.gui.table.view import EntryTable
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 #: Seconds that a slice of the work may take on the main thread.
 _SLICE = 0.008
@@ -27,10 +27,8 @@ def keys(entries: Sequence[Entry]) -> Iterator[str]:
 
 def paths(place: str, entries: Sequence[Entry]) -> Iterator[str]:
     """The full paths; on a server, the names of the redis keys."""
-    if is_server(place):
-        return (entry.path for entry in entries)
-    root = place.rstrip("/")
-    return (f"{root}/{entry.path}" for entry in entries)
+    scheme = scheme_of(place)
+    return (scheme.full_path(place, entry.path) for entry in entries)
 
 
 def objects(entries: Sequence[Entry]) -> Iterator[str]:

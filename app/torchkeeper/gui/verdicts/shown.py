@@ -102,7 +102,7 @@ class Verdicts(QObject):
     def _worth_asking(self) -> bool:
         listing = self._listing
         few = self._model.rows <= FEW
-        return not listing.is_server or few or self._insisted == listing.place
+        return not listing.scheme.lazy or few or self._insisted == listing.place
 
     def _state(self) -> tuple[Any, ...] | None:
         """What there is to judge; None where nothing is."""

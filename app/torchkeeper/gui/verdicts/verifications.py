@@ -11,7 +11,7 @@ from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.jobs.model import Job
 from torchkeeper.link.words import say, verifying
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.link.kept.verified import Verified
@@ -111,7 +111,7 @@ class Verifications(QObject):
 
     def look(self, places: Iterable[str]) -> None:
         """Look again what there is of places; a server has none."""
-        self._wanted |= {place for place in places if place and not is_server(place)}
+        self._wanted |= {place for place in places if place and scheme_of(place).verifiable}
         if self._wanted and not self._soon.isActive():
             self._soon.start()
 

@@ -7,14 +7,13 @@ anywhere: to take a damaged list for an empty one would give up what it protects
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterable, Mapping
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.engine.protocol import PREPARE, traits
 from torchkeeper.link.kept import lists as kept
 from torchkeeper.link.words.problems import user_error
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 #: The name of the list.
 _LIST = "read-only"
@@ -71,7 +70,7 @@ def covering(
         whole = _whole(other, follow)
         if mine == whole:
             return other
-        if is_server(place) or is_server(other):
+        if not scheme_of(place).local or not scheme_of(other).local:
             continue
         if mine.startswith(whole.rstrip("/") + "/"):
             return other
@@ -81,19 +80,5 @@ def covering(
 
 
 def _whole(place: str, follow: bool) -> str:
-    """A place by what tells it from others: for a server its host, port and database."""
-    if not is_server(place):
-        with contextlib.suppress(OSError):  # nobody gets past such a link, nor there
-            return os.path.realpath(place) if follow else os.path.normpath(place)
-        return os.path.normpath(place)
-    from torchkeeper.stores.redis.address import parse
-
-    try:
-        address = parse(place).address
-    except Problem:
-        return place
-    if address.scheme == "unix":
-        return f"unix://{os.path.normpath(address.path)}?{address.db}"
-    host = "localhost" if address.host in ("127.0.0.1", "::1") else address.host.lower()
-    # By whatever user and however secured, it is the same server.
-    return f"redis://{host}:{address.port}/{address.db}"
+    """A place by what tells it from others."""
+    return scheme_of(place).same(place, follow)

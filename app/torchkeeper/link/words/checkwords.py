@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.link.words import say
 from torchkeeper.link.words.tongue import Text, tr
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 #: For people, by the names of ``doctor.checks``.
 NAMES: dict[str, Text] = {
@@ -54,9 +54,9 @@ def steps(places: Sequence[str]) -> list[tuple[str, str]]:
     """Each check that ``diagnose`` makes of places, and of the machine, as its name and the place
     or "": in the order in which it counts them.
     """
-    servers = [place for place in places if is_server(place)]
-    folders = [place for place in places if not is_server(place)]
-    about = {"folder": folders, "server": servers, "machine": [""]}
+    about: dict[str, list[str]] = {"folder": [], "server": [], "machine": [""]}
+    for place in places:
+        about[scheme_of(place).checks].append(place)
     return [
         (check.name, place)
         for what, some in about.items()

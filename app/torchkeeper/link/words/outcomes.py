@@ -16,7 +16,7 @@ from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.link.words.say import number
 from torchkeeper.link.words.tongue import Text, several, tr
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.names import scheme_of
 
 #: Reasons that lie in what a bundle, a folder or a server is; they are no failures.
 _BY_NATURE = frozenset({
@@ -78,7 +78,7 @@ def cancelled(op: str, place: str, partly: str) -> Outcome:
     left = partly or tr("Nothing was left behind.")
     if protocol.traits(op).warms:
         left = tr("What was compiled until then stays; nothing is left half-written.")
-    if is_server(place):
+    if scheme_of(place).keeps_part:
         left = tr("What had arrived stays; the same copy again goes on from there.")
     return Outcome("cancel", "muted", tr("Cancelled"), [left])
 

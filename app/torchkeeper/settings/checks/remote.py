@@ -26,10 +26,8 @@ from torchkeeper.settings.checks.texts import whole
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.masks import HIDDEN, shown
 from torchkeeper.settings.values import on
-from torchkeeper.stores.redis import address
+from torchkeeper.stores.redis import SCHEMES, address
 
-#: As redis-py has them, in small letters only (parse_url in redis/connection.py).
-SCHEMES = ("redis://", "rediss://", "unix://")
 _HOST_AND_PORT = re.compile(r"([\w.-]+):(\d{1,5})", re.ASCII)
 #: What no name of a host has.
 _NO_HOST = re.compile(r"[\s/:@?#\[\]'\"$~,;]")
@@ -84,7 +82,7 @@ def url(values: Values, _: About) -> Iterator[Finding]:
     text = values.get(URL)
     if text is None:
         return
-    if text.startswith(SCHEMES):
+    if text.startswith(SCHEMES):  # small letters only, as parse_url in redis/connection.py
         try:
             address.parse(text)
         except Problem:

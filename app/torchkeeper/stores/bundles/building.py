@@ -28,14 +28,13 @@ from torchkeeper.stores.lists import MARK
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.manifest import ListedFile
-    from torchkeeper.stores.bundles.bundle import Bundle
 
 #: Bytes of the largest source whose name is looked for; real ones have some 100 KB.
 MAX_SOURCE = 8 << 20
 
 #: What PyTorch defines when it builds kernels, and only where it precompiles headers for them
 #: (torch/_inductor/cpp_builder.py).
-_OF_KERNEL, _HEADERS = "TORCH_INDUCTOR_CPP_WRAPPER", "TORCH_INDUCTOR_PRECOMPILE_HEADERS"
+OF_KERNEL, HEADERS = "TORCH_INDUCTOR_CPP_WRAPPER", "TORCH_INDUCTOR_PRECOMPILE_HEADERS"
 
 
 def is_pair(item: Item) -> bool:
@@ -122,49 +121,6 @@ class Environment:
                 self._commands.insert(0, self._commands.pop(number))
                 return portable
         return None
-
-
-class Told:
-    """What a bundle says, for a bundle that is made of it."""
-
-    def __init__(self, bundle: Bundle) -> None:
-        self.origin = {**(bundle.native or {}), "commands": []}
-        self._bundle = bundle
-
-    def made(self, item: Item, _: Source) -> Made | None:
-        """As ``Makers``."""
-        built = self._bundle.built.get(item.path)
-        if built is None:
-            return None
-        found = self._bundle.built_with(item)
-        return Made(found[1] if found else None, built.elsewhere)
-
-
-def claims(bundle: Bundle) -> dict[str, Any]:
-    """What a bundle says of its objects: ``{native, objects, built, headers, portable}``.
-
-    native: as ``origin_from``, but for the commands, or None. objects: how many entries hold
-    something built; built: of how many of these it is told how; headers and portable: how many
-    kernels of these are for programs that precompile headers, and for those that do not.
-    """
-    native = None
-    if bundle.native is not None:
-        native = {name: said for name, said in bundle.native.items() if name != "commands"}
-    objects = sum(map(has_object, bundle.items()))
-    commands = bundle.native["commands"] if bundle.native is not None else []
-    kernels = [
-        text
-        for one in bundle.built.values()
-        if one.command is not None and _OF_KERNEL in (text := commands[one.command])
-    ]
-    headers = sum(_HEADERS in text for text in kernels)
-    return {
-        "native": native,
-        "objects": objects,
-        "built": len(bundle.built),
-        "headers": headers,
-        "portable": len(kernels) - headers,
-    }
 
 
 def environment(builders: object) -> Environment | None:

@@ -14,7 +14,6 @@ import struct
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 from torchkeeper.artifacts import alone, layout, manifest, megacache
@@ -23,10 +22,11 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.megacache import Artifact
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.budget import Budget, present
-from torchkeeper.stores.bundles.building import is_pair
+from torchkeeper.stores.bundles.building import HEADERS, OF_KERNEL, Made, has_object, is_pair
 from torchkeeper.stores.bundles.exact import OUR_OWN, altered
 from torchkeeper.stores.bundles.parts import ZIP_ERRORS, Member, Slice
-from torchkeeper.stores.items import CHUNK, File, Item, digest_of, in_order, payload_digest
+from torchkeeper.stores.items import CHUNK, File, Item, Source, digest_of, in_order, payload_digest
+from torchkeeper.stores.store import Json, Refused, Store
 
 #: Refused as a bomb: more bytes than this, in one member or all, packed more than so many times.
 BOMB_SIZE = 8 << 20
@@ -41,17 +41,7 @@ _Promised = dict[tuple[str, str, str, str], manifest.Listed]
 _MAX_NAME = 2048
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """Something in a bundle that cannot be an entry of any place, and why."""
-
-    kind: str
-    key: str
-    code: str
-    params: dict[str, str | int | float | None]
-
-
-class Bundle:
+class Bundle(Store):
     """A bundle that is open for reading.
 
     format: "torchcache" or "mega-cache". made_in, native: as the manifest says, or None.
@@ -63,8 +53,11 @@ class Bundle:
     "bundle-altered", "bundle-newer", "mega-cache-damaged", "not-a-bundle".
     """
 
+    signable = True
+
     def __init__(self, path: str, report: Report) -> None:
-        self.path = path
+        #: Its path, as which it is named.
+        self.path = self.place = path
         self.made_in: dict[str, Any] | None = None
         self.native: dict[str, Any] | None = None
         self.built: dict[str, Build] = {}
@@ -101,6 +94,7 @@ class Bundle:
         else:
             raise Problem("not-a-bundle", file=self.path)
         self._items = in_order(self._items)
+        self.total = len(self._items)
 
     def _check_holes(self) -> None:
         """Raises Problem("bundle-damaged") for one whose holes would take longer to be read than
@@ -112,12 +106,6 @@ class Bundle:
         budget.brings(present(self._file.fileno(), status.st_size, allocated))
         if not budget.hashes(status.st_size):
             raise Problem("bundle-damaged", why="Most of it is a hole, and not on the disk")
-
-    def __enter__(self) -> Bundle:
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the file."""
@@ -138,19 +126,21 @@ class Bundle:
         return self._items
 
     @property
-    def place(self) -> str:
-        """Its path."""
-        return self.path
-
-    @property
     def whole(self) -> bool:
         """Whether a place can hold everything in it."""
         return not self.refused
 
-    @property
-    def total(self) -> int | None:
-        """How many items it holds."""
-        return len(self._items)
+    def beside(self, origins: Sequence[Json | None]) -> Json:
+        """Where it was made, and what it says of its objects."""
+        from torchkeeper.stores.bundles.export import common_origin
+
+        # What the payloads say weighs more than what a manifest claims.
+        made_in = common_origin(origins) or self.made_in
+        return {"trash": None, "format": self.format, "made_in": made_in, **claims(self)}
+
+    def makers(self) -> Told:
+        """It tells itself, as its objects were built elsewhere."""
+        return Told(self)
 
     def open(self, file: File) -> BinaryIO:
         """One of its files. Raises OSError where the zip does not hold what it says."""
@@ -362,6 +352,49 @@ class Bundle:
 
     def _refuse(self, kind: str, key: str, problem: Problem) -> None:
         self.refused.append(Refused(kind, key[:200], problem.code, problem.params))
+
+
+class Told:
+    """What a bundle says, for a bundle that is made of it."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.origin = {**(bundle.native or {}), "commands": []}
+        self._bundle = bundle
+
+    def made(self, item: Item, _: Source) -> Made | None:
+        """As ``Makers``."""
+        built = self._bundle.built.get(item.path)
+        if built is None:
+            return None
+        found = self._bundle.built_with(item)
+        return Made(found[1] if found else None, built.elsewhere)
+
+
+def claims(bundle: Bundle) -> dict[str, Any]:
+    """What a bundle says of its objects: ``{native, objects, built, headers, portable}``.
+
+    native: as ``origin_from``, but for the commands, or None. objects: how many entries hold
+    something built; built: of how many of these it is told how; headers and portable: how many
+    kernels of these are for programs that precompile headers, and for those that do not.
+    """
+    native = None
+    if bundle.native is not None:
+        native = {name: said for name, said in bundle.native.items() if name != "commands"}
+    objects = sum(map(has_object, bundle.items()))
+    commands = bundle.native["commands"] if bundle.native is not None else []
+    kernels = [
+        text
+        for one in bundle.built.values()
+        if one.command is not None and OF_KERNEL in (text := commands[one.command])
+    ]
+    headers = sum(HEADERS in text for text in kernels)
+    return {
+        "native": native,
+        "objects": objects,
+        "built": len(bundle.built),
+        "headers": headers,
+        "portable": len(kernels) - headers,
+    }
 
 
 def _known(artifacts: Sequence[Artifact], promised: _Promised) -> dict[tuple[str, str, int], str]:

@@ -260,11 +260,7 @@ def _account(
 
 
 def _mega_cache(
-    mega: list[Described],
-    reading: _Reading,
-    writer: megacache.Writer,
-    done: Progress,
-    left: Left,
+    mega: list[Described], reading: _Reading, writer: megacache.Writer, done: Progress, left: Left
 ) -> list[Described]:
     """Write the mega-cache; returns what is in it."""
     written = []

@@ -5,48 +5,47 @@ Links inside the folder are never followed; the folder itself may be given by a 
 
 from __future__ import annotations
 
-import errno
-import io
 import os
-import stat
-from collections.abc import Iterator
-from typing import BinaryIO, cast
+from collections.abc import Iterator, Sequence
 
-from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.entry import READ, UNREAD, Problem, measured, tally
 from torchkeeper.artifacts.layout import JOURNAL, TRASH, among
 from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.scratch import is_whole
-from torchkeeper.stores.folders.owners import Seen
-from torchkeeper.stores.folders.proving import Proving, open_quietly
-from torchkeeper.stores.folders.walking import Walk, file_at
-from torchkeeper.stores.items import File, Item, group, in_order, kernel_items, located
+from torchkeeper.stores import query
+from torchkeeper.stores.describe import Described
+from torchkeeper.stores.folders import owners
+from torchkeeper.stores.folders.index import Index
+from torchkeeper.stores.folders.proving import Proving
+from torchkeeper.stores.folders.uses import uses
+from torchkeeper.stores.folders.walking import Root, Walk, file_at
+from torchkeeper.stores.items import (
+    File,
+    Item,
+    Offered,
+    allocated,
+    group,
+    in_order,
+    kernel_items,
+    located,
+)
 from torchkeeper.stores.lists import FilesIn, taken_apart
+from torchkeeper.stores.needs import Living
+from torchkeeper.stores.store import Json, Left, Removal, Store
 
 
-class Folder:
-    """A place on the local disk.
+class Folder(Root, Store):
+    """A place on the local disk. Made, and raises, as Root."""
 
-    Raises Problem("place-missing" | "place-not-folder" | "place-unreadable") when made.
-    """
+    tells = frozenset({"age", query.OWNER})
+    purgeable = on_disk = marked = True
 
     def __init__(self, place: str) -> None:
-        self.place = place
-        try:
-            self.root = os.path.realpath(place)  # fails at some links of /proc
-            with os.scandir(self.root):
-                pass
-        except FileNotFoundError as e:
-            raise Problem("place-missing", place=place) from e
-        except NotADirectoryError as e:
-            raise Problem("place-not-folder", place=place) from e
-        except OSError as e:
-            raise Problem("place-unreadable", place=place, why=e.strerror) from e
+        super().__init__(place)
         #: Folders that could not be read on the last survey, as (path, why).
-        self.unreadable: list[tuple[str, str]] = []
-        #: How many items the last survey found, once that is known.
-        self.total: int | None = None
+        self.unreadable: Sequence[tuple[str, str]] = []
         #: What of it is another user's, or others may write to, as far as the last survey is.
-        self.seen = Seen(self.root)
+        self.seen = owners.Seen(self.root)
 
     def items(self, report: Report) -> list[Item]:
         """Everything in it, unread, without the trash."""
@@ -56,7 +55,7 @@ class Folder:
         """Everything in it, unread: kernels as soon as their folder was looked at, then the rest
         in order. ``total`` is known when the rest begins.
         """
-        self.seen = Seen(self.root)
+        self.seen = owners.Seen(self.root)
         walk = Walk(self.root, report, self.seen.note)
         proven = Proving(self.root)
         self.unreadable, self.total = walk.unreadable, None
@@ -138,15 +137,79 @@ class Folder:
     def close(self) -> None:
         """Nothing is kept open."""
 
-    def open(self, file: File) -> BinaryIO:
-        """One of its files. Raises OSError, also where the file has become something else."""
-        path = f"{self.root}/{file.path}"
-        handle = open_quietly(path)
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            os.close(handle)
-            raise OSError(errno.EINVAL, "not a regular file", path)
-        # Unbuffered: whoever reads a file reads it in large pieces.
-        return cast(BinaryIO, io.FileIO(handle))
+    def index(self, file: str | None) -> Index:
+        return Index(self.root, file)
+
+    def _own(self, batch: list[Described]) -> None:
+        for one in batch if self.seen.foreign else ():
+            if owner := self.seen.owner([file.path for file in one.item.files]):
+                one.entry = one.entry._replace(owner=owner)
+
+    def _foreign(self) -> int:
+        return sum(map(hash, self.seen.foreign.items()))
+
+    def uses(
+        self, items: Sequence[Item], report: Report
+    ) -> tuple[list[float | None] | None, str | None]:
+        return uses(self, items, report)
+
+    def owners(self) -> list[Json] | None:
+        return owners.findings(self.place, self.seen)
+
+    def beside(self, origins: Sequence[Json | None]) -> Json:
+        return {"trash": self.trash(), "owners": self.owners()}
+
+    def trash(self) -> Json | None:
+        from torchkeeper.stores.folders import receipts
+
+        return receipts.totals(self.root)
+
+    def trash_size(self, report: Report) -> dict[str, int] | None:
+        from torchkeeper.stores.folders import receipts
+
+        return receipts.size(self.root, report)
+
+    def orphans(self, items: list[Item], index: str | None) -> Json | None:
+        """What a listing has kept tells of entries; ``whole`` says whether it has of all of them.
+        Of others only locks and temporary files are known to be left behind.
+        """
+        kept_in = Index(self.root, index if index and os.path.exists(index) else None)
+        try:
+            kept = [kept_in.get(item) if item.kind in READ else None for item in items]
+        finally:
+            kept_in.close()
+        whole = self.whole and all(
+            (known and known.problem not in UNREAD) or item.kind not in READ
+            for item, known in zip(items, kept, strict=True)
+        )
+        living = Living(lambda: whole)
+        found = [
+            item
+            for item, known in zip(items, kept, strict=True)
+            if living.orphan(item, known.facts if known else {})
+        ]
+        files = [file for item in found for file in item.files]
+        return {
+            **tally(item.kind for item in found),
+            "files": len(files),
+            **measured(sum(item.size for item in found), on_disk=False),
+            "disk_bytes": allocated(files),
+            "whole": whole,
+        }
+
+    def removal(self, insisted: bool) -> Removal:
+        """To its trash; what processes use stays, unless insisted."""
+        from torchkeeper.stores.folders.trash import FolderRemoval
+
+        return FolderRemoval(self.place, self.root, insisted)
+
+    def offer(
+        self, chosen: Sequence[Described], report: Report, left: Left, to_server: bool = False
+    ) -> Offered:
+        """Under canonical names; with digests for a server, which does not find them."""
+        from torchkeeper.stores.offering import FromFolder
+
+        return FromFolder(chosen, self, report, left, hashed=to_server)
 
 
 def _folders(files: list[File]) -> FilesIn:

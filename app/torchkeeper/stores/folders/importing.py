@@ -19,7 +19,6 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders import steps
 from torchkeeper.stores.folders.arriving import Arriving, Written
-from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.guard import changing
 from torchkeeper.stores.folders.journal import Journal
 from torchkeeper.stores.folders.locks import in_use, waited_for
@@ -31,10 +30,11 @@ from torchkeeper.stores.folders.placing import (
     in_order,
     missing_folders,
 )
+from torchkeeper.stores.folders.walking import Root
 from torchkeeper.stores.items import File, Item, Offered
-from torchkeeper.stores.lost import Lost
 from torchkeeper.stores.pouring import Pouring, whole
 from torchkeeper.stores.progress import Progress
+from torchkeeper.stores.store import Lost
 
 Offer = TypeVar("Offer", bound=Offered)
 Placed = Callable[[Item, str], None]
@@ -89,7 +89,7 @@ def import_bundles(
                 os.mkdir(folder)
                 above.append(folder)
         with changing(place, report):
-            root = Folder(place).root
+            root = Root(place).root
             journal = Journal(root, "import", report, above=above)
             try:
                 return _import(bundles, root, journal, report, left, placed)

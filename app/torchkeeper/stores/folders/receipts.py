@@ -22,9 +22,9 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import Problem, measured, tally
 from torchkeeper.artifacts.layout import TRASH, among
-from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders.inside import Inside
-from torchkeeper.stores.folders.walking import file_at
+from torchkeeper.stores.folders.walking import Root, file_at
 from torchkeeper.stores.items import File, Item, allocated, group
 from torchkeeper.stores.lists import taken_apart
 
@@ -230,7 +230,7 @@ def items_of(bin_: str, files: list[File]) -> list[Item]:
         folders.setdefault(file.path.rpartition("/")[0], []).append(file)
     items = group(files, among(os.path.dirname(os.path.dirname(bin_))))
     try:
-        source = Folder(os.path.join(bin_, FILES))
+        source = Root(os.path.join(bin_, FILES))
     except Problem:
         return items
     return taken_apart(items, lambda folder: folders.get(folder, []), source)
@@ -239,7 +239,7 @@ def items_of(bin_: str, files: list[File]) -> list[Item]:
 def in_trash(place: str) -> list[Receipt]:
     """What lies in the trash of a place, oldest first."""
     found = []
-    for bin_ in folders_of(Folder(place).root):
+    for bin_ in folders_of(Root(place).root):
         files = trashed(bin_)
         made = said_by(bin_).get("made")
         when = float(made) if isinstance(made, (int, float)) and 0 < made < 1e11 else None
@@ -253,6 +253,31 @@ def in_trash(place: str) -> list[Receipt]:
             )
         )
     return found
+
+
+def totals(place: str) -> dict[str, Any]:
+    """What lies in the trash of a folder; ``last``: of that, what undo puts back, if anything."""
+    found = in_trash(place)
+    last = next((one for one in reversed(found) if one.files or any(one.counts.values())), None)
+    return {
+        "receipts": len(found),
+        **{name: sum(receipt.counts[name] for receipt in found) for name in tally(())},
+        "files": sum(receipt.files for receipt in found),
+        **measured(sum(receipt.bytes for receipt in found), on_disk=True),
+        "last": last and {**last.counts, **measured(last.bytes, on_disk=True), "made": last.made},
+    }
+
+
+def size(root: str, report: Report) -> dict[str, int]:
+    """How much lies in the trash; bytes on the disk, as what goes."""
+    files: list[File] = []
+    kinds: list[str] = []
+    for bin_ in folders_of(root):
+        report.check()
+        some = trashed(bin_)
+        kinds += [item.kind for item in items_of(bin_, some)]
+        files += some
+    return {**tally(kinds), "files": len(files), **measured(allocated(files), on_disk=True)}
 
 
 def said_by(bin_: str) -> dict[str, Any]:

@@ -9,21 +9,24 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torchkeeper.artifacts.entry import Problem, tally
+from torchkeeper.artifacts.entry import Problem, measured, tally
 from torchkeeper.artifacts.report import Cancelled, Report
+from torchkeeper.stores.describe import Described
 from torchkeeper.stores.durable import sync_folder
 from torchkeeper.stores.folders import receipts, withdrawing
-from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.guard import changing
+from torchkeeper.stores.folders.in_use import users
 from torchkeeper.stores.folders.journal import Journal, begun
 from torchkeeper.stores.folders.locks import holding
 from torchkeeper.stores.folders.merging import lock_of
 from torchkeeper.stores.folders.receipts import FILES
 from torchkeeper.stores.folders.restoring import Back, Left, Purged, restore
-from torchkeeper.stores.folders.walking import file_at
+from torchkeeper.stores.folders.walking import Root, file_at
 from torchkeeper.stores.items import File, Item, allocated, is_group
+from torchkeeper.stores.store import Json, Removal
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,55 @@ def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
             purging.end()
     report.progress(len(plan.items), len(plan.items), "entries")
     return purging.done
+
+
+class FolderRemoval(Removal):
+    """A purge of a folder, to which all that is to go is added at once. What processes use stays,
+    unless it is insisted on.
+    """
+
+    def __init__(self, place: str, root: str, insisted: bool) -> None:
+        self.place = place
+        self._plan = Plan(root, [], insisted)
+        self._in_use: Json = {}
+
+    def add(self, chosen: Sequence[Described], report: Report, left: Left) -> dict[int, Item]:
+        root, insisted = self._plan.root, self._plan.insisted
+        items = [one.item for one in chosen]
+        used = users(root, report, items)
+        self._in_use = used.told(items)
+        if not insisted:
+            # Where any entry may be needed, none goes, and nobody wants to hear that of each.
+            items, kept = ([], []) if used.holder else used.split(items)
+            for item, problem in kept:
+                left(item, problem)
+        self._in_use["left"] = len(chosen) - len(items)
+        going = {id(item) for item in items}
+        self._in_use["stays"] = tally(one.item.kind for one in chosen if id(one.item) not in going)
+        numbers = [number for number, one in enumerate(chosen) if id(one.item) in going]
+        self._plan = Plan(root, withdrawing.parted(root, items), insisted)
+        return dict(zip(numbers, self._plan.items, strict=True))
+
+    def told(self) -> Json:
+        plan = self._plan
+        counts = {**tally(item.kind for item in plan.items), "files": plan.files}
+        return {**counts, **measured(plan.allocated, on_disk=True)}
+
+    def in_use(self) -> Json:
+        return self._in_use
+
+    def carry_out(self, now: bool, report: Report, left: Left, password: str | None) -> Json:
+        plan = self._plan
+        if not plan.insisted:
+            # A process may have come since the preview.
+            used = users(plan.root, report, plan.items)
+            if user := used.holder:
+                raise Problem("place-in-use", place=plan.root, pid=user.pid, name=user.name)
+            items, taken = used.split(plan.items)
+            for item, problem in taken:
+                left(item, problem)
+            plan = Plan(plan.root, items)
+        return purge(plan, now, report, left).to_json()
 
 
 class _Purging:
@@ -284,7 +336,7 @@ def undo(
     Raises Problem("nothing-to-undo" | "place-busy" | "place-unwritable"), and ("undo-full") where
     there is no room for all: the other entries stay in the trash.
     """
-    root = Folder(place).root
+    root = Root(place).root
     with changing(root, report) as recovered:
         for one in recovered:
             if one.outcome == "put-back" or (one.what, one.outcome) == ("undo", "completed"):
@@ -329,7 +381,7 @@ def empty(place: str, report: Report) -> Purged:
 
     Raises Problem("trash-unremovable", why=…) if something stays; it cannot be put back then.
     """
-    root = Folder(place).root
+    root = Root(place).root
     done = Purged()
     with changing(root, report):
         bins = receipts.folders_of(root)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.walking import Root
 from torchkeeper.stores.items import Item
 
 #: What a last use rests on. "read": files say when they were read last; "day": the same, to the
@@ -30,7 +30,7 @@ def rests_on(root: str) -> str:
     return "day" if flags & getattr(os, "ST_RELATIME", 4096) else "read"
 
 
-def uses(folder: Folder, items: Sequence[Item], report: Report) -> tuple[list[float | None], str]:
+def uses(folder: Root, items: Sequence[Item], report: Report) -> tuple[list[float | None], str]:
     """When each item was last used, seconds since the epoch, and which of RESTS that rests on.
 
     That is when the last of its files was read or written, by whomever: a backup reads them as

@@ -6,18 +6,24 @@ A walk is system calls and little else, and Python makes one at a time in a proc
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import json
 import os
 import select
+import stat
 import subprocess
 import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from typing import BinaryIO, cast
 
 import torchkeeper
+from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import JOURNAL, TRASH
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.folders.proving import open_quietly
 from torchkeeper.stores.folders.walk_process import LENGTH, NUMBERS, Odd, numbers, scan
 from torchkeeper.stores.items import File
 
@@ -50,6 +56,36 @@ def _file(path: str, about: tuple[int, int, int, int, int, int, bool]) -> File:
 
 
 _new = tuple.__new__
+
+
+class Root:
+    """A folder on the local disk, and the files below it.
+
+    Raises Problem("place-missing" | "place-not-folder" | "place-unreadable") when made.
+    """
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        try:
+            self.root = os.path.realpath(place)  # fails at some links of /proc
+            with os.scandir(self.root):
+                pass
+        except FileNotFoundError as e:
+            raise Problem("place-missing", place=place) from e
+        except NotADirectoryError as e:
+            raise Problem("place-not-folder", place=place) from e
+        except OSError as e:
+            raise Problem("place-unreadable", place=place, why=e.strerror) from e
+
+    def open(self, file: File) -> BinaryIO:
+        """One of its files. Raises OSError, also where the file has become something else."""
+        path = f"{self.root}/{file.path}"
+        handle = open_quietly(path)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise OSError(errno.EINVAL, "not a regular file", path)
+        # Unbuffered: whoever reads a file reads it in large pieces.
+        return cast(BinaryIO, io.FileIO(handle))
 
 
 class Walk:

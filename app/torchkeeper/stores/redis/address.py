@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.stores.names import is_server
+from torchkeeper.stores.redis import SCHEMES
 
 DEFAULT_PORT = 6379
 #: How a certificate can be treated, in redis-py's words.
@@ -76,7 +76,7 @@ class Parsed(NamedTuple):
 
 def parse(text: str) -> Parsed:
     """An address from a URL. Raises Problem("address-wrong"), which never quotes the URL."""
-    if not is_server(text):
+    if not text[:10].lower().startswith(SCHEMES):
         raise _wrong("It must start with redis://, rediss:// or unix://")
     scheme = text.partition("://")[0].lower()
     if not text.isprintable() or " " in text:

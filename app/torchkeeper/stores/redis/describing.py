@@ -16,15 +16,15 @@ from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.offering import Left
 from torchkeeper.stores.offering import portable as portable_ones
 from torchkeeper.stores.reader import MAX_PAYLOAD, Reader
+from torchkeeper.stores.redis.database import Database
 from torchkeeper.stores.redis.payloads import Fetched, Streamed, portable
-from torchkeeper.stores.redis.store import Redis
 
 #: Values over this hold payloads that no reader is given.
 MAX_READ = MAX_PAYLOAD // 3 * 4
 
 
 def described(
-    store: Redis,
+    store: Database,
     items: Iterable[Item],
     reader: Reader,
     report: Report,
@@ -79,7 +79,7 @@ class FromServer:
     """Some entries of a Redis, as ``described`` gives them, for another place to take."""
 
     def __init__(
-        self, chosen: Iterable[Described], store: Redis, left: Left, to_redis: bool = False
+        self, chosen: Iterable[Described], store: Database, left: Left, to_redis: bool = False
     ) -> None:
         """What is broken goes to ``left``, and what only another Redis can take."""
         self._store = store

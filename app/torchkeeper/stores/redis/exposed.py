@@ -24,7 +24,7 @@ from typing import Any
 from torchkeeper.stores.folders import owners
 from torchkeeper.stores.redis.address import Address
 from torchkeeper.stores.redis.connecting import Connection, pack
-from torchkeeper.stores.redis.store import Redis
+from torchkeeper.stores.redis.database import Database
 
 Finding = dict[str, Any]
 
@@ -39,7 +39,7 @@ _ASKED = (
 _WRITES = ("+@all", "allcommands", "+@write", "+@string", "+set")
 
 
-def found(store: Redis) -> list[Finding]:
+def found(store: Database) -> list[Finding]:
     """What can be said of a server that is connected to. Raises Problem as Connection does."""
     address, connection = store.address, store.connection
     user, password, bind, protected = connection.many(_ASKED)

@@ -10,21 +10,35 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from torchkeeper.artifacts import remote, triton
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import MAX_SOURCE, Described, unread
 from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.reader import Reader, Reading
-from torchkeeper.stores.redis.connecting import Refusal, can_be_key, encoded, pack, problem_of
+from torchkeeper.stores.redis.connecting import (
+    Connection,
+    Refusal,
+    can_be_key,
+    encoded,
+    pack,
+    problem_of,
+)
 from torchkeeper.stores.redis.endless import Endless
-
-if TYPE_CHECKING:
-    from torchkeeper.stores.redis.store import Redis
 
 #: Files of one kernel that a group file may name; Triton's have ten.
 _MAX_FILES = 200
+
+
+class Server(Protocol):
+    """What is asked of the server that kernels are on (redis.database)."""
+
+    place: str
+    connection: Connection
+    triton: remote.TritonKeys
+
+    def page_of(self, reply: object) -> tuple[bytes, list[bytes]]: ...
 
 
 def made(keys: remote.TritonKeys, key: str, files: list[File]) -> Item:
@@ -57,13 +71,13 @@ def named(keys: remote.TritonKeys, item: Item) -> Described:
     return replace(one, entry=entry)
 
 
-def is_known(store: Redis, path: str) -> bool:
+def is_known(store: Server, path: str) -> bool:
     """Whether what is at a path can be found without a scan: a payload, or a kernel's group."""
     at = store.triton.locate(path)
     return at is None or _is_group(at.file)
 
 
-def items_at(store: Redis, paths: Sequence[str], report: Report) -> list[Item]:
+def items_at(store: Server, paths: Sequence[str], report: Report) -> list[Item]:
     """The kernels that some paths are of; those without a group file take a scan each."""
     found = [(path, at) for path in paths if (at := store.triton.locate(path))]
     grouped = [(path, at.key) for path, at in found if _is_group(at.file)]
@@ -81,7 +95,7 @@ def _is_group(name: str | None) -> bool:
     return (name or "").startswith(triton.GROUP_PREFIX)
 
 
-def _grouped(store: Redis, groups: list[tuple[str, str]]) -> list[Item]:
+def _grouped(store: Server, groups: list[tuple[str, str]]) -> list[Item]:
     """Kernels by what their group files name: of those only that are there and can be read."""
     replies = store.connection.many([
         pack("GETRANGE", encoded(path), 0, MAX_SOURCE) for path, _ in groups
@@ -109,7 +123,7 @@ def _grouped(store: Redis, groups: list[tuple[str, str]]) -> list[Item]:
     return items
 
 
-def _scanned(store: Redis, key: str, report: Report) -> Item | None:
+def _scanned(store: Server, key: str, report: Report) -> Item | None:
     """A kernel by a scan of the server for its key; nothing else comes over the wire."""
     pattern = store.triton.key("\0", "\1") or ""
     escaped = re.sub(r"([*?\[\]\\])", r"\\\1", pattern).replace("\0", key).replace("\1", "*")
@@ -138,7 +152,7 @@ def _scanned(store: Redis, key: str, report: Report) -> Item | None:
 
 
 def described(
-    store: Redis, items: Iterable[Item], reader: Reader, report: Report
+    store: Server, items: Iterable[Item], reader: Reader, report: Report
 ) -> Iterator[list[Described]]:
     """Kernels with what their JSON says; no other file is fetched, so that no digest is known."""
     for item in items:

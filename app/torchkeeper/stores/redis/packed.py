@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from torchkeeper.stores.items import File, Item
-from torchkeeper.stores.redis.store import RedisItem
+from torchkeeper.stores.redis.database import RedisItem
 
 #: Items that are packed together.
 _AT_ONCE = 500

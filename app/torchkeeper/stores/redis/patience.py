@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.lost import Lost
+from torchkeeper.stores.store import Lost
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.redis.connecting import Refusal, encoded, forbids_key, pack, problem_of
-from torchkeeper.stores.redis.store import PIECE, Redis
+from torchkeeper.stores.redis.database import PIECE, Database
 
 #: Bytes of values that are fetched at once; a single one may be larger.
 BATCH_BYTES = 16 << 20
@@ -79,7 +79,7 @@ class Streamed:
 
 
 def portable(
-    store: Redis,
+    store: Database,
     items: Iterable[Item],
     report: Report,
     left: Left,
@@ -136,7 +136,7 @@ def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:
         yield batch
 
 
-def _values(store: Redis, batch: list[Item]) -> Iterator[object]:
+def _values(store: Database, batch: list[Item]) -> Iterator[object]:
     """The answers for all files of a batch, in order, one byte too long where a value grew."""
     files = [file for item in batch for file in item.files]
     commands = [pack("GETRANGE", encoded(file.path), 0, file.size) for file in files]
@@ -144,11 +144,7 @@ def _values(store: Redis, batch: list[Item]) -> Iterator[object]:
 
 
 def _made(
-    store: Redis,
-    item: Item,
-    values: Iterator[object],
-    device: str | None,
-    describing: bool,
+    store: Database, item: Item, values: Iterator[object], device: str | None, describing: bool
 ) -> Fetched:
     # All of them, whatever the first says: the others' answers come after.
     replies = [(file, next(values)) for file in item.files]
@@ -171,7 +167,7 @@ def _bad(code: str | None) -> Problem:
     return Problem(code or "value-not-json")
 
 
-def _content(store: Redis, file: File, reply: object) -> bytes:
+def _content(store: Database, file: File, reply: object) -> bytes:
     if isinstance(reply, Refusal):
         if str(reply).startswith("WRONGTYPE"):
             raise Problem("value-wrong-type")
@@ -196,7 +192,7 @@ def _path(item: Item, sha256: str, pieces: Iterable[bytes], describing: bool) ->
 
 
 def _kernel(
-    store: Redis, item: Item, contents: list[tuple[File, bytes]], device: str | None
+    store: Database, item: Item, contents: list[tuple[File, bytes]], device: str | None
 ) -> Fetched:
     made: dict[str, bytes] = {}
     for file, data in contents:
@@ -213,7 +209,7 @@ def _kernel(
     return Fetched(Item("triton", item.key, folder, files), item, None, made)
 
 
-def _spooled(store: Redis, item: Item, report: Report, describing: bool) -> Fetched:
+def _spooled(store: Database, item: Item, report: Report, describing: bool) -> Fetched:
     if item.kind == "unknown":
         raise Problem("redis-only", kind=item.kind)
     if item.kind in ("autotune", "triton") or item.size > remote.MAX_VALUE:

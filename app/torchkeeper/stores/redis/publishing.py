@@ -16,8 +16,8 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import File, Item, Source
 from torchkeeper.stores.redis.connecting import Refusal, encoded, pack, problem_of
+from torchkeeper.stores.redis.database import PIECE, Database
 from torchkeeper.stores.redis.payloads import Left
-from torchkeeper.stores.redis.store import PIECE, Redis
 
 #: Bytes of values that wait to be sent at once, and how many.
 BATCH_BYTES = 8 << 20
@@ -55,10 +55,10 @@ class Publisher:
     "kind-not-in-redis", "value-too-large", "server-out-of-memory", "file-unreadable".
 
     Raises Problem("server-read-only") when made. A connection that breaks is made anew, for some
-    time; what had arrived is then known again. Raises stores.lost.Lost where that is in vain.
+    time; what had arrived is then known again. Raises stores.store.Lost where that is in vain.
     """
 
-    def __init__(self, store: Redis, report: Report, left: Left, dry: bool = False) -> None:
+    def __init__(self, store: Database, report: Report, left: Left, dry: bool = False) -> None:
         """dry: only find out what would go, and write nothing."""
         store.check_writable()
         self.done = Published()
@@ -307,7 +307,7 @@ _OURS = frozenset({
 })  # fmt: skip
 
 
-def _longest(store: Redis) -> int:
+def _longest(store: Database) -> int:
     """The most bytes a value may have there; a longer one would end the connection."""
     match store.connection.ask("CONFIG", "GET", "proto-max-bulk-len"):
         case [_, bytes(said)] if said.isdigit() and len(said) < 20:

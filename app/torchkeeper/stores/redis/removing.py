@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from torchkeeper.artifacts.entry import Problem, tallied
+from torchkeeper.artifacts.entry import Problem, measured, tallied, tally
 from torchkeeper.artifacts.report import Cancelled, Report
+from torchkeeper.stores.describe import Described
+from torchkeeper.stores.folders.in_use import InUse
 from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.redis.connecting import Refusal, encoded, pack, problem_of
+from torchkeeper.stores.redis.database import Database
+from torchkeeper.stores.redis.packed import Packed
 from torchkeeper.stores.redis.payloads import Left
-from torchkeeper.stores.redis.store import Redis
+from torchkeeper.stores.store import Json, Removal
 
 #: Redis keys that are taken at once. The server answers nobody else meanwhile.
 BATCH = 500
@@ -19,6 +23,8 @@ BATCH = 500
 MAX_TTL = 100 * 366 * 86400
 #: How often a batch is looked at again because somebody wrote one of its keys at that moment.
 _TRIES = 20
+#: Seconds that a server has to answer what it was sent before a purge was cancelled.
+_UNHURRIED = 1.0
 
 
 @dataclass
@@ -39,15 +45,52 @@ class Changed:
     failed: int = 0
 
 
-class Items(Protocol):
-    """Any number of items."""
+class ServerRemoval(Removal):
+    """A purge of a server, from which what goes is gone for good."""
 
-    def __len__(self) -> int: ...
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self._items = Packed()
 
-    def __iter__(self) -> Iterator[Item]: ...
+    def add(self, chosen: Sequence[Described], report: Report, left: Left) -> dict[int, Item]:
+        items = [one.origin or one.item for one in chosen]
+        self._items.add(items)
+        return dict(enumerate(items))
+
+    def told(self) -> Json:
+        counts = {**tallied(len(self._items)), "files": self._items.keys}
+        return {**counts, **measured(self._items.size, on_disk=False)}
+
+    def in_use(self) -> Json:
+        return {**InUse().told([]), "left": 0, "stays": tally(())}
+
+    def carry_out(self, now: bool, report: Report, left: Left, password: str | None) -> Json:
+        # Cancelled between a transaction and its answer, nobody could say what is gone.
+        with Database(self.place, _Unhurried(report), password) as store:
+            done = remove(store, self._items, report, left)
+        counts = {**tallied(done.entries), "files": done.keys}
+        about = {**counts, **measured(done.bytes, on_disk=False)}
+        return {**about, "failed": done.failed, "receipt": None}
 
 
-def remove(store: Redis, items: Items, report: Report, left: Left) -> Removed:
+class _Unhurried(Report):
+    """Lets what was begun come to its end before it is cancelled, unless that takes long."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._since: float | None = None
+
+    def check(self) -> None:
+        """Raises Cancelled some time after the request was."""
+        try:
+            self._report.check()
+        except Cancelled:
+            self._since = self._since or time.monotonic()
+            if time.monotonic() - self._since > _UNHURRIED:
+                raise
+
+
+def remove(store: Database, items: Sequence[Item] | Packed, report: Report, left: Left) -> Removed:
     """Take these items out for good, in batches, with ``progress`` in entries.
 
     Only what is still as it was listed: an item of which a key is gone, or has a value of another
@@ -86,7 +129,7 @@ def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:
         yield batch
 
 
-def _remove(store: Redis, batch: list[Item], done: Removed, left: Left) -> None:
+def _remove(store: Database, batch: list[Item], done: Removed, left: Left) -> None:
     def fail(item: Item, problem: Problem) -> None:
         done.failed += 1
         left(item, problem)
@@ -145,7 +188,7 @@ return said
 """
 
 
-def _remove_by_script(store: Redis, batch: list[Item], done: Removed, fail: Left) -> None:
+def _remove_by_script(store: Database, batch: list[Item], done: Removed, fail: Left) -> None:
     """As ``_remove``, the look and the removal of each item in a script, one after the other."""
     commands = []
     for item in batch:
@@ -173,7 +216,7 @@ def _refused(keys: list[tuple[Item, bytes]], replies: list[object]) -> dict[str,
     }
 
 
-def _unchanged(store: Redis, batch: list[Item], fail: Left) -> list[Item]:
+def _unchanged(store: Database, batch: list[Item], fail: Left) -> list[Item]:
     """The items whose keys are as they were listed, and from now on watched."""
     keys = [encoded(file.path) for item in batch for file in item.files]
     if not keys:
@@ -206,7 +249,9 @@ def _difference(file: File, answer: object, place: str) -> Problem | None:
     return Problem("entry-changed") if answer else Problem("entry-gone", path=file.path)
 
 
-def expire(store: Redis, items: Items, ttl_s: float | None, report: Report, left: Left) -> Changed:
+def expire(
+    store: Database, items: Sequence[Item] | Packed, ttl_s: float | None, report: Report, left: Left
+) -> Changed:
     """Have these items end in so many seconds, or with None never.
 
     Raises Problem("ttl-wrong") for a time that would remove them at once or makes no sense, and

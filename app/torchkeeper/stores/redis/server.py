@@ -7,7 +7,7 @@ from typing import Any
 
 from torchkeeper.stores.redis import exposed
 from torchkeeper.stores.redis.connecting import Refusal, pack, problem_of
-from torchkeeper.stores.redis.store import Redis, info
+from torchkeeper.stores.redis.database import Database, info
 
 
 @dataclass
@@ -67,7 +67,7 @@ _FULL = 0.9
 _DIGITS = 18
 
 
-def look(store: Redis) -> Server:
+def look(store: Database) -> Server:
     """The page of a store's server. Raises Problem as Connection does."""
     page = Server(read_only=store.read_only, quiet=store.connection.quiet)
     about = info(
@@ -103,7 +103,7 @@ def look(store: Redis) -> Server:
     return page
 
 
-def _changes(store: Redis) -> dict[str, str | None]:
+def _changes(store: Database) -> dict[str, str | None]:
     if store.read_only:
         return dict.fromkeys(CHANGES, "server-read-only")
     replies = store.connection.many(CHANGES.values())
@@ -113,7 +113,7 @@ def _changes(store: Redis) -> dict[str, str | None]:
     }
 
 
-def _config(store: Redis, page: Server, name: str) -> str | None:
+def _config(store: Database, page: Server, name: str) -> str | None:
     reply = store.connection.ask("CONFIG", "GET", name)
     if isinstance(reply, Refusal):
         if "CONFIG GET" not in page.forbidden:

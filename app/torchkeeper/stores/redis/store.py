@@ -1,470 +1,198 @@
-"""A Redis server as a store. Listing writes nothing into it and fetches no value.
+"""A Redis server as a store: what there is besides what its keys tell (redis.database).
 
-Only PyTorch's and Triton's keys are items; all others are counted and never touched.
+What reads values, changes keys or looks for relatives is loaded where it is asked for.
 """
 
 from __future__ import annotations
 
-import io
-import os
-import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, BinaryIO, TypeVar
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.remote import redis_key
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.items import CHUNK, File, Item, in_order
-from torchkeeper.stores.redis import address as addresses
-from torchkeeper.stores.redis import kernels as kernels_
-from torchkeeper.stores.redis.address import Address
-from torchkeeper.stores.redis.connecting import (
-    Connection,
-    Refusal,
-    can_be_key,
-    encoded,
-    forbids_key,
-    pack,
-    problem_of,
-)
-from torchkeeper.stores.redis.endless import Endless
-from torchkeeper.stores.redis.patience import PASSING, Patience, patiently
-from torchkeeper.stores.redis.seen import Seen
+from torchkeeper.stores import query
+from torchkeeper.stores.budget import Budget
+from torchkeeper.stores.describe import Carried, Described, unread
+from torchkeeper.stores.items import Item, Offered, Source
+from torchkeeper.stores.needs import Living, Relatives, needed
+from torchkeeper.stores.reader import Reader
+from torchkeeper.stores.redis.database import Database, info
+from torchkeeper.stores.redis.kernels import named
+from torchkeeper.stores.store import Batches, Json, Left, Memory, Removal, Store
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from torchkeeper.stores.redis.describing import FromServer
 
-#: Keys that the server is asked for at once. It answers nobody else meanwhile, so not too many.
-PAGE = 1000
-#: Bytes of a section of INFO, and characters of what it says of one thing.
-_INFO, _VALUE = 1 << 20, 200
-#: Bytes of a value that are fetched at once.
-PIECE = 8 << 20
-#: Seconds between two messages about how far a scan is.
-_EVERY = 0.05
+#: What its listing knows of each entry.
+_OF_KEYS = frozenset({"", "kind", "size", "files", *query.TIMES})
 
 
-#: The length of a value that is none, but a list or the like; of one that the user may not see.
-WRONG_TYPE, FORBIDDEN = -1, -2
+class Redis(Database, Store):
+    """A place on a Redis server. Made, and raises, as Database."""
 
-
-def _file(path: str, length: int) -> File:
-    """What is known of a value. As of a folder's, the mode tells that it may not be read."""
-    mode = 0 if length == FORBIDDEN else 0o644
-    return File(path, max(length, 0), mode=mode, regular=length >= 0)
-
-
-class RedisItem(Item):
-    """A payload in a Redis, of which there may be a million: only its redis key and its length.
-
-    ``key`` and ``files`` are made when somebody asks; they have no slot of their own that is set,
-    so that asking ends in ``__getattr__``.
-    """
-
-    __slots__ = ("length",)
-
-    def __init__(self, kind: str, path: str, length: int) -> None:
-        # length: bytes of the value; WRONG_TYPE or FORBIDDEN where it cannot be known.
-        self.kind = kind
-        self.path = path
-        self.length = length
-
-    def __getattr__(self, name: str) -> object:
-        if name == "files":
-            return [_file(self.path, self.length)]
-        if name == "key":
-            found = remote.locate(self.path)
-            return found.key if found else self.path
-        if name in ("about", "sha256", "torch"):
-            return None
-        raise AttributeError(name)
+    tells = query.TIMES
+    purgeable = fetches_named = True
+    complete = False  # a scan may miss what is written meanwhile
 
     @property
-    def size(self) -> int:
-        """Bytes of the value, which holds the payload in base64."""
-        return max(self.length, 0)
+    def identity(self) -> object:
+        return (self.run, self.address.db) if self.run else None
 
+    @property
+    def remote_cache(self) -> str | None:
+        return self.place
 
-class Redis:
-    """A place on a Redis server.
+    def check_asked(self, fields: frozenset[str]) -> None:
+        """Also raises Problem("use-unknown") where the server does not know that."""
+        super().check_asked(fields)
+        if "used" in fields and self._knows_use() is None:
+            # Otherwise nothing would match, and nobody would know why.
+            raise Problem("use-unknown", server=self.place)
 
-    place: a URL, or an Address. password: where the URL has none; without one, that which the
-    environment gives for this very server.
+    def _knows_use(self) -> str | None:
+        from torchkeeper.stores.redis.times import knows_use
 
-    Raises when made: Problem "address-wrong", "server-cluster", and those of Connection.
-    """
+        return "server" if knows_use(self) else None
 
-    def __init__(self, place: str | Address, report: Report, password: str | None = None) -> None:
-        if isinstance(place, str):
-            self.address, said = addresses.parse(place)
-            password = password if said is None else said
-        else:
-            self.address = place
-        if password is None:
-            password = _environment_password(self.address)
-        #: The place's name; never has a password in it.
-        self.place = str(self.address)
-        self._password = password
-        self._report = report
-        #: How Triton's keys look in this environment.
-        self.triton = remote.TritonKeys(
-            os.environ.get("TRITON_REDIS_KEY_FORMAT") or remote.TRITON_FORMAT
-        )
-        #: Keys of others in the same database, as the last survey counted them.
-        self.others = 0
-        #: How many of those may be of Triton, in another format.
-        self.kernels_maybe = 0
-        #: How many items the last survey found, once that is known.
-        self.total: int | None = None
-        #: Whether to bear it when the connection breaks: a copy does, who looks is told at once.
-        #: What cannot be borne is then a stores.lost.Lost.
-        self.patient = False
-        #: How many times the connection was made anew.
-        self.reconnected = 0
-        self.connection = Connection(self.address, password, report.check)
-        #: What INFO says about the server's role: "master", "slave", or "" where it is forbidden.
-        self.role = ""
-        #: What tells it from every other server, and from itself before it was started anew.
-        self.run = ""
+    def read(
+        self, items: Iterable[Item], reader: Reader, report: Report, full: bool = False,
+        budget: Budget | None = None,
+    ) -> Batches:  # fmt: skip
+        from torchkeeper.stores.redis.describing import described
+
+        return described(self, items, reader, report, full, budget or Budget())
+
+    def entries(
+        self, memory: Memory, report: Report, items: list[Item] | None = None,
+        carried: Carried | None = None, all_of_it: bool = False,
+    ) -> Batches:  # fmt: skip
+        from torchkeeper.stores.redis.describing import described
+
+        items = self.items(report) if items is None else items
+        living = Living(lambda: self.whole)
+        done, budget = 0, None if all_of_it else Budget()
+        for batch in described(self, items, memory.reader, report, budget=budget):
+            for one in batch:
+                one.entry = one.entry._replace(orphan=living.orphan(one.item, one.facts))
+            yield batch
+            done += len(batch)
+            report.progress(done, len(items), "entries")
+
+    def tells_unread(self, fields: frozenset[str]) -> bool:
+        return fields <= _OF_KEYS
+
+    def unread(self, report: Report, at_once: int) -> Batches:
+        stream, keys = self.stream(report), self.triton
+        while items := list(itertools.islice(stream, at_once)):
+            yield [named(keys, item) if item.kind == "triton" else unread(item) for item in items]
+
+    def timed(self, batches: Iterable[list[Described]], wanted: bool) -> Batches:
+        from torchkeeper.stores.redis.times import timed
+
+        return (timed(self, batch) for batch in batches) if wanted else iter(batches)
+
+    def uses(
+        self, items: Sequence[Item], report: Report
+    ) -> tuple[list[float | None] | None, str | None]:
+        return None, self._knows_use()
+
+    def owners(self) -> list[Json] | None:
+        from torchkeeper.stores.redis import exposed
+
         try:
-            self._look()
-        except BaseException:
-            self.close()
-            raise
-
-    def _look(self) -> None:
-        about = info(self.connection, "server", "replication", "cluster")
-        self.role = about.get("role", "")
-        self.run = about.get("run_id", "")
-        if about.get("cluster_enabled") == "1" or about.get("redis_mode") == "cluster":
-            # Each of its servers has a part of the keys.
-            raise Problem("server-cluster", server=self.place, why="")
-
-    @property
-    def anonymous(self) -> bool:
-        """Whether the server has let us in without a password."""
-        return not self._password
-
-    @property
-    def read_only(self) -> bool:
-        """Whether the server takes no writes because it repeats another."""
-        return self.role in ("slave", "replica")
-
-    def same_as(self, other: Redis) -> bool:
-        """Whether both are the same database of the same server, whatever their addresses."""
-        return self.address.db == other.address.db and self.run == other.run != ""
-
-    def check_writable(self) -> None:
-        """Raises Problem("server-read-only") before a write is tried."""
-        if self.read_only:
-            raise Problem("server-read-only", server=self.place, why="")
-
-    def __enter__(self) -> Redis:
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connection."""
-        self.connection.close()
-
-    def reconnect(self) -> None:
-        """A new connection to the same server, after the old one broke. Raises as Connection."""
-        self.connection.close()
-        self.connection = Connection(self.address, self._password, self._report.check)
-        self._look()
-        self.reconnected += 1
-
-    def again(self, work: Callable[[], T]) -> T:
-        """Do something that may be done twice: on a new connection where the old one breaks, if
-        ``patient``. Raises as Connection and ``patience.patiently``.
-        """
-        return patiently(self._report, work, self.reconnect) if self.patient else work()
-
-    def items(self, report: Report) -> list[Item]:
-        """Everything in it, unread."""
-        return in_order(self.stream(report))
-
-    def stream(self, report: Report) -> Iterator[Item]:
-        """Everything in it, unread: payloads while the server is scanned, then Triton's kernels.
-
-        Says ``progress`` in keys, of about as many as the server has. ``total`` and ``others`` are
-        known at the end. Raises Problem("server-lost" | "server-timeout" | …) where the scan
-        cannot go on.
-        """
-        self.total, self.others, self.kernels_maybe = None, 0, 0
-        kernels: dict[str, list[File]] = {}
-        count = 0
-        for items, files in self._pages(report):
-            count += len(items)
-            yield from items
-            for key, file in files:
-                kernels.setdefault(key, []).append(file)
-        self.total = count + len(kernels)
-        for key, some in kernels.items():
-            yield kernels_.made(self.triton, key, some)
-
-    def _pages(self, report: Report) -> Iterator[tuple[list[Item], list[tuple[str, File]]]]:
-        """As ``_scan``, from its beginning where the connection breaks and the store is patient."""
-        # A scan gives some keys twice while the server makes its table smaller, and one that is
-        # begun anew gives them all in another order.
-        seen = Seen()
-        untold: list[tuple[str, str]] = []
-        patience: Patience | None = None
-        while True:
-            try:
-                # One of its own, because values are fetched while answers are still to come.
-                connection = Connection(self.address, self._password, report.check)
-                try:
-                    yield from self._scan(connection, report, seen, untold)
-                finally:
-                    connection.close()
-                return
-            except Problem as problem:
-                if not self.patient or problem.code not in PASSING:
-                    raise
-                patience = patience or Patience(report)
-                patience.spend(problem)
-
-    @property
-    def whole(self) -> bool:
-        """True: a scan that cannot go on raises."""
-        return True
-
-    def items_beside(self, path: str, report: Report) -> list[Item]:
-        """The item at a path, if it is there. Raises as ``stream``."""
-        return self.items_at([path], report)
-
-    def items_at(self, paths: Sequence[str], report: Report) -> list[Item]:
-        """Those of the items at some paths that are there. Raises as ``stream``."""
-        paths = [path for path in paths if can_be_key(path)]
-        mine = [(path, found) for path in paths if (found := remote.locate(path))]
-        commands = [pack("STRLEN", encoded(path)) for path, _ in mine]
-        lengths = self.again(lambda: self.connection.many(commands))
-        items: list[Item] = [
-            RedisItem(found.kind, path, length if isinstance(length, int) else self._odd(length))
-            for (path, found), length in zip(mine, lengths, strict=True)
-            if length != 0
-        ]
-        known = {path for path, _ in mine}
-        return items + kernels_.items_at(self, [p for p in paths if p not in known], report)
-
-    def _scan(
-        self,
-        connection: Connection,
-        report: Report,
-        seen: Seen,
-        untold: list[tuple[str, str]],
-    ) -> Iterator[tuple[list[Item], list[tuple[str, File]]]]:
-        """Every key of ours once that is not ``seen``, some at a time: payloads, and files with
-        their kernel's key.
-
-        untold: keys with their kinds that an earlier scan has seen and had not told of when its
-        connection broke; what this one has not told of then is put there.
-        """
-        about = connection.ask("DBSIZE")
-        total = about if isinstance(about, int) else None
-        endless = Endless(self.place, len(seen))
-        seen.expect(total or 0)
-        told = 0.0
-        looked = 0
-        cursor, waiting, known = b"", untold.copy(), list[tuple[str, str]]()
-        try:
-            lengths_of = [pack("STRLEN", encoded(path)) for path, _ in waiting]
-            connection.send(b"".join([pack("SCAN", 0, "COUNT", PAGE), *lengths_of]))
-            while cursor != b"0":
-                report.check()
-                cursor, keys = self.page_of(connection.read())
-                looked += len(keys)
-                new = seen.new(keys)
-                endless.page(cursor, len(new), looked, total, connection.waited)
-                known, asked = self._ours(new)
-                if cursor != b"0":
-                    # Ahead of the lengths, so that we look at the next page while they are got.
-                    asked.insert(0, pack("SCAN", cursor, "COUNT", PAGE))
-                lengths = connection.read_many(len(waiting))
-                if asked:
-                    connection.send(b"".join(asked))
-                yield self._made(waiting, lengths)
-                waiting, known = known, []
-                if (now := time.monotonic()) - told > _EVERY:
-                    told = now
-                    report.progress(looked, None if total is None else max(looked, total), "keys")
-            yield self._made(waiting, connection.read_many(len(waiting)))
+            return exposed.found(self)
         except Problem:
-            untold[:] = waiting + known
-            raise
+            return []  # what was asked of the server before is known all the same
 
-    def _made(
-        self, known: list[tuple[str, str]], lengths: list[object]
-    ) -> tuple[list[Item], list[tuple[str, File]]]:
-        items: list[Item] = []
-        files: list[tuple[str, File]] = []
-        for (path, kind), length in zip(known, lengths, strict=True):
-            if not isinstance(length, int):
-                length = self._odd(length)
-            if kind != "triton":
-                items.append(RedisItem(kind, path, length))
-            elif found := self.triton.locate(path):
-                files.append((found.key, _file(path, length)))
-        return items, files
+    def beside(self, origins: Sequence[Json | None]) -> Json:
+        return {"trash": None, "format": "redis", "owners": self.owners(), **self.strays()}
 
-    def _ours(self, keys: list[bytes]) -> tuple[list[tuple[str, str]], list[bytes]]:
-        """Of a page's keys those of ours with their kinds, and the commands for their lengths."""
-        known: list[tuple[str, str]] = []
-        asked: list[bytes] = []
-        for key in keys:
-            path = key.decode("utf-8", "surrogateescape")
-            kind = remote.kind_of(path)
-            if kind is None or len(key) > remote.MAX_KEY:
-                if len(key) > remote.MAX_KEY or not self.triton.locate(path):
-                    self.others += 1
-                    self.kernels_maybe += remote.may_be_kernels(path[: remote.MAX_KEY])
-                    continue
-                kind = "triton"
-            known.append((path, kind))
-            asked.append(b"*2\r\n$6\r\nSTRLEN\r\n$%d\r\n%b\r\n" % (len(key), key))
-        return known, asked
+    def strays(self) -> dict[str, int]:
+        """Keys beside ours, and how many may be kernels under another TRITON_REDIS_KEY_FORMAT."""
+        return {"others": self.others, "kernels_maybe": self.kernels_maybe}
 
-    def page_of(self, reply: object) -> tuple[bytes, list[bytes]]:
-        """The next cursor and the keys in an answer to SCAN. Raises Problem."""
-        if isinstance(reply, Refusal):
-            raise problem_of(str(reply), self.place)
-        match reply:
-            case [bytes(cursor), list(keys)] if all(isinstance(key, bytes) for key in keys):
-                return cursor, keys
-        raise Problem("server-not-redis", server=self.place)
+    def room(self) -> Json:
+        about = info(self.connection, "memory")
+        used, most = (about.get(name, "") for name in ("used_memory", "maxmemory"))
+        if not (used.isdigit() and most.isdigit() and int(most)):
+            return {}
+        left = max(0, int(most) - int(used))
+        return {"free_bytes": left, "total_bytes": int(most), "disk": self.run}
 
-    def _odd(self, reply: object) -> int:
-        """The length of a value that has none. Raises where that is not for its own sake."""
-        if isinstance(reply, Refusal) and str(reply).startswith("WRONGTYPE"):
-            return WRONG_TYPE
-        if isinstance(reply, Refusal) and forbids_key(str(reply)):
-            return FORBIDDEN
-        raise problem_of(str(reply), self.place)
+    def items_of_key(self, key: str, report: Report) -> list[Item]:
+        """Without a scan where the whole key is given."""
+        from torchkeeper.stores.redis.relating import of_key
 
-    def open(self, file: File) -> BinaryIO:
-        """The payload of a key of PyTorch's, or the content of a file of Triton's.
+        return list(of_key(self, key, report))
 
-        Raises FileNotFoundError where the key is gone, and OSError where its value is not what
-        its key promises.
-        """
-        found = remote.locate(file.path)
-        wrapped = found is not None and found.kind not in ("unknown", "autotune")
-        if file.size > PIECE:
-            return io.BufferedReader(_Pieces(self, file, wrapped), CHUNK)
-        value = self.value(file.path, file.size)
-        if found is None or not wrapped:
-            return io.BytesIO(value)
-        payload, _, problem = remote.decode(found.kind, value)
-        if payload is None:
-            raise OSError(problem)
-        return io.BytesIO(payload)
+    def in_full(
+        self, key: str, memory: Memory, report: Report
+    ) -> Iterator[tuple[Described, Relatives]]:
+        from torchkeeper.stores.redis.relating import in_full
 
-    def piece(self, path: str, start: int) -> bytes:
-        """The next PIECE bytes of a value, fewer at its end, none after it.
+        for one, related in in_full(memory, self, key, report):
+            yield next(self.timed([[one]], wanted=True))[0], related
 
-        Raises OSError where it is not a string.
-        """
-        return self._bytes(self.reply_of(path, start))
+    def relatives(self, kind: str, path: str, memory: Memory, report: Report) -> Relatives:
+        """As far as that can be told in a moment."""
+        from torchkeeper.stores.redis.relating import related
 
-    def reply_of(self, path: str, start: int) -> object:
-        """The answer to asking for that piece, which may be a Refusal."""
-        command = "GETRANGE", encoded(path), start, start + PIECE - 1
-        return self.again(lambda: self.connection.ask(*command))
+        items = self.items_beside(path, report)
+        if not items:
+            raise Problem("entry-gone", path=path)
+        batches = self.read(items, memory.reader, report)
+        wanted = {name: None for batch in batches for one in batch for name in needed(one.facts)}
+        return related(memory, self, items[0], wanted, report)
 
-    def value(self, path: str, expected: int) -> bytes:
-        """A value, in pieces where ``expected``, its length, is large.
+    def graph_beside(self, item: Item, key: str) -> str:
+        return redis_key("fxgraph", key) or ""
 
-        Raises FileNotFoundError where the key is gone, OSError where it is not a string.
-        """
-        key = encoded(path)
-        if expected <= PIECE:
-            reply = self.again(lambda: self.connection.ask("GET", key))
-            if reply is None:
-                raise FileNotFoundError(path)
-            return self._bytes(reply)
-        value = bytearray()
-        while True:
-            piece = self.piece(path, len(value))
-            value += piece
-            if len(piece) < PIECE:
-                break
-            if len(value) > remote.MAX_VALUE:
-                raise OSError("value-too-large")
-        if not value:
-            raise FileNotFoundError(path)
-        return bytes(value)
+    def put_off(self, item: Item) -> Described | None:
+        from torchkeeper.stores.redis.describing import MAX_READ, too_large
 
-    def _bytes(self, reply: object) -> bytes:
-        if isinstance(reply, Refusal) and str(reply).startswith("WRONGTYPE"):
-            raise OSError("value-wrong-type")
-        if isinstance(reply, Refusal):
-            raise problem_of(str(reply), self.place)
-        if not isinstance(reply, bytes):
-            raise Problem("server-not-redis", server=self.place)
-        return reply
+        return too_large(item) if item.size > MAX_READ else None
+
+    def named_by(
+        self, chosen: list[Described], kernels: bool, memory: Memory, report: Report
+    ) -> list[Described]:
+        """Graphs by their keys; kernels only by a look at all keys."""
+        keys = [key for name in _named(chosen) if (key := redis_key(*name)) is not None]
+        items = self.items_at(keys, report)
+        found = [one for x in self.read(items, memory.reader, report) for one in x]
+        names = {name for name in _named([*chosen, *found]) if name[0] == "triton"}
+        if not kernels or not names:
+            return found
+        items = [item for item in self.stream(report) if (item.kind, item.key) in names]
+        return found + [one for x in self.read(items, memory.reader, report) for one in x]
+
+    def removal(self, insisted: bool) -> Removal:
+        from torchkeeper.stores.redis.removing import ServerRemoval
+
+        return ServerRemoval(self.place)
+
+    def be_patient(self) -> None:
+        self.patient = True
+
+    def offer(
+        self, chosen: Sequence[Described], report: Report, left: Left, to_server: bool = False
+    ) -> Offered:
+        return self._offered(chosen, left, to_server)
+
+    def for_bundle(
+        self, chosen: Sequence[Described], left: Left
+    ) -> tuple[Sequence[Described], Source]:
+        offered = self._offered(chosen, left, to_redis=False)
+        return offered.chosen, offered
+
+    def _offered(self, chosen: Sequence[Described], left: Left, to_redis: bool) -> FromServer:
+        from torchkeeper.stores.redis.describing import FromServer
+
+        return FromServer(chosen, self, left, to_redis)
 
 
-class _Pieces(io.RawIOBase):
-    """A large value as a stream, fetched as it is read; the payload in it where it is ``wrapped``.
-
-    Whatever is wrong with the value is an OSError, at its end at the latest.
-    """
-
-    def __init__(self, store: Redis, file: File, wrapped: bool) -> None:
-        self._store = store
-        self._file = file
-        self._decoder = remote.Decoder() if wrapped else None
-        self._fetched = 0
-        self._ready = memoryview(b"")
-        self._fetch()
-
-    def readable(self) -> bool:
-        """True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill the buffer with what comes next."""
-        while not self._ready and self._fetched < self._file.size:
-            self._fetch()
-        count = min(len(buffer), len(self._ready))
-        buffer[:count] = self._ready[:count]
-        self._ready = self._ready[count:]
-        return count
-
-    def _fetch(self) -> None:
-        piece = self._store.piece(self._file.path, self._fetched)
-        if not piece and not self._fetched:
-            raise FileNotFoundError(self._file.path)
-        expected = min(PIECE, self._file.size - self._fetched)
-        if len(piece) != expected:
-            raise OSError("it has changed meanwhile")
-        self._fetched += len(piece)
-        if self._decoder:
-            piece = self._decoder.feed(piece)
-            if self._fetched == self._file.size and (problem := self._decoder.end().problem):
-                raise OSError(problem)
-        self._ready = memoryview(piece)
-
-
-def info(connection: Connection, *sections: str) -> dict[str, str]:
-    """The fields of some sections of INFO; none where the server forbids to look."""
-    fields: dict[str, str] = {}
-    commands = [pack("INFO", section) for section in sections]
-    for reply in connection.many(commands, _INFO):
-        if isinstance(reply, Refusal) and not str(reply).startswith("NOPERM"):
-            raise problem_of(str(reply), str(connection.address))
-        if isinstance(reply, bytes):
-            for line in reply.decode("utf-8", "replace").splitlines():
-                name, colon, value = line.partition(":")
-                if colon and not name.startswith("#"):
-                    fields[name] = value[:_VALUE]
-    return fields
-
-
-def _environment_password(address: Address) -> str | None:
-    for named in addresses.from_environment(os.environ):
-        if named.address == address:
-            return named.password
-    return None
+def _named(chosen: list[Described]) -> dict[tuple[str, str], None]:
+    """What entries name that is not among them."""
+    known = {(one.entry.kind, one.entry.key) for one in chosen}
+    return {name: None for x in chosen for name in needed(x.facts) if name not in known}

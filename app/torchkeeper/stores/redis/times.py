@@ -9,13 +9,13 @@ from dataclasses import replace
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.redis.connecting import encoded, pack
-from torchkeeper.stores.redis.store import Redis, info
+from torchkeeper.stores.redis.database import Database, info
 
 #: When an item expires and was last used, as Entry has it.
 Times = tuple[float | None, float | None]
 
 
-def times(store: Redis, items: Sequence[Item]) -> list[Times]:
+def times(store: Database, items: Sequence[Item]) -> list[Times]:
     """When each item expires, 0 for never, and was last used: seconds since the epoch.
 
     None for what the server does not say. Of several keys the first that goes counts, and the
@@ -44,7 +44,7 @@ def _of_item(replies: Iterator[object], count: int, now: float, quiet: bool) -> 
     return expires, now - min(idle) if idle else None
 
 
-def knows_use(store: Redis) -> bool:
+def knows_use(store: Database) -> bool:
     """Whether the server can say when anything was last used.
 
     Before 7.2 it takes a look for a use, and where it throws out what is used least often, it
@@ -54,7 +54,7 @@ def knows_use(store: Redis) -> bool:
     return store.connection.quiet and not policy.endswith("-lfu")
 
 
-def timed(store: Redis, batch: Sequence[Described]) -> list[Described]:
+def timed(store: Database, batch: Sequence[Described]) -> list[Described]:
     """A batch whose entries have their times."""
     found = times(store, [one.origin or one.item for one in batch])
     return [

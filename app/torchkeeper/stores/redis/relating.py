@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import Problem
@@ -18,11 +17,9 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item, in_order
 from torchkeeper.stores.needs import Name, Relatives, known_as, needed
+from torchkeeper.stores.redis.database import Database
 from torchkeeper.stores.redis.describing import described
-
-if TYPE_CHECKING:
-    from torchkeeper.engine.session import Session
-    from torchkeeper.stores.redis.store import Redis
+from torchkeeper.stores.store import Memory
 
 #: Seconds for one question, bytes of all values fetched for it, and of any one of them.
 SECONDS = 4.0
@@ -60,16 +57,17 @@ class Named:
 
 
 def related(
-    session: Session, store: Redis, of: Item, wanted: dict[Name, None], report: Report
+    memory: Memory, store: Database, of: Item, wanted: dict[Name, None], report: Report
 ) -> Relatives:
     """The relatives of an item of a server that names ``wanted``.
 
     ``unread`` of it is how many entries might need this one besides, and were not looked at in
     time: the server's whole rest where not even its keys could be gone through.
     """
-    if session.named is None or session.named.place != store.place:
-        session.named = Named(store.place)
-    search = _Search(session, store, of, report, session.named)
+    named = memory.named
+    if not isinstance(named, Named) or named.place != store.place:
+        memory.named = named = Named(store.place)
+    search = _Search(memory, store, of, report, named)
     keys = {name: remote.redis_key(*name) for name in wanted}
     needs = store.items_at([key for key in keys.values() if key], report)
     kernels = {name for name in wanted if name[0] == "triton"}
@@ -91,9 +89,9 @@ class _Search:
     """Goes through a server once for what needs an item."""
 
     def __init__(
-        self, session: Session, store: Redis, of: Item, report: Report, named: Named
+        self, memory: Memory, store: Database, of: Item, report: Report, named: Named
     ) -> None:
-        self._session = session
+        self._memory = memory
         self._store = store
         self._report = report
         self._named = named
@@ -140,7 +138,7 @@ class _Search:
                 waiting.clear()
 
     def _read(self, items: list[Item]) -> None:
-        for batch in described(self._store, items, self._session.reader, self._report):
+        for batch in described(self._store, items, self._memory.reader, self._report):
             for one in batch:
                 item, names = one.origin or one.item, frozenset(needed(one.facts))
                 self._named.keep(item, names)
@@ -149,7 +147,7 @@ class _Search:
 
 
 def in_full(
-    session: Session, store: Redis, key: str, report: Report
+    memory: Memory, store: Database, key: str, report: Report
 ) -> Iterator[tuple[Described, Relatives]]:
     """The entries of a key, or of the only one that begins so, with all that is known of them.
 
@@ -157,17 +155,17 @@ def in_full(
     """
     for item in of_key(store, key, report):
         # The graphs that it names tell what it is called.
-        brief = [x for some in described(store, [item], session.reader, report) for x in some]
+        brief = [x for some in described(store, [item], memory.reader, report) for x in some]
         wanted = {name: None for one in brief for name in needed(one.facts)}
         paths = [path for name in wanted if (path := remote.redis_key(*name))]
         items = in_order([item, *store.items_at(paths, report)])
-        for batch in described(store, items, session.reader, report, full=True):
+        for batch in described(store, items, memory.reader, report, full=True):
             for one in batch:
                 if (one.origin or one.item).identity == item.identity:
-                    yield one, related(session, store, item, wanted, report)
+                    yield one, related(memory, store, item, wanted, report)
 
 
-def of_key(store: Redis, key: str, report: Report) -> Sequence[Item]:
+def of_key(store: Database, key: str, report: Report) -> Sequence[Item]:
     paths = [remote.redis_key(kind, key) for kind in ("fxgraph", "aotautograd", "pgo")]
     if items := store.items_at([path for path in paths if path], report):
         return items  # whatever else there is, nothing has this key and a longer one
