@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 import torchkeeper
-from tests.figures import MOST, figures
+from tests.figures import MOST, circles, figures, imports
 from tests.gui.doors import past_the_door
 from torchkeeper.link.engines.travel import PACKAGES
 from torchkeeper.link.words import doctorwords
@@ -37,6 +37,22 @@ FLOORS = [
     "cli",
     "gui",
 ]
+#: The same within gui: modules and packages, of which the longest name counts.
+GUI_FLOORS = {
+    "widgets": "widgets icons theme later taborder language help",
+    "models": """background desktop dialogs.environment jobs matrix.cells matrix.phases matrix.words
+        places.model profiles.known profiles.words recipes.known sidebar.standing
+        verdicts.environments verdicts.judging verdicts.suggesting verdicts.verifications""",
+    "parts": """actions chrome context entrymap inspector matrix pages places sidebar table treemap
+        verdicts""",
+    "dialogs and pages": """activity comparing dialogs doctor help.page overview profiles recipes
+        runs widgets.foundlist""",
+    "flows": """closing comparing.flow dragdrop flows guide jobs.following jobs.notifying
+        jobs.results pages.making places.recent places.servers recipeflows remedies sidebar.flows
+        sidebar.gauge sidebar.more sidebar.taking signingflows verdicts.here""",
+    "window": """app bugs desktop.door going help.attached inspector.inspecting shell shots start
+        window""",
+}
 LATE = {"torch", "triton", "redis", "hiredis", "filelock"}
 #: What a floor above may not be used by, although it stands before it.
 NEVER = {"gui": {"cli"}, "warm": {"resources"}}
@@ -121,6 +137,33 @@ def test_imports_point_down(package: str, path: Path) -> None:
             assert package == "gui", f"{path.name} imports {name}"
     for name in read(path).top:
         assert name.split(".")[0] not in LATE or package not in PACKAGES, f"{path.name}: {name}"
+
+
+def gui_imports() -> dict[str, set[str]]:
+    """What each module of gui imports of the others, at its top or late, for types or not."""
+    gui = "torchkeeper.gui."
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for _, path in modules()}
+    return {
+        name.removeprefix(gui): {one.removeprefix(gui) for one in named if one.startswith(gui)}
+        for name, named in imports(trees).items()
+        if name.startswith(gui)
+    }
+
+
+def test_imports_in_gui_point_down_and_never_around() -> None:
+    floors = {name: floor for floor, names in enumerate(GUI_FLOORS.values())
+              for name in names.split()}  # fmt: skip
+
+    def floor_of(module: str) -> int:
+        above = [module, *(module[: dot.start()] for dot in re.finditer(r"\.", module))]
+        return floors[max(floors.keys() & set(above), key=len)]
+
+    graph = gui_imports()
+    assert len(graph) > 200
+    up = [(name, one) for name, named in graph.items() for one in named
+          if floor_of(one) > floor_of(name)]  # fmt: skip
+    assert up == []
+    assert list(circles(graph)) == []
 
 
 def test_the_travelling_part_needs_only_the_standard_library() -> None:

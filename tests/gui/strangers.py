@@ -262,7 +262,7 @@ def main() -> None:
             window = walking.opened(settings)
             window.table.go_to_row(0)
             for page in PAGES:
-                window.show_page(page.id)
+                window.show_page(page)
             walk.pages(window)
             walk.close(window)
         for scene in scenes:

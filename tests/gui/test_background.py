@@ -21,7 +21,7 @@ from tests.gui.test_handover import ARGV, RAISES, runtime, sockets, until
 from tests.gui.test_notifying import Desktop, bus, desktop
 from tests.pace import LONG
 from torchkeeper.gui.guide.bar import own_folder
-from torchkeeper.gui.guide.guide import SINCE, STEP
+from torchkeeper.gui.guide.steps import SINCE, STEP
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.link.engines import probes
 from torchkeeper.link.kept import history, running

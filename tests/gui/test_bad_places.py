@@ -11,10 +11,10 @@ from pytestqt.qtbot import QtBot
 from tests.conftest import SlowDisk
 from tests.gui.conftest import PATIENCE, OpenWindow, listed, settle
 from tests.stores.bundles.test_bundle import make
+from torchkeeper.gui import CURRENT
 from torchkeeper.gui.chrome.summary import empty_state, status_text
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.places.model import PlacesModel
-from torchkeeper.gui.start import CURRENT
 from torchkeeper.gui.window import Window
 
 

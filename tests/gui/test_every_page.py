@@ -69,7 +69,7 @@ def pages(scale: int, tone: Theme) -> dict[str, Any]:
 def test_nothing_is_wrong_with_any_page(scale: int, tone: Theme) -> None:
     found = pages(scale, tone)
     assert found["faults"] == {}
-    assert set(found["stops"]) == {page.id for page in PAGES}
+    assert set(found["stops"]) == set(PAGES)
     assert min(found["stops"].values()) > 10, "Tab goes to what is there"
 
 
@@ -130,7 +130,7 @@ def test_keys_lead_to_pages_and_parts(qtbot: QtBot, settings: QSettings) -> None
     window.activateWindow()
     for number, page in enumerate(PAGES, 1):
         press(qtbot, window, getattr(Qt.Key, f"Key_{number}"), control=True)
-        assert window.pages.current == page.id
+        assert window.pages.current == page
         assert window.pages.isAncestorOf(window.focusWidget()), "the page has the focus"
     press(qtbot, window, Qt.Key.Key_2, control=True)
     assert window.focusWidget() is window.table

@@ -15,8 +15,7 @@ from tests.gui.conftest import PATIENCE, OpenWindow, click, listed
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.guide.bar import own_folder
-from torchkeeper.gui.guide.guide import STEP
-from torchkeeper.gui.guide.steps import STEPS
+from torchkeeper.gui.guide.steps import STEP, STEPS
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.window import PAGE, Window
 

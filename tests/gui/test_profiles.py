@@ -28,8 +28,14 @@ from tests.redis_server import serving
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.profileexport import ProfileExport
 from torchkeeper.gui.dialogs.profileimport import ProfileImport
-from torchkeeper.gui.profiles.addressedit import AddressEdit, apart, together
-from torchkeeper.gui.profiles.editors import FolderEdit, SwitchEdit, editor_of
+from torchkeeper.gui.profiles.editors import (
+    AddressEdit,
+    FolderEdit,
+    SwitchEdit,
+    apart,
+    editor_of,
+    together,
+)
 from torchkeeper.gui.profiles.form import Form
 from torchkeeper.gui.profiles.origins import profile_of
 from torchkeeper.gui.profiles.page import SettingsPage

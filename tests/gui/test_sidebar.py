@@ -169,7 +169,7 @@ def test_the_pages_are_those_of_the_table_and_the_one_shown_is_marked(
     qtbot: QtBot, window: Window
 ) -> None:
     shown = window.sidebar.pages
-    assert [item.id for item in shown.items.items] == [spec.id for spec in PAGES]
+    assert [item.id for item in shown.items.items] == list(PAGES)
     assert shown.items.items[0].text == "Overview"
     row = shown.items.row_of("runs")
     press(qtbot, shown, row)
@@ -185,7 +185,7 @@ def test_the_pages_are_those_of_the_table_and_the_one_shown_is_marked(
     assert shown.currentIndex().row() == row, "and letters go to a name"
     key(qtbot, shown, Qt.Key.Key_Home)
     key(qtbot, shown, Qt.Key.Key_Return)
-    assert window.pages.current == PAGES[0].id
+    assert window.pages.current == PAGES[0]
     window.actions_["back"].trigger()
     assert shown.items.current == "runs", "whoever goes there, it is marked"
 
@@ -611,7 +611,7 @@ def test_a_click_on_an_environment_has_verdicts_be_about_it(qtbot: QtBot, window
     shown.setFocus()
     key(qtbot, shown, Qt.Key.Key_Up)
     assert shown.current is not None and shown.current.python == samples.BROKEN_PYTHON
-    window.take_in()
+    window.update_now()
     assert window.actions_["environment-remove"].isEnabled()
     assert not window.actions_["environment-doctor"].isEnabled()
     key(qtbot, shown, Qt.Key.Key_Delete)
@@ -622,7 +622,7 @@ def test_a_click_on_an_environment_has_verdicts_be_about_it(qtbot: QtBot, window
     window.actions_["environment-none"].trigger()
     assert environments.off and window.more.environments.note.isVisible()
     shown.setCurrentIndex(shown.items.index(shown.items.row_of(samples.PYTHON)))
-    window.take_in()
+    window.update_now()
     window.actions_["environment-use"].trigger()
     assert environments.chosen is not None and environments.chosen.python == samples.PYTHON
     window.actions_["environment-copy"].trigger()

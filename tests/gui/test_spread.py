@@ -63,10 +63,10 @@ def test_the_window_stays_as_it_is(qtbot: QtBot, window: Window, wide: int, high
             )
             assert inside, "all of it is in the window"
     for page in (*PAGES, *reversed(PAGES)):
-        window.show_page(page.id)
+        window.show_page(page)
         settle(qtbot)
-        assert window.size() == size, page.id
-        assert window.across.sizes()[0] == places, page.id
+        assert window.size() == size, page
+        assert window.across.sizes()[0] == places, page
     window.show_page(ENTRIES)
     assert window.inspector.isVisible()
 

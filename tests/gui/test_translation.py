@@ -146,9 +146,9 @@ def test_the_window_says_nothing_that_cannot_be_translated(
     wrong = {}
     said = 0
     for page in PAGES:
-        window.show_page(page.id)
+        window.show_page(page)
         qtbot.wait(200)
-        wrong[page.id] = untranslated(window, own)
+        wrong[page] = untranslated(window, own)
         said += sum("⟦" in text for x in window.findChildren(QWidget) for _, text in texts(x))
     assert window.actions_["overview"].text() == "⟦&Overview⟧"
     window.close_surely()

@@ -162,10 +162,10 @@ class Walk(Stage):
     def pages(self, window: Window) -> None:
         """Look at every page, at its menus, and at what is behind the Menu key."""
         for page in PAGES:
-            window.show_page(page.id)
+            window.show_page(page)
             turn(0.4)
             found = self.look(window) + self._context_menus(window)
-            self._note(f"page {page.id}", found + self._smaller(window))
+            self._note(f"page {page}", found + self._smaller(window))
         found = []
         for action in window.menuBar().actions():
             menu = action.menu()
@@ -217,7 +217,7 @@ def _pages(walk: Walk, private: Path) -> dict[str, int]:
     """Walk the pages; how often Tab stops on each."""
     window = opened(QSettings(str(private / "s.ini"), QSettings.Format.IniFormat))
     window.table.go_to_row(0)
-    stops = {page.id: 0 for page in PAGES}
+    stops = dict.fromkeys(PAGES, 0)
     for page in stops:
         window.show_page(page)
         turn(0.3)

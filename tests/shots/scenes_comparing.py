@@ -19,7 +19,7 @@ def _compare(stage: Stage) -> None:
     two, one = ({entry.identity for entry in graphs[:n]} for n in (2, 1))
     window.table.select(one)
     turn(0.1)
-    window.flows.comparing.compare_as_a()
+    window.flows.comparing.compare_as("A")
     stage.take("compare-choosing", window)
     page = window.show_page("compare")
     assert isinstance(page, ComparePage)

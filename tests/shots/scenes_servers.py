@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QDialog
 from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
+from torchkeeper.gui import CURRENT
 from torchkeeper.gui.dialogs.base import ConfirmDialog, confirm
 from torchkeeper.gui.dialogs.server import ServerDialog
-from torchkeeper.gui.start import CURRENT
 from torchkeeper.gui.window import Window
 from torchkeeper.link.words.problems import user_error
 

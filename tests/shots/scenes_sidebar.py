@@ -88,8 +88,8 @@ def _environments(stage: Stage) -> None:
     stage.take("sidebar-environments", window)
     shown = window.more.environments.list
     shown.setCurrentIndex(shown.items.index(1))
-    window.take_in()
-    window.context(
+    window.update_now()
+    window.open_menu(
         "environments", shown.viewport(), shown.visualRect(shown.currentIndex()).center()
     )
     menu = QApplication.activePopupWidget()

@@ -10,12 +10,11 @@ from PySide6.QtWidgets import QMenu
 from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
-from torchkeeper.gui import theme
+from torchkeeper.gui import CURRENT, theme
 from torchkeeper.gui.dragdrop.dragging import picture
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.jobs.pace import Pace
 from torchkeeper.gui.pages.table import ENTRIES
-from torchkeeper.gui.start import CURRENT
 from torchkeeper.gui.widgets import plain
 from torchkeeper.gui.window import Window
 from torchkeeper.link.words.problems import UserError, user_error
@@ -273,7 +272,7 @@ def _menus(stage: Stage) -> None:
             assert isinstance(found, QMenu)
             stage.menu(f"menu-{inner.partition(' ')[0].lower()}", found)
     for name, over in (("entries", window.table), ("places", window.places_pane.list)):
-        window.context(name, over.viewport(), QPoint(40, 60))
+        window.open_menu(name, over.viewport(), QPoint(40, 60))
         shown = [menu for menu in window.findChildren(QMenu) if menu.isVisible()]
         stage.menu(f"menu-of-{name}", shown[-1])
     stage.close(window)

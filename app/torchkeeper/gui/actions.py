@@ -4,7 +4,7 @@ shortcuts are all made from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QObject
@@ -12,9 +12,69 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenu
 
 from torchkeeper.gui import icons, theme
-from torchkeeper.gui.pages.table import ENTRIES
-from torchkeeper.gui.situation import Situation
+from torchkeeper.gui.pages.table import ENTRIES, PAGES
 from torchkeeper.gui.widgets.plain import tip
+from torchkeeper.stores.names import scheme_of
+from torchkeeper.stores.scheme import Scheme
+
+
+class Situation(NamedTuple):
+    """What the window knows at one moment, when it decides which actions make sense."""
+
+    place: bool = False
+    place_added: bool = False
+    place_is_folder: bool = False
+    #: What the name of the place tells of it.
+    scheme: Scheme = scheme_of("")
+    place_is_bundle: bool = False
+    chosen_server: bool = False
+    #: Whether the chosen place has one above or below it that it can change places with.
+    place_up: bool = False
+    place_down: bool = False
+    sidebar: bool = True
+    #: What is known of the environment at the keyboard in the sidebar.
+    environment: bool = False
+    environment_has_torch: bool = False
+    environment_added: bool = False
+    environment_used: bool = False
+    read_only: bool = False
+    shown: bool = False
+    #: Whether what is no entry is shown among the others.
+    apart: bool = False
+    #: Whether what is shown is what the filter says; with a wrong one it is what the last said.
+    filter_valid: bool = True
+    selected: int = 0
+    #: How many entries are selected, where those can be compared: two of one kind, or one.
+    comparable: int = 0
+    trash: bool = False
+    #: Whether entries of the place were put off, since reading them would take long.
+    put_off: bool = False
+    job: bool = False
+    job_active: bool = False
+    grouping: str = "none"
+    #: Whether the desktop is told of long jobs that have ended.
+    notify: bool = True
+    #: The page that is shown, and whether there is a way back from it, and forward.
+    page: str = ENTRIES
+    back: bool = False
+    forward: bool = False
+    #: Whether the chosen job has a dialog, and whether something came of it that can be opened.
+    job_dialog: bool = False
+    job_fruit: bool = False
+    #: The path of the place that is shown, or its name where it is a server.
+    path: str = ""
+    #: What undo puts back: 12 entries (3.4 MB); empty where that is not known.
+    undoable: str = ""
+
+    @property
+    def can_purge(self) -> bool:
+        """Whether entries of the place can be removed."""
+        return (self.place_is_folder or self.scheme.remote_cache) and not self.read_only
+
+    @property
+    def can_change_trash(self) -> bool:
+        """Whether there is anything in the trash of the place, which may be changed."""
+        return self.trash and not self.read_only
 
 
 def _shown(page: str) -> Callable[[Situation], bool]:
@@ -26,7 +86,7 @@ def _always(_: Situation) -> bool:
 
 
 class Spec(NamedTuple):
-    """One action. ``slot`` is a method of one of its owners, ``menu`` and ``group`` its place.
+    """One action. ``menu`` and ``group`` are its place.
 
     hint: one sentence for the tooltip and the status bar.
     context: the context menus it is in.
@@ -43,7 +103,6 @@ class Spec(NamedTuple):
     shortcut: str
     hint: str
     when: Callable[[Situation], bool]
-    slot: str
     menu: str
     group: int
     context: tuple[str, ...] = ()
@@ -53,9 +112,6 @@ class Spec(NamedTuple):
     about: tuple[str, Callable[[Situation], str]] | None = None
     also: str = ""
 
-
-#: The slot of actions that go to the page of their own id.
-PAGE = "go_to_page"
 
 _N = QT_TRANSLATE_NOOP
 
@@ -82,300 +138,300 @@ ENVIRONMENT_MENU = ("environment", _n("En&vironment"))
 ACTIONS = (
     Spec("add-folder", _n("&Add folder…"), "folder-add", "Ctrl+O",
          _n("Put a cache folder on the list of places"),
-         _always, "add_folder", "file", 0, ("places",)),
+         _always, "file", 0, ("places",)),
     Spec("add-server", _n("Add &server…"), "server", "Ctrl+Shift+S",
          _n("Put a Redis server on the list of places"),
-         _always, "add_server", "file", 0, ("places",)),
+         _always, "file", 0, ("places",)),
     Spec("open-bundle", _n("Open bund&le…"), "box", "",
          _n("Put a bundle on the list of places, to look at what is in it"),
-         _always, "open_bundle", "file", 0),
+         _always, "file", 0),
     Spec("read-only", _n("Read-&only"), "", "",
          _n("Have nothing in the place changed, by the window or by a command"),
-         lambda s: s.place, "toggle_read_only", "file", 0, ("places",),
+         lambda s: s.place, "file", 0, ("places",),
          on=lambda s: s.read_only),
     Spec("edit-server", _n("Edi&t server…"), "server", "",
          _n("Change the address, login, certificates or name of the server"),
-         lambda s: s.chosen_server, "edit_server", "file", 0, ("places",)),
+         lambda s: s.chosen_server, "file", 0, ("places",)),
     Spec("enter-password", _n("&Enter password…"), "unlock", "",
          _n("Give the password of the server that is shown, and read it again"),
-         lambda s: s.scheme.may_want_password, "enter_password", "file", 0, ("places",)),
+         lambda s: s.scheme.may_want_password, "file", 0, ("places",)),
     Spec("forget-password", _n("For&get password"), "unlock", "",
          _n("Forget the password of the server, in the system's keyring too"),
-         lambda s: s.chosen_server, "forget_password", "file", 0, ("places",)),
+         lambda s: s.chosen_server, "file", 0, ("places",)),
     Spec("rename-server", _n("Re&name server"), "rename", "",
          _n("Call the server otherwise on the list; F2 on the list does the same"),
-         lambda s: s.chosen_server, "rename_server", "file", 0, ("places",)),
+         lambda s: s.chosen_server, "file", 0, ("places",)),
     Spec("place-up", _n("Move &up"), "up", "Ctrl+Alt+Up",
          _n("Have the place that you added stand one higher on the list"),
-         lambda s: s.place_up, "move_place_up", "file", 0, ("places",)),
+         lambda s: s.place_up, "file", 0, ("places",)),
     Spec("place-down", _n("&Move down"), "down", "Ctrl+Alt+Down",
          _n("Have the place that you added stand one lower on the list"),
-         lambda s: s.place_down, "move_place_down", "file", 0, ("places",)),
+         lambda s: s.place_down, "file", 0, ("places",)),
     Spec("place-folder", _n("Re&veal in folder"), "folder", "",
          _n("Show the folder or the bundle in the file manager"),
-         lambda s: s.place and s.scheme.local, "reveal_place", "file", 0, ("places",)),
+         lambda s: s.place and s.scheme.local, "file", 0, ("places",)),
     Spec("remove-place", _n("&Remove place from list"), "folder-remove", "",
          _n("Take the place off the list; nothing on the disk changes"),
-         lambda s: s.place_added, "remove_place", "file", 0, ("places",)),
+         lambda s: s.place_added, "file", 0, ("places",)),
     Spec("import", _n("&Import…"), "import", "Ctrl+I",
          _n("Look into bundles or mega-caches and put their entries into a place"),
-         _always, "import_files", "file", 1, ("places",), _n("Import…")),
+         _always, "file", 1, ("places",), _n("Import…")),
     Spec("export", _n("E&xport…"), "export", "Ctrl+E",
          _n("Write the selected entries, or all that are shown, into one bundle file"),
          lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid),
-         "export", "file", 1, ("entries",), _n("Export…")),
+         "file", 1, ("entries",), _n("Export…")),
     Spec("sign", _n("Sign &bundle…"), "sign", "",
          _n("Put your signature into a bundle, so that others see that it is yours"),
          lambda s: not (s.place_is_bundle and s.read_only),
-         "sign_bundle", "file", 1, ("places",)),
+         "file", 1, ("places",)),
     Spec("signers", _n("Truste&d signers…"), "shield", "",
          _n("Whose signatures you trust, and whether to import nothing else"),
-         _always, "show_signers", "file", 1),
+         _always, "file", 1),
     Spec("quit", _n("&Quit"), "quit", "Ctrl+Q",
          _n("Close the window; what is still running goes on in the background, or stops"),
-         _always, "close", "file", 2),
+         _always, "file", 2),
     Spec("find", _n("&Find"), "find", "Ctrl+F",
          _n("Go to the filter"),
-         _always, "go_to_filter", "edit", 0),
+         _always, "edit", 0),
     Spec("select-all", _n("Select &all"), "select-all", "Ctrl+A",
          _n("Select all entries that are shown"),
-         lambda s: s.shown > 0, "select_all", "edit", 0, ("entries",)),
+         lambda s: s.shown > 0, "edit", 0, ("entries",)),
     Spec("copy-key", _n("&Copy key"), "copy", "Ctrl+C",
          _n("Copy the keys of the selected entries"),
-         lambda s: s.selected > 0, "copy_key", "edit", 1, ("entries",)),
+         lambda s: s.selected > 0, "edit", 1, ("entries",)),
     Spec("copy-path", _n("Cop&y path"), "copy", "Ctrl+Shift+C",
          _n("Copy the paths of the selected entries"),
-         lambda s: s.selected > 0, "copy_path", "edit", 1, ("entries",)),
+         lambda s: s.selected > 0, "edit", 1, ("entries",)),
     Spec("paste", _n("Pa&ste"), "import", "Ctrl+V",
          _n("Open the files, the folder or the address on the clipboard, as if they were dropped "
             "here; on the Compare page, put an entry on a side"),
-         _always, "paste", "edit", 1),
+         _always, "edit", 1),
     Spec("copy-place", _n("Copy p&lace"), "copy", "",
          _n("Copy the path or the address of the chosen place; Ctrl+C on the list does the same"),
-         lambda s: s.place, "copy_place", "edit", 1, ("places",)),
+         lambda s: s.place, "edit", 1, ("places",)),
     Spec("copy-json", _n("Copy as &JSON"), "copy", "",
          _n("Copy the selected entries as ls --json prints them, one object a line"),
-         lambda s: s.selected > 0, "copy_json", "edit", 1, ("entries",)),
+         lambda s: s.selected > 0, "edit", 1, ("entries",)),
     Spec("copy-command", _n("Copy as co&mmand"), "copy", "",
          _n("Copy the command that shows each selected key in a terminal"),
-         lambda s: s.selected > 0, "copy_command", "edit", 1, ("entries",)),
+         lambda s: s.selected > 0, "edit", 1, ("entries",)),
     Spec("compare-two", _n("Compare bot&h"), "compare", "Ctrl+D",
          _n("Show what differs between the two selected entries, and which of it is the cause"),
-         lambda s: s.selected == 2, "compare_selected", "edit", 2, ("entries",)),
+         lambda s: s.selected == 2, "edit", 2, ("entries",)),
     Spec("compare-nearest", _n("Compare with &nearest"), "compare", "Ctrl+Shift+D",
          _n("Find the entry that is most like the selected one, in all places, and show what "
             "differs"),
-         lambda s: s.comparable == 1, "compare_nearest", "edit", 2, ("entries",)),
+         lambda s: s.comparable == 1, "edit", 2, ("entries",)),
     Spec("compare-as-a", _n("Compa&re as A"), "compare", "Ctrl+Alt+A",
          _n("Put the selected entry on side A of a comparison; side B may be of another place"),
-         lambda s: s.comparable == 1, "compare_as_a", "edit", 2, ("entries",)),
+         lambda s: s.comparable == 1, "edit", 2, ("entries",)),
     Spec("compare-as-b", _n("Compare as &B"), "compare", "Ctrl+Alt+B",
          _n("Put the selected entry on side B of a comparison; side A may be of another place"),
-         lambda s: s.comparable == 1, "compare_as_b", "edit", 2, ("entries",)),
+         lambda s: s.comparable == 1, "edit", 2, ("entries",)),
     Spec("warm", _n("&Warm…"), "warm", "Ctrl+Shift+W",
          _n("Compile ahead of time into a place"),
-         _always, "warm", "cache", 0, ("places",), _n("Warm…")),
+         _always, "cache", 0, ("places",), _n("Warm…")),
     Spec("verify", _n("Verif&y…"), "verify", "Ctrl+Shift+V",
          _n("Measure what a fresh process finds in the place: hits, rebuilt objects, and how many "
             "times as fast as cold"),
          lambda s: s.place_is_folder or s.place_is_bundle,
-         "verify", "cache", 0, ("places",), _n("Verify…")),
+         "cache", 0, ("places",), _n("Verify…")),
     Spec("prepare", _n("P&repare environment…"), "prepare", "Ctrl+Shift+P",
          _n("Build the header that the first compile of an environment builds otherwise"),
-         _always, "prepare", "cache", 0),
+         _always, "cache", 0),
     Spec("copy-to", _n("Copy &to…"), "copy-to", "Ctrl+T",
          _n("Copy the selected entries, or all that are shown, to another place or a new bundle"),
          lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid),
-         "copy", "cache", 0, ("entries",)),
+         "cache", 0, ("entries",)),
     Spec("purge", _n("Purge &selected…"), "purge", "Del",
          _n("Show what would go, then remove the selected entries"),
          lambda s: s.selected > 0 and s.can_purge,
-         "purge_selected", "cache", 1, ("entries",), _n("Purge…")),
+         "cache", 1, ("entries",), _n("Purge…")),
     Spec("purge-shown", _n("P&urge all shown…"), "purge", "Ctrl+Shift+Del",
          _n("Show what would go, then remove every entry the filter shows"),
          lambda s: s.shown > 0 and s.can_purge and s.filter_valid,
-         "purge_shown", "cache", 1, ("entries",)),
+         "cache", 1, ("entries",)),
     Spec("clean-up", _n("&Clean up…"), "clean", "Ctrl+Shift+K",
          _n("Show what is dead in the place and how much that frees: stale, broken, unused"),
          lambda s: s.place_is_folder or s.scheme.remote_cache,
-         "clean_up", "cache", 1, ("places",), _n("Clean up…")),
+         "cache", 1, ("places",), _n("Clean up…")),
     Spec("undo", _n("Undo &purge"), "undo", "Ctrl+Z",
          _n("Put back what the last purge of this place moved to the trash"),
-         lambda s: s.can_change_trash, "undo", "cache", 1, ("places",),
+         lambda s: s.can_change_trash, "cache", 1, ("places",),
          about=(_n("Undo &purge of {}"), lambda s: s.undoable)),
     Spec("empty-trash", _n("Empty tras&h…"), "empty", "",
          _n("Delete for good what was purged from this place"),
-         lambda s: s.can_change_trash, "empty_trash", "cache", 1, ("places",)),
+         lambda s: s.can_change_trash, "cache", 1, ("places",)),
     Spec("expiry", _n("Set &expiry…"), "queued", "",
          _n("Say when the server drops the selected entries by itself, if ever"),
          lambda s: s.selected > 0 and s.scheme.keeps_times and not s.read_only,
-         "set_expiry", "cache", 1, ("entries",)),
+         "cache", 1, ("entries",)),
     Spec("server", _n("Ser&ver…"), "server", "",
          _n("How full the server is, how it is used, and what that means"),
-         lambda s: s.scheme.remote_cache, "show_server", "cache", 1, ("places",)),
+         lambda s: s.scheme.remote_cache, "cache", 1, ("places",)),
     Spec("cancel-job", _n("Cancel &job"), "cancel", "Ctrl+.",
          _n("Stop the chosen job at once"),
-         lambda s: s.job_active, "cancel_job", "cache", 2, ("jobs",)),
+         lambda s: s.job_active, "cache", 2, ("jobs",)),
     Spec("show-log", _n("Show job &log"), "log", "Ctrl+L",
          _n("Go to the log of the chosen job"),
-         lambda s: s.job, "show_log", "cache", 2, ("jobs",)),
+         lambda s: s.job, "cache", 2, ("jobs",)),
     Spec("show-result", _n("Show job progress &and result"), "info", "Ctrl+Shift+L",
          _n("How far the chosen export, import or copy is, or what came of it"),
-         lambda s: s.job_dialog, "show_result", "cache", 3, ("jobs",)),
+         lambda s: s.job_dialog, "cache", 3, ("jobs",)),
     Spec("open-result", _n("&Open result"), "box", "Ctrl+Shift+O",
          _n("Open what the job wrote, with the entries that it put there selected"),
-         lambda s: s.job_fruit, "open_result", "cache", 3, ("jobs",)),
+         lambda s: s.job_fruit, "cache", 3, ("jobs",)),
     Spec("show-in-folder", _n("Show result in &folder"), "folder", "Ctrl+Shift+F",
          _n("Show what came of the job in the file manager"),
-         lambda s: s.job_fruit, "show_in_folder", "cache", 3, ("jobs",)),
+         lambda s: s.job_fruit, "cache", 3, ("jobs",)),
     Spec("refresh", _n("Re&fresh"), "refresh", "F5",
          _n("Read the place again"),
-         _always, "refresh", "view", 0, ("entries", "places"), _n("Refresh")),
+         _always, "view", 0, ("entries", "places"), _n("Refresh")),
     Spec("read-all", _n("Read a&ll entries"), "refresh", "",
          _n("Read also what takes longer than the place is given for its size on the disk"),
-         lambda s: s.put_off, "read_all", "view", 0, ("entries",)),
+         lambda s: s.put_off, "view", 0, ("entries",)),
     Spec("map", _n("Show or hide &map"), "map", "Ctrl+M",
          _n("Show or hide the map of what takes how much room, over the table"),
-         _always, "toggle_map", "view", 0),
+         _always, "view", 0),
     Spec("apart", _n("Show loc&ks, headers and unknown files"), "lock", "",
          _n("Show also what is no entry, and is counted apart"),
-         _always, "toggle_apart", "view", 0, on=lambda s: s.apart),
+         _always, "view", 0, on=lambda s: s.apart),
     Spec("inspector", _n("Show or hide &inspector"), "inspector", "Ctrl+Shift+I",
          _n("Show or hide what there is to know of the selected entry"),
-         _always, "toggle_inspector", "view", 0),
+         _always, "view", 0),
     Spec("sidebar", _n("Show or &hide sidebar"), "sidebar", "F9",
          _n("Show or hide the list of pages, places and environments"),
-         _always, "toggle_sidebar", "view", 0),
+         _always, "view", 0),
     Spec("environment-use", _n("&Use for verdicts"), "done", "",
          _n("Have verdicts be about the environment that is marked in the sidebar"),
          lambda s: s.environment and not s.environment_used,
-         "use_environment", "environment", 0, ("environments",)),
+         "environment", 0, ("environments",)),
     Spec("environment-none", _n("&No verdicts"), "cancel", "",
          _n("Ask no environment what is of use in it"),
-         _always, "use_no_environment", "environment", 0, ("environments",)),
+         _always, "environment", 0, ("environments",)),
     Spec("environment-doctor", _n("Doctor &for it"), "doctor", "",
          _n("Have verdicts be about it, and look for what is wrong with what it uses"),
          lambda s: s.environment_has_torch,
-         "doctor_environment", "environment", 1, ("environments",)),
+         "environment", 1, ("environments",)),
     Spec("environment-prepare", _n("&Prepare…"), "prepare", "",
          _n("Build the header that its first compile builds otherwise"),
          lambda s: s.environment_has_torch,
-         "prepare_environment", "environment", 1, ("environments",)),
+         "environment", 1, ("environments",)),
     Spec("environment-ask", _n("&Ask again"), "refresh", "",
          _n("Start the interpreter and ask it anew what it is, which takes seconds"),
-         lambda s: s.environment, "ask_environment", "environment", 1, ("environments",)),
+         lambda s: s.environment, "environment", 1, ("environments",)),
     Spec("environment-copy", _n("&Copy path"), "copy", "",
          _n("Copy the path of the interpreter"),
-         lambda s: s.environment, "copy_environment", "environment", 2, ("environments",)),
+         lambda s: s.environment, "environment", 2, ("environments",)),
     Spec("environment-remove", _n("&Remove from list"), "folder-remove", "",
          _n("Take the interpreter that you added off the list; nothing on the disk changes"),
          lambda s: s.environment_added,
-         "remove_environment", "environment", 2, ("environments",)),
+         "environment", 2, ("environments",)),
     Spec("environments", _n("&Environments…"), "machine", "Ctrl+Shift+E",
          _n("The interpreters on this machine, their torch and what else decides"),
-         _always, "show_environments", "view", 1, ("environments",)),
+         _always, "view", 1, ("environments",)),
     Spec("add-interpreter", _n("A&dd interpreter…"), "folder-add", "",
          _n("Put a Python on the list of those that verdicts can be about"),
-         _always, "add_interpreter", "view", 1, ("environments",)),
+         _always, "view", 1, ("environments",)),
     Spec("notify", _n("&Notify when a job ends"), "", "",
          _n("Tell the desktop when a job of more than ten seconds has ended and the window is not "
             "in front"),
-         _always, "toggle_notify", "view", 2, on=lambda s: s.notify),
+         _always, "view", 2, on=lambda s: s.notify),
     Spec("only-usable", _n("&Usable"), "verdict-usable", "",
          _n("Show what a program with the environment's defaults finds"),
-         lambda s: s.place, "show_usable", "only", 0),
+         lambda s: s.place, "only", 0),
     Spec("only-conditional", _n("&Conditional"), "verdict-conditional", "",
          _n("Show what a program finds if it meets a condition"),
-         lambda s: s.place, "show_conditional", "only", 0),
+         lambda s: s.place, "only", 0),
     Spec("only-unknown", _n("U&nknown"), "verdict-unknown", "",
          _n("Show what does not record whether a program finds it"),
-         lambda s: s.place, "show_unknown", "only", 0),
+         lambda s: s.place, "only", 0),
     Spec("only-unsafe", _n("Unsa&fe"), "verdict-unsafe", "",
          _n("Show what PyTorch takes here although it is for another machine"),
-         lambda s: s.place, "show_unsafe", "only", 0),
+         lambda s: s.place, "only", 0),
     Spec("only-stale", _n("&Stale"), "verdict-stale", "",
          _n("Show what no program finds here"),
-         lambda s: s.place, "show_stale", "only", 0),
+         lambda s: s.place, "only", 0),
     Spec("only-broken", _n("&Broken"), "verdict-broken", "",
          _n("Show what is damaged, or lacks something it needs"),
-         lambda s: s.place, "show_broken", "only", 0),
+         lambda s: s.place, "only", 0),
     Spec("only-any", _n("&All verdicts"), "select-all", "",
          _n("Show entries whatever their verdict"),
-         lambda s: s.place, "show_any", "only", 1),
+         lambda s: s.place, "only", 1),
     Spec("group-none", _n("&None"), "", "Ctrl+Alt+0",
          _n("Show all entries as one list"),
-         _always, "group_by_none", "group", 0, chosen=lambda s: s.grouping == "none"),
+         _always, "group", 0, chosen=lambda s: s.grouping == "none"),
     Spec("group-kind", _n("&Kind"), "", "Ctrl+Alt+1",
          _n("Put the entries of each kind under a heading"),
-         _always, "group_by_kind", "group", 0, chosen=lambda s: s.grouping == "kind"),
+         _always, "group", 0, chosen=lambda s: s.grouping == "kind"),
     Spec("group-verdict", _n("&Verdict"), "", "Ctrl+Alt+2",
          _n("Put usable, conditional, unknown, stale and broken entries under headings"),
-         _always, "group_by_verdict", "group", 0, chosen=lambda s: s.grouping == "verdict"),
+         _always, "group", 0, chosen=lambda s: s.grouping == "verdict"),
     Spec("group-torch", _n("&Torch version"), "", "Ctrl+Alt+3",
          _n("Put the entries of each version of torch under a heading"),
-         _always, "group_by_torch", "group", 0, chosen=lambda s: s.grouping == "torch"),
+         _always, "group", 0, chosen=lambda s: s.grouping == "torch"),
     Spec("group-age", _n("&Age"), "", "Ctrl+Alt+4",
          _n("Put the entries of today, this week and so on under headings"),
-         _always, "group_by_age", "group", 0, chosen=lambda s: s.grouping == "age"),
+         _always, "group", 0, chosen=lambda s: s.grouping == "age"),
     Spec("expand-all", _n("&Expand all groups"), "expand", "Ctrl+Alt+Right",
          _n("Show the entries under all headings"),
-         lambda s: s.grouping != "none" and s.shown > 0, "expand_all", "group", 1),
+         lambda s: s.grouping != "none" and s.shown > 0, "group", 1),
     Spec("collapse-all", _n("&Collapse all groups"), "collapse", "Ctrl+Alt+Left",
          _n("Show the headings only"),
-         lambda s: s.grouping != "none" and s.shown > 0, "collapse_all", "group", 1),
+         lambda s: s.grouping != "none" and s.shown > 0, "group", 1),
     Spec("overview", _n("&Overview"), "overview", "Ctrl+1",
          _n("What the caches of this machine hold and cost, and what of it could go"),
-         _always, "go_to_page", "go", 0, on=_shown("overview")),
+         _always, "go", 0, on=_shown("overview")),
     Spec("entries", _n("&Entries"), "entries", "Ctrl+2",
          _n("What the chosen place holds"),
-         _always, "go_to_page", "go", 0, on=_shown("entries")),
+         _always, "go", 0, on=_shown("entries")),
     Spec("compare", _n("&Compare"), "compare", "Ctrl+3",
          _n("What makes two entries different, and which of it is the cause"),
-         _always, "go_to_page", "go", 0, on=_shown("compare")),
+         _always, "go", 0, on=_shown("compare")),
     Spec("runs", _n("R&uns"), "runs", "Ctrl+Shift+R",
          _n("The programs that “torchkeeper run” ran: hits, misses, and what differed"),
-         _always, "go_to_page", "go", 0, on=_shown("runs"), also="Ctrl+4"),
+         _always, "go", 0, on=_shown("runs"), also="Ctrl+4"),
     Spec("recipes", _n("&Recipes"), "recipes", "Ctrl+R",
          _n("What can be compiled ahead of time: your own recipes, and the one that comes with it"),
-         _always, "go_to_page", "go", 0, on=_shown("recipes"), also="Ctrl+5"),
+         _always, "go", 0, on=_shown("recipes"), also="Ctrl+5"),
     Spec("settings", _n("&Settings"), "settings", "Ctrl+,",
          _n("What steers PyTorch's caches: profiles of it, what is wrong with them, and where "
             "each value comes from"),
-         _always, "go_to_page", "go", 0, on=_shown("settings"), also="Ctrl+6"),
+         _always, "go", 0, on=_shown("settings"), also="Ctrl+6"),
     Spec("doctor", _n("&Doctor"), "doctor", "Ctrl+H",
          _n("What is wrong with caches, with what compiles and with the settings, and a way to "
             "mend it"),
-         _always, "go_to_page", "go", 0, ("places",), on=_shown("doctor"), also="Ctrl+7"),
+         _always, "go", 0, ("places",), on=_shown("doctor"), also="Ctrl+7"),
     Spec("activity", _n("&Activity"), "activity", "Ctrl+J",
          _n("Jobs: how far they are, what they say, what came of them, and those of before"),
-         _always, "go_to_page", "go", 0, on=_shown("activity"), also="Ctrl+8"),
+         _always, "go", 0, on=_shown("activity"), also="Ctrl+8"),
     Spec("next-part", _n("Next &part of the window"), "next", "F6",
          _n("Go from the sidebar to the bars, the page, the inspector, the toolbar, the jobs"),
-         _always, "go_to_next_part", "go", 1),
+         _always, "go", 1),
     Spec("back", _n("&Back"), "back", "Alt+Left",
          _n("Show the page that was shown before"),
-         lambda s: s.back, "go_back", "go", 1),
+         lambda s: s.back, "go", 1),
     Spec("forward", _n("&Forward"), "forward", "Alt+Right",
          _n("Show the page again from which you came back"),
-         lambda s: s.forward, "go_forward", "go", 1),
+         lambda s: s.forward, "go", 1),
     Spec("first-steps", _n("&First steps"), "guide", "",
          _n("A guide through a whole round, on the recipe that comes with Torchkeeper"),
-         _always, "show_first_steps", "help", 0),
+         _always, "help", 0),
     Spec("shortcuts", _n("&Keyboard shortcuts"), "keyboard", "F1",
          _n("All shortcuts on one page"),
-         _always, "show_shortcuts", "help", 0),
+         _always, "help", 0),
     Spec("ideas", _n("&Ideas…"), "ideas", "Ctrl+F1",
          _n("What the words of this window mean: verdict, key factor, mega-cache and others"),
-         _always, "show_ideas", "help", 0),
+         _always, "help", 0),
     Spec("explain", _n("&Explain this"), "help", "Shift+F1",
          _n("Say what the control means that has the keyboard; in dialogs, too"),
-         _always, "explain_this", "help", 0),
+         _always, "help", 0),
     Spec("whats-this", _n("&What’s this?"), "help", "Ctrl+Shift+F1",
          _n("Then click on anything to learn what it means"),
-         _always, "ask_whats_this", "help", 0),
+         _always, "help", 0),
     Spec("about", _n("&About Torchkeeper"), "info", "",
          _n("Version and licence"),
-         _always, "show_about", "help", 0),
+         _always, "help", 0),
 )  # fmt: skip
 
 #: Actions that make sense for a server alone.
@@ -399,14 +455,17 @@ def tr(text: str) -> str:
     return QCoreApplication.translate("Actions", text)
 
 
+#: By the id of an action, what gives the method that does it: whose it is may be made only then.
+Does = Mapping[str, Callable[[], Callable[[], object]]]
+
+
 class Actions(QObject):
     """The QActions made from the table, for one window."""
 
-    def __init__(self, window: QObject, slot: Callable[[str], Callable[..., object]]) -> None:
-        """slot: the method of that name, whosever it is; asked for when an action is triggered."""
+    def __init__(self, window: QObject, does: Does, go: Callable[[str], object]) -> None:
+        """does: what does each action that goes to no page. go: goes to a page."""
         super().__init__(window)
-        self._window = window
-        self._slot = slot
+        self._window, self._does, self._go = window, does, go
         self._made: dict[str, QAction] = {}
         #: Those that are off for no other reason than that the place is read-only.
         self._held: set[str] = set()
@@ -442,12 +501,12 @@ class Actions(QObject):
         return action
 
     def _do(self, spec: Spec, action: QAction) -> None:
-        if spec.slot == PAGE:
+        if spec.id in PAGES:
             # It has switched itself, which says nothing of the page.
             action.setChecked(self._situation.page == spec.id)
-            self._slot(spec.slot)(spec.id)
+            self._go(spec.id)
         else:
-            self._slot(spec.slot)()
+            self._does[spec.id]()()
 
     def _suit(self, spec: Spec, action: QAction) -> None:
         # What is about entries alone is for the page that shows them: they are not seen on others.

@@ -12,10 +12,9 @@ from PySide6.QtCore import QLocale, QSettings, QSocketNotifier
 from PySide6.QtWidgets import QApplication
 
 import torchkeeper
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import NAME, icons, theme
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.bugs import Bugs
-from torchkeeper.gui.start import NAME
 from torchkeeper.gui.theme import Look, Theme
 from torchkeeper.gui.window import Window
 from torchkeeper.link import handover

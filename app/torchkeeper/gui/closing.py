@@ -9,8 +9,8 @@ from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 from PySide6.QtWidgets import QDialog
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.context import Context
     from torchkeeper.gui.dialogs.leaving import LeaveDialog
-    from torchkeeper.gui.window import Window
 
 
 class Closing(QObject):
@@ -20,23 +20,25 @@ class Closing(QObject):
     left = Signal()
     back = Signal()
 
-    def __init__(self, window: Window) -> None:
-        super().__init__(window)
-        self._window = window
+    def __init__(self, context: Context, keep: Callable[[], None], end: Callable[[], None]) -> None:
+        """keep: remembers where the window is. end: closes it without asking."""
+        super().__init__(context.window)
+        self._context, self._keep, self._end = context, keep, end
         self._leaving: LeaveDialog | None = None
         #: Whether jobs go on without the window, until it is shown again or they have ended.
         self.in_background = False
-        window.jobs.finished.connect(lambda *_: QTimer.singleShot(0, self, self._end_alone))
+        context.jobs.finished.connect(lambda *_: QTimer.singleShot(0, self, self._end_alone))
 
     def ask(self) -> bool:
         """Whether the window has to stay for now: something is asked about."""
-        if self._kept_open(self._window.close):
+        if self._kept_open(self._context.window.close):
             return True
-        active = self._window.jobs.active
+        active = self._context.jobs.active
         if active and self._leaving is None:
             from torchkeeper.gui.dialogs.leaving import LeaveDialog
 
-            self._leaving = LeaveDialog(self._window, active, self.leave_jobs, self.stop_jobs)
+            window = self._context.window
+            self._leaving = LeaveDialog(window, active, self.leave_jobs, self.stop_jobs)
             self._leaving.finished.connect(self._stays)
             self._leaving.open()
         return bool(active)
@@ -48,13 +50,13 @@ class Closing(QObject):
         """
         from torchkeeper.gui.dialogs.base import Dialog
 
-        for dialog in self._window.findChildren(Dialog):
+        for dialog in self._context.window.findChildren(Dialog):
             if dialog.isVisible() and dialog.unsaved:
                 dialog.activateWindow()
                 # Not while it and its question are still being closed.
                 dialog.leave(lambda: QTimer.singleShot(0, self, then))
                 return True
-        for page in self._window.pages.made():
+        for page in self._context.pages.made():
             if page.unsaved:
                 page.leave(lambda: QTimer.singleShot(0, self, then))
                 return True
@@ -67,16 +69,16 @@ class Closing(QObject):
         """Hide; close when the last job has ended, whatever came of it, unless somebody has the
         window back before.
         """
-        window = self._window
+        context = self._context
         if self._kept_open(self.leave_jobs):
             return
-        window.keep_geometry()
-        for dialog in window.findChildren(QDialog):
+        self._keep()
+        for dialog in context.window.findChildren(QDialog):
             dialog.close()
-        window.hide()
+        context.window.hide()
         self.in_background = True
-        window.installEventFilter(self)
-        if window.jobs.active:
+        context.window.installEventFilter(self)
+        if context.jobs.active:
             self.left.emit()
         self._end_alone()
 
@@ -89,14 +91,14 @@ class Closing(QObject):
     def over(self) -> None:
         """The window is back, or ends. Safe to call again."""
         self.in_background = False
-        self._window.removeEventFilter(self)
+        self._context.window.removeEventFilter(self)
 
     def stop_jobs(self) -> None:
         """Stop what runs, and close."""
         if not self._kept_open(self.stop_jobs):
-            self._window.close_surely()
+            self._end()
 
     def _end_alone(self) -> None:
         # A job that has ended may have another follow it, which is there by now.
-        if self.in_background and not self._window.jobs.active:
-            self._window.close_surely()
+        if self.in_background and not self._context.jobs.active:
+            self._end()

@@ -14,8 +14,10 @@ from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.pages.table import ENTRIES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torchkeeper.gui.inspector.details import Need
-    from torchkeeper.gui.window import Window
+    from torchkeeper.gui.shell import Shell
 
 #: Pieces of the table that are selected at once.
 _MOST_PIECES = 2000
@@ -26,14 +28,14 @@ _SAID_MS = 15_000
 class Going:
     """Takes the user, and the keyboard, to what was asked for."""
 
-    def __init__(self, window: Window) -> None:
-        self._window = window
+    def __init__(self, window: Shell, update_soon: Callable[[], None]) -> None:
+        self._window, self._update_soon = window, update_soon
 
     def go_to_page(self, ident: str) -> None:
         """Go to a page and to the first of its controls; of the entries', to the table."""
         window = self._window
         there = window.pages.current == ident and window.pages.isAncestorOf(window.focusWidget())
-        page = window.show_page(ident)
+        page = window.pages.go(ident)
         first: QWidget | None = window.table if ident == ENTRIES else None
         if isinstance(page, Page):
             first = page.first or next(taborder.stops(page), None)
@@ -47,13 +49,7 @@ class Going:
         # The guide and other bars, and the page under them; last the strip of the jobs.
         items = map(window.top.itemAt, range(window.top.count()))
         bars = [widget for item in items if item is not None and (widget := item.widget())]
-        parts = [
-            window.sidebar,
-            *bars,
-            window.wing,
-            window.tools,
-            window.statusBar(),
-        ]
+        parts = [window.sidebar, *bars, window.wing, window.tools, window.statusBar()]
         if (first := taborder.next_part(parts, window.focusWidget())) is not None:
             first.setFocus(Qt.FocusReason.TabFocusReason)
 
@@ -70,7 +66,7 @@ class Going:
         window = self._window
         if (page := window.pages.page) is not None and page.search():
             return
-        window.show_page(ENTRIES)
+        window.pages.go(ENTRIES)
         window.head.box.setFocus(Qt.FocusReason.ShortcutFocusReason)
         window.head.box.selectAll()
 
@@ -93,15 +89,15 @@ class Going:
         window = self._window
         elsewhere = window.pages.current != ENTRIES
         if elsewhere:
-            window.show_page(ENTRIES)
+            window.pages.go(ENTRIES)
         window.shelf.want(elsewhere or not window.shelf.wanted)
 
     def toggle_apart(self) -> None:
         """Show locks, headers and unknown files among the entries, or leave them out again."""
         entries = self._window.entries
-        self._window.show_page(ENTRIES)
+        self._window.pages.go(ENTRIES)
         entries.show_apart(not entries.apart_wanted)
-        self._window.update_soon()
+        self._update_soon()
 
     def toggle_inspector(self) -> None:
         """Show or hide what there is to know of the selected entry."""
@@ -133,7 +129,7 @@ class Going:
         False where none of them is there.
         """
         window = self._window
-        window.show_page(ENTRIES)
+        window.pages.go(ENTRIES)
         window.entries.expand_to(identities)
         rows = window.entries.rows_of(identities)
         if len(rows) < len(identities):

@@ -8,15 +8,28 @@ from collections.abc import Callable, Iterator
 from PySide6.QtCore import QObject, QTimer
 
 
+def every(parent: QObject, then: Callable[[], object], ms: int = 0) -> QTimer:
+    """A timer that calls ``then`` again and again, once it is started."""
+    timer = QTimer(parent)
+    timer.setInterval(ms)
+    timer.timeout.connect(then)
+    return timer
+
+
+def once(parent: QObject, then: Callable[[], object], after_ms: int = 0) -> QTimer:
+    """A timer that calls ``then`` once, so long after it was last started."""
+    timer = every(parent, then, after_ms)
+    timer.setSingleShot(True)
+    return timer
+
+
 class Later(QObject):
     """Steps that are taken one in a turn of the event loop, from ``start`` on."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._steps: deque[Callable[[], object]] = deque()
-        self._timer = QTimer(self)
-        self._timer.setInterval(0)
-        self._timer.timeout.connect(self._step)
+        self._timer = every(self, self._step)
 
     @property
     def over(self) -> bool:

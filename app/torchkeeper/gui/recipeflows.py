@@ -13,9 +13,9 @@ from torchkeeper.gui.recipes import known as known_recipes
 from torchkeeper.gui.recipes.words import FORM
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.context import Context
     from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
     from torchkeeper.gui.recipes.page import RecipesPage
-    from torchkeeper.gui.window import Window
 
 #: Where the folder of the last recipe is remembered.
 _RECIPES_IN = "recipes/folder"
@@ -27,16 +27,16 @@ class RecipeFlows(QObject):
     #: Recipes, by their files and folders, are to be warmed.
     warm = Signal(list)
 
-    def __init__(self, window: Window) -> None:
-        super().__init__(window)
-        self._window = window
+    def __init__(self, context: Context) -> None:
+        super().__init__(context.window)
+        self._context = context
 
     @property
     def page(self) -> RecipesPage | None:
         """The page with the list, where somebody has looked at it."""
         from torchkeeper.gui.recipes.page import RecipesPage
 
-        return next((x for x in self._window.pages.made() if isinstance(x, RecipesPage)), None)
+        return next((x for x in self._context.pages.made() if isinstance(x, RecipesPage)), None)
 
     def edit_recipe(self, path: str, line: int = 1, *, form: bool = False) -> RecipeEditor:
         """Edit the text of a recipe; one that is being edited already is shown. form: open the
@@ -44,11 +44,11 @@ class RecipeFlows(QObject):
         """
         from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 
-        editors = self._window.findChildren(RecipeEditor)
+        editors = self._context.window.findChildren(RecipeEditor)
         editor = next((one for one in editors if one.isVisible() and one.path == path), None)
         if editor is None:
-            engines = self._window.engines
-            return self._edit(RecipeEditor(self._window, engines, path, line=line, form=form))
+            window, engines = self._context.window, self._context.engines
+            return self._edit(RecipeEditor(window, engines, path, line=line, form=form))
         editor.go_to_line(line)
         if form:
             editor.fill_in()
@@ -59,19 +59,19 @@ class RecipeFlows(QObject):
         """Write a recipe of a source, beginning with its example; ``FORM``: with a form."""
         from torchkeeper.gui.dialogs.recipeform import RecipeForm
 
-        window = self._window
+        context = self._context
         if source == FORM:
             RecipeForm(
-                window,
+                context.window,
                 lambda text, folder: self._begin_recipe(text, written=True, folder=folder),
                 folder=self._recipes_folder(),
             ).open()
             return
         listener = Listener(
             result=lambda found: self._begin_recipe(found["text"], example=source),
-            failed=window.tell,
+            failed=context.tell,
         )
-        window.engines.background(listener, known_recipes.example, source)
+        context.engines.background(listener, known_recipes.example, source)
 
     def new_recipe_for(self, programs: Sequence[str]) -> None:
         """Begin a recipe for exported programs, beside the first of them."""
@@ -81,7 +81,7 @@ class RecipeFlows(QObject):
         self._begin_recipe(text_for(programs, folder), folder=folder)
 
     def _recipes_folder(self) -> str:
-        return str(self._window.settings.value(_RECIPES_IN) or "") or QDir.homePath()
+        return str(self._context.settings.value(_RECIPES_IN) or "") or QDir.homePath()
 
     def _begin_recipe(
         self, text: str, *, written: bool = False, folder: str = "", example: str = ""
@@ -91,8 +91,9 @@ class RecipeFlows(QObject):
         """
         from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 
-        window, folder = self._window, folder or self._recipes_folder()
-        editor = RecipeEditor(window, window.engines, text=text, folder=folder, example=example)
+        context, folder = self._context, folder or self._recipes_folder()
+        window, engines = context.window, context.engines
+        editor = RecipeEditor(window, engines, text=text, folder=folder, example=example)
         editor.text.document().setModified(written)
         self._edit(editor)
 
@@ -103,16 +104,16 @@ class RecipeFlows(QObject):
         return editor
 
     def _recipe_saved(self, path: str) -> None:
-        window = self._window
-        window.settings.setValue(_RECIPES_IN, os.path.dirname(path))
+        context = self._context
+        context.settings.setValue(_RECIPES_IN, os.path.dirname(path))
         if (page := self.page) is not None:
             page.saved(path)
         else:
-            listener = Listener(failed=window.tell)
-            window.engines.background(listener, known_recipes.listed, [path], unless=True)
+            listener = Listener(failed=context.tell)
+            context.engines.background(listener, known_recipes.listed, [path], unless=True)
 
     def open_recipes(self, paths: Sequence[str]) -> None:
         """Put recipes on the list, and show it."""
-        self._window.show_page("recipes")
+        self._context.pages.go("recipes")
         if (page := self.page) is not None:
             page.add(paths)

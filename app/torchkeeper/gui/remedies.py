@@ -6,12 +6,16 @@ of what to press, by their codes.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, Qt, QTimer
+from functools import partial
+
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QTimer
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QDialog, QPushButton, QWidget
+from PySide6.QtWidgets import QDialog, QWidget
 
 from torchkeeper.gui.actions import Actions
-from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.dialogs.base import Dialog
+from torchkeeper.gui.pages.page import Page
+from torchkeeper.gui.widgets.host import Remedy
 from torchkeeper.link.words.problems import UserError
 
 _N = QT_TRANSLATE_NOOP
@@ -99,7 +103,21 @@ _STAYING = ("add-interpreter", "read-only", "empty-trash", "signers")
 _LEAVING = ("environments", "settings", "doctor", "recipes", "clean-up", "edit-server", "show-log")
 
 
-def offered(error: UserError, actions: Actions) -> list[QAction]:
+def remedies(error: UserError, at: QWidget, but: str, actions: Actions) -> list[Remedy]:
+    """What can be done about an error that the widget ``at`` says, but for the action ``but``."""
+    found, dialog = _sensible(error, actions), at.window()
+    if _in_page(at):
+        # It offers no way to itself, and neither does a dialog.
+        found = [one for one in found if one.objectName() != actions.situation.page]
+    if isinstance(dialog, QDialog):
+        found = [one for one in found if one.objectName() in _STAYING + _LEAVING]
+        found = [one for one in found if one.objectName() != dialog.objectName()]
+    if error.code not in _OUTDATED:
+        found = [one for one in found if one.objectName() != but]
+    return [Remedy(_label(one, error.code), one, partial(_do, one, at)) for one in found]
+
+
+def _sensible(error: UserError, actions: Actions) -> list[QAction]:
     """The actions that mend it, of those that make sense now."""
     found = []
     at = actions.situation.path
@@ -114,7 +132,7 @@ def offered(error: UserError, actions: Actions) -> list[QAction]:
     return found
 
 
-def label(action: QAction, code: str = "") -> str:
+def _label(action: QAction, code: str) -> str:
     """What the button of an action says, beside an error of that code."""
     if code in _OUTDATED:
         return action.text().replace("&", "")
@@ -124,71 +142,17 @@ def label(action: QAction, code: str = "") -> str:
     return action.text().replace("&", "")
 
 
-class RemedyButtons(QWidget):
-    """Up to two buttons that do what a remedy says; hidden where there is none."""
+def _in_page(at: QWidget) -> bool:
+    within = at.parentWidget()
+    while within is not None and not isinstance(within, Page):
+        within = within.parentWidget()
+    return within is not None
 
-    def __init__(self, parent: QWidget | None = None, *, middle: bool = False) -> None:
-        """middle: they stand in the middle with others, not at the beginning of a line."""
-        super().__init__(parent)
-        self.buttons: list[QPushButton] = []
-        self._line = forms.row(gap=12 if middle else forms.GAP)
-        if not middle:
-            self._line.addStretch(1)
-        self.setLayout(self._line)
-        self.hide()
 
-    def offer(self, error: UserError | None, but: str = "") -> None:
-        """Have the buttons for an error, ``but`` the one of an action that is offered beside."""
-        for button in self.buttons:
-            self._line.removeWidget(button)
-            button.deleteLater()
-        self.buttons = []
-        actions = self._actions()
-        found = offered(error, actions) if error is not None and actions is not None else []
-        if actions is not None and self._in_page():
-            found = [one for one in found if one.objectName() != actions.situation.page]
-        if isinstance(self.window(), QDialog):
-            found = [one for one in found if one.objectName() in _STAYING + _LEAVING]
-            # It offers no way to itself.
-            found = [one for one in found if one.objectName() != self.window().objectName()]
-        for action in found:
-            code = error.code if error is not None else ""
-            if action.objectName() == but and code not in _OUTDATED:
-                continue
-            button = forms.button(label(action, code))
-            button.setAutoDefault(False)
-            button.setToolTip(action.toolTip())
-            button.clicked.connect(lambda _=False, action=action: self._do(action))
-            self._line.insertWidget(len(self.buttons), button)
-            self.buttons.append(button)
-        self.setVisible(bool(self.buttons))
-
-    def _in_page(self) -> bool:
-        """Whether it is in a page of the window, which offers no way to itself."""
-        from torchkeeper.gui.pages.page import Page
-
-        within = self.parentWidget()
-        while within is not None and not isinstance(within, Page):
-            within = within.parentWidget()
-        return within is not None
-
-    def _actions(self) -> Actions | None:
-        """Those of the window that this is in, or whose dialog it is in."""
-        within: QWidget | None = self
-        direct = Qt.FindChildOption.FindDirectChildrenOnly
-        while within is not None:
-            found = within.findChild(Actions, options=direct)
-            if isinstance(found, Actions):
-                return found
-            within = within.parentWidget()
-        return None
-
-    def _do(self, action: QAction) -> None:
-        from torchkeeper.gui.dialogs.base import Dialog
-
-        dialog = self.window()
-        if isinstance(dialog, Dialog) and action.objectName() in _LEAVING:
-            # Not while it is still being closed.
-            dialog.leave(lambda: QTimer.singleShot(0, action, action.trigger))
-        else:
-            action.trigger()
+def _do(action: QAction, at: QWidget) -> None:
+    dialog = at.window()
+    if isinstance(dialog, Dialog) and action.objectName() in _LEAVING:
+        # Not while it is still being closed.
+        dialog.leave(lambda: QTimer.singleShot(0, action, action.trigger))
+    else:
+        action.trigger()

@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QSettings, Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup, QResizeEvent
-from PySide6.QtWidgets import (
-    QMainWindow,
-    QMenu,
-    QStackedWidget,
-    QToolBar,
-    QWidget,
-)
+from PySide6.QtWidgets import QMainWindow, QMenu, QStackedWidget, QToolBar, QWidget
 
 from torchkeeper.gui import actions, theme
 from torchkeeper.gui.actions import Actions
@@ -56,13 +50,9 @@ if TYPE_CHECKING:
 
 #: The modules of the parts that are made later; loading them is a step each.
 _LATER = (
-    "inspector.code_edit",
-    "inspector.sources",
-    "inspector.details",
-    "inspector.factors",
-    "inspector.filelist",
-    "inspector.pane",
-)
+    "inspector.code_edit", "inspector.sources", "inspector.details", "inspector.factors",
+    "inspector.filelist", "inspector.pane",
+)  # fmt: skip
 
 
 class Shell(QMainWindow):
@@ -175,12 +165,7 @@ class Shell(QMainWindow):
         if at is not None and not (at.isVisible() and at.isEnabled()):
             # Nobody has gone from it: it was hidden, or switched off.
             return self._take_refuge(at)
-        target = taborder.following(self, at, forward=forward)
-        if target is None:
-            return super().focusNextPrevChild(forward)
-        reasons = Qt.FocusReason
-        target.setFocus(reasons.TabFocusReason if forward else reasons.BacktabFocusReason)
-        return True
+        return taborder.step(self, at, forward=forward) or super().focusNextPrevChild(forward)
 
     def _take_refuge(self, at: QWidget) -> bool:
         """Give the focus to what is beside something that is gone, or to the table or the page; a
@@ -283,7 +268,7 @@ class Shell(QMainWindow):
 
         made = MapPane(self.table, self.group_by.group_by_kind)
         made.closed.connect(lambda: self.shelf.want(False))
-        made.menu_asked.connect(lambda at: self.context("entries", made.view, at))
+        made.menu_asked.connect(lambda at: self.open_menu("entries", made.view, at))
         self.shelf.placed.connect(
             lambda: self._put_in_order(
                 self.head.box, made.up_button, made.close_button, made.view, self.table
@@ -304,7 +289,7 @@ class Shell(QMainWindow):
         names = {which: shown_name(entries[0]) for which, entries in found.items()}
         return {n: names[n.kind, n.key] for n in needs if (n.kind, n.key) in names}
 
-    def context(self, name: str, over: QWidget, at: QPoint) -> None:
+    def open_menu(self, name: str, over: QWidget, at: QPoint) -> None:
         """Open one of the context menus."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

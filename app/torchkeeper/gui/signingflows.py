@@ -12,39 +12,39 @@ from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.link.words.problems import printable
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.context import Context
     from torchkeeper.gui.dialogs.passphrase import PassphraseDialog
     from torchkeeper.gui.dialogs.signers import SignersDialog
     from torchkeeper.gui.dialogs.signing import SignDialog
     from torchkeeper.gui.dialogs.working import WorkDialog
     from torchkeeper.gui.jobs.model import Job
-    from torchkeeper.gui.window import Window
 
 
 class SigningFlows(QObject):
     """From an action about signatures to what comes of it; and what ssh-keygen asks meanwhile."""
 
-    def __init__(self, window: Window, show: Callable[[WorkDialog], None]) -> None:
+    def __init__(self, context: Context, show: Callable[[WorkDialog], None]) -> None:
         """show: opens a dialog that follows a job."""
-        super().__init__(window)
-        self._window = window
+        super().__init__(context.window)
+        self._context = context
         self._show = show
         #: What asks on behalf of a job.
         self._asking: dict[int, PassphraseDialog] = {}
-        window.operations.asked.connect(self._ask)
-        window.jobs.finished.connect(self._over)
+        context.operations.asked.connect(self._ask)
+        context.jobs.finished.connect(self._over)
 
     def sign_bundle(self) -> None:
         """Sign the bundle that is shown; where none is, ask for one."""
         from torchkeeper.gui.dialogs.base import choose_files
 
-        window = self._window
-        if window.listing.what == "file" and window.place is not None:
-            self.sign(window.place)
+        context = self._context
+        if context.listing.what == "file" and context.place is not None:
+            self.sign(context.place)
             return
-        kept = str(window.settings.value(EXPORTED_TO) or "") or QDir.homePath()
+        kept = str(context.settings.value(EXPORTED_TO) or "") or QDir.homePath()
         kinds = self.tr("Torchkeeper bundles (*.torchcache);;All files (*)")
         choose_files(
-            window, self.tr("Sign bundle"), os.path.join(kept, ""), kinds,
+            context.window, self.tr("Sign bundle"), os.path.join(kept, ""), kinds,
             lambda files: self.sign(files[0]), several=False,
         )  # fmt: skip
 
@@ -52,10 +52,10 @@ class SigningFlows(QObject):
         """Ask with which key, then sign a bundle."""
         from torchkeeper.gui.dialogs.signing import SignDialog
 
-        window = self._window
+        context = self._context
         dialog = SignDialog(
-            window, window.engines, window.jobs, window.settings, file,
-            lambda key, before: window.operations.sign(file, key, before),
+            context.window, context.engines, context.jobs, context.settings, file,
+            lambda key, before: context.operations.sign(file, key, before),
         )  # fmt: skip
         self._show(dialog)
         return dialog
@@ -64,21 +64,21 @@ class SigningFlows(QObject):
         """Show whose signatures are trusted."""
         from torchkeeper.gui.dialogs.signers import SignersDialog
 
-        dialog = SignersDialog(self._window, self._window.engines)
+        dialog = SignersDialog(self._context.window, self._context.engines)
         dialog.open()
         return dialog
 
     def _ask(self, job: Job, ticket: int, ask: dict[str, Any]) -> None:
         from torchkeeper.gui.dialogs.passphrase import PassphraseDialog
 
-        window = self._window
+        context = self._context
         key = str(job.asked.get("key") or "")
         name = printable(os.path.basename(key) if os.path.isabs(key) else key, 60)
         # Not over the dialog that follows the job, which may be closed while the job goes on.
-        dialog = PassphraseDialog(window, name, str(ask["text"]), bool(ask["wrong"]))
+        dialog = PassphraseDialog(context.window, name, str(ask["text"]), bool(ask["wrong"]))
         self._asking[job.id] = dialog
-        dialog.accepted.connect(lambda: window.operations.answer(ticket, dialog.text.text()))
-        dialog.rejected.connect(lambda: window.operations.cancel(job))
+        dialog.accepted.connect(lambda: context.operations.answer(ticket, dialog.text.text()))
+        dialog.rejected.connect(lambda: context.operations.cancel(job))
         dialog.finished.connect(lambda *_: self._forget(job, dialog))
         dialog.open()
 

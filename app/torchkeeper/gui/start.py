@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from torchkeeper.gui import CURRENT, NAME
 from torchkeeper.link import handover
 from torchkeeper.link.desktop import display
 from torchkeeper.link.engines.ahead import Ahead
@@ -12,10 +13,6 @@ from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.paths import what_at_once
 from torchkeeper.link.words.problems import UserError
 from torchkeeper.stores.names import scheme_of
-
-#: The application's name for Qt, and the setting that says what was shown last.
-NAME = "torchkeeper"
-CURRENT = "places/current"
 
 
 def run(files: list[str], alone: bool = False) -> int:

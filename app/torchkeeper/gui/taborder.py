@@ -24,6 +24,14 @@ from PySide6.QtWidgets import (
 _WHOLE = (QComboBox, QAbstractSpinBox)
 
 
+def step(top: QWidget, at: QWidget | None, *, forward: bool) -> bool:
+    """Go from one to the next, or to the one before; False where there is none."""
+    target, reasons = following(top, at, forward=forward), Qt.FocusReason
+    if target is not None:
+        target.setFocus(reasons.TabFocusReason if forward else reasons.BacktabFocusReason)
+    return target is not None
+
+
 def following(window: QWidget, at: QWidget | None, *, forward: bool) -> QWidget | None:
     """What Tab goes to from a widget, around the whole window; None where there is nothing."""
     order = list(stops(window))

@@ -4,32 +4,46 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings, QTimer, Signal
 
-from torchkeeper.gui import situation
-from torchkeeper.gui.actions import Actions
+from torchkeeper.artifacts.entry import VERDICTS, tally
+from torchkeeper.gui import CURRENT
+from torchkeeper.gui.actions import Actions, Does, Situation
 from torchkeeper.gui.background.engines import Engines
-from torchkeeper.gui.chrome.summary import apart_text, empty_state, status_text, trash_text
+from torchkeeper.gui.chrome.summary import (
+    apart_text,
+    comparable,
+    empty_state,
+    status_text,
+    trash_text,
+)
 from torchkeeper.gui.closing import Closing
+from torchkeeper.gui.context import Context, late
 from torchkeeper.gui.going import Going
 from torchkeeper.gui.guide.guide import Guide
-from torchkeeper.gui.jobs.following import ACTIVITY, Following
+from torchkeeper.gui.jobs.following import Following
+from torchkeeper.gui.later import once
+from torchkeeper.gui.pages.making import Making
 from torchkeeper.gui.pages.table import ENTRIES, FIRST
 from torchkeeper.gui.places.discovery import Discovery
 from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.places.opening import Opening
 from torchkeeper.gui.shell import Shell
-from torchkeeper.gui.start import CURRENT
 from torchkeeper.gui.table.cells import SERVERS
+from torchkeeper.gui.table.grouping import GROUPINGS
+from torchkeeper.gui.widgets.host import Host, Remedy
 from torchkeeper.link.words import cutoff
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.query import TIMES, Query
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from PySide6.QtGui import (
         QCloseEvent,
         QDragEnterEvent,
@@ -39,6 +53,7 @@ if TYPE_CHECKING:
     )
     from PySide6.QtWidgets import QMenu, QWidget
 
+    from torchkeeper.artifacts.entry import Entry
     from torchkeeper.gui.dragdrop.dragging import DragOut
     from torchkeeper.gui.dragdrop.dropping import Drops
     from torchkeeper.gui.flows import Flows
@@ -75,42 +90,39 @@ class Window(Shell):
     facts: Facts
 
     def __init__(
-        self,
-        settings: QSettings | None = None,
-        engines: Engines | None = None,
+        self, settings: QSettings | None = None, engines: Engines | None = None,
         first: str | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """first: the folder to show; without one, what was shown last."""
         super().__init__(settings, engines)
         self.listing = Listing(self.engines, self.entries, self)
         self._first = first or str(self.settings.value(CURRENT) or "")
         # An engine reads it while the rest of the window is made.
         self.listing.show(self._first or None)
-        self.opening = Opening(self)
         self._sure = False
         self._updated = 0.0
         self._watch: Watch | None = None
-        self._operations: Operations | None = None
-        self._copier: RowCopier | None = None
-        self._flows: Flows | None = None
-        self._servers: Servers | None = None
         self._here: Here | None = None
-        self.discovery = Discovery(self)
-        self.following = Following(self)
-        self.closing = Closing(self)
-        self.going = Going(self)
+        self.going = Going(self, self.update_soon)
         self._inspecting: Inspecting | None = None
         self._verifications: Verifications | None = None
-        self.guide = Guide(self, new=not any(map(self.settings.contains, (CURRENT, PAGE))))
-        self._recent: Recent | None = None
         self._notifier: Notifier | None = None
         self._more: More | None = None
-        self._drops: Drops | None = None
         #: The place that was last looked at for its verification, and what it was like.
         self._marked: tuple[str | None, str] = None, ""
         self.lay_out()
-        self.pages.belong_to(self)
-        self.actions_ = Actions(self, self.slot)
+        self.actions_ = Actions(self, self._does(), self.going.go_to_page)
+        self.context = context = self._make_context()
+        self.opening = Opening(context)
+        self.discovery = Discovery(context, self.opening)
+        self.closing = Closing(context, self.keep_geometry, self.close_surely)
+        self.following = Following(context, self.closing, self.status, lambda: self.flows.results)
+        new = not any(map(self.settings.contains, (CURRENT, PAGE)))
+        self.guide = Guide(context, self.wing, self.top, new=new)
+        making = Making(context, self.discovery, self.head, lambda: self.flows, self.open_menu)
+        self.pages.make_by(making.makers())
+        self.host = Host(self, self._remedies)
+        self.host.dialog_shown.connect(late(lambda: self.drops.attend))
         self.trash_label.asked.connect(self.actions_["empty-trash"].trigger)
         self.make_menus()
         self._connect()
@@ -128,10 +140,93 @@ class Window(Shell):
         # Where the first rows take long, nobody waits for the rest because of them.
         QTimer.singleShot(_AT_LATEST_MS, self, self.later.start)
 
+    def _make_context(self) -> Context:
+        """What the parts of the window share."""
+        return Context(
+            self, self.settings, self.engines, self.jobs, self.places, self.places_pane,
+            self.listing, self.entries, self.table, self.pages, self.actions_, self.undo_bar,
+            make_operations=lambda: self.operations,
+            make_environments=lambda: self.here.environments,
+            make_verifications=lambda: self.verifications,
+            tell=self.tell, say=self.status.showMessage, show_place=self.show_place,
+            open_paths=self.open_paths, show_entries=self.going.show_entries,
+            select_shown=self.going.select_shown, update_soon=self.update_soon,
+            update_now=self.update_now,
+        )  # fmt: skip
+
+    def _does(self) -> Does:
+        """What does each action that goes to no page."""
+        return {
+            "add-folder": lambda: self.add_folder, "add-server": lambda: self.servers.add_server,
+            "open-bundle": lambda: self.more.flows.open_bundle,
+            "read-only": lambda: self.servers.toggle_read_only,
+            "edit-server": lambda: self.servers.edit_server,
+            "enter-password": lambda: self.servers.enter_password,
+            "forget-password": lambda: self.servers.forget_password,
+            "rename-server": lambda: self.more.flows.rename_server,
+            "place-up": lambda: partial(self.more.flows.shift_place, -1),
+            "place-down": lambda: partial(self.more.flows.shift_place, 1),
+            "place-folder": lambda: self.flows.results.reveal_place,
+            "remove-place": lambda: self.more.flows.remove_place,
+            "import": lambda: self.flows.import_files, "export": lambda: self.flows.export,
+            "sign": lambda: self.flows.signing.sign_bundle,
+            "signers": lambda: self.flows.signing.show_signers, "quit": lambda: self.close,
+            "find": lambda: self.going.go_to_filter, "select-all": lambda: self.going.select_all,
+            "copy-key": lambda: self.copier.copy_key, "copy-path": lambda: self.copier.copy_path,
+            "paste": lambda: self.drops.paste, "copy-place": lambda: self.more.flows.copy_place,
+            "copy-json": lambda: self.copier.copy_json,
+            "copy-command": lambda: self.copier.copy_command,
+            "compare-two": lambda: self.flows.comparing.compare_selected,
+            "compare-nearest": lambda: self.flows.comparing.compare_nearest,
+            "compare-as-a": lambda: partial(self.flows.comparing.compare_as, "A"),
+            "compare-as-b": lambda: partial(self.flows.comparing.compare_as, "B"),
+            "warm": lambda: self.flows.warm, "verify": lambda: self.flows.verify,
+            "prepare": lambda: self.flows.prepare, "copy-to": lambda: self.flows.copy,
+            "purge": lambda: self.flows.purge_selected,
+            "purge-shown": lambda: self.flows.purge_shown, "clean-up": lambda: self.flows.clean_up,
+            "undo": lambda: self.flows.undo, "empty-trash": lambda: self.flows.empty_trash,
+            "expiry": lambda: self.servers.set_expiry, "server": lambda: self.servers.show_server,
+            "cancel-job": lambda: self.cancel_job, "show-log": lambda: self.following.show_log,
+            "show-result": lambda: self.flows.results.show_result,
+            "open-result": lambda: partial(self.flows.results.open, self.following.job),
+            "show-in-folder": lambda: self.flows.results.show_in_folder,
+            "refresh": lambda: self.refresh,
+            "read-all": lambda: partial(self.listing.refresh, all_of_it=True),
+            "map": lambda: self.going.toggle_map, "apart": lambda: self.going.toggle_apart,
+            "inspector": lambda: self.going.toggle_inspector,
+            "sidebar": lambda: self.more.flows.toggle_sidebar,
+            "environment-use": lambda: self.more.flows.use_environment,
+            "environment-none": lambda: partial(self.here.environments.choose, None),
+            "environment-doctor": lambda: self.more.flows.doctor_environment,
+            "environment-prepare": lambda: self.more.flows.prepare_environment,
+            "environment-ask": lambda: self.more.flows.ask_environment,
+            "environment-copy": lambda: self.more.flows.copy_environment,
+            "environment-remove": lambda: self.more.flows.remove_environment,
+            "environments": lambda: self.here.show_environments,
+            "add-interpreter": lambda: self.here.add_interpreter,
+            "notify": lambda: self.notifier.toggle_notify,
+            "expand-all": lambda: self.group_by.expand_all,
+            "collapse-all": lambda: self.group_by.collapse_all,
+            "next-part": lambda: self.going.go_to_next_part, "back": lambda: self.going.go_back,
+            "forward": lambda: self.going.go_forward,
+            "first-steps": lambda: self.guide.show_first_steps,
+            "shortcuts": lambda: self.show_shortcuts, "ideas": lambda: self.show_ideas,
+            "explain": lambda: self.explain_this, "whats-this": lambda: self.ask_whats_this,
+            "about": lambda: self.show_about,
+            **{f"only-{one or 'any'}": partial(self._shows_only, one)
+               for one in (*VERDICTS, "")},
+            **{f"group-{one}": partial(self._groups, one)
+               for one in GROUPINGS},
+        }  # fmt: skip
+
+    def _shows_only(self, verdict: str) -> Callable[[], object]:
+        return partial(self.here.show_only, verdict)
+
+    def _groups(self, by: str) -> Callable[[], object]:
+        return partial(self.group_by.group, by)
+
     def _connect(self) -> None:
-        self._update_timer = QTimer(self)
-        self._update_timer.setSingleShot(True)
-        self._update_timer.timeout.connect(self.update_now)
+        self._update_timer = once(self, self.update_now)
         for change in (self.entries.changed, self.head.judged,
                        self.table.selection_changed, self.listing.changed,
                        self.jobs.finished, self.jobs.rowsInserted,
@@ -141,6 +236,7 @@ class Window(Shell):
         self.places_pane.picked.connect(lambda: self.show_page(ENTRIES))
         self.sidebar.pages.wanted.connect(self.show_page)
         self.pages.changed.connect(self._page_changed)
+        self.pages.turned.connect(lambda before: self.keep_focus(before, self.pages))
         self.places.dataChanged.connect(self._retitle)
         self.listing.locked.connect(self._ask_for_password)
         self.table.horizontalHeader().sortIndicatorChanged.connect(self._sorted)
@@ -149,29 +245,32 @@ class Window(Shell):
         self.table.activated.connect(lambda *_: self.going.inspect())
         self.empty.asked.connect(self._asked)
         self.apart_line.bind(self.actions_["apart"])
-        self.undo_bar.undo.connect(self._undo)
+        self.undo_bar.undo.connect(late(lambda: self.operations.undo))
         self.engines.recovered.connect(lambda told: self.note_bar.tell(cutoff.ended(told)))
-        self.engines.cut_off.connect(self._tell_cut_off)
+        self.engines.cut_off.connect(late(lambda: self.flows.tell_cut_off))
         self.owners_bar.filtered.connect(self.head.box.setText)
         self.owners_bar.said.connect(lambda text: self.statusBar().showMessage(text, 4000))
         self.inspector_made.connect(self._connect_inspector)
         self.listing.incomplete.connect(self.tell)
         self.listing.changed.connect(self.discovery.help)
         self.discovery.listed.connect(self.opening.ready)
+        self.opening.bundles.connect(late(lambda: self.flows.open_import))
+        self.opening.recipes.connect(late(lambda: self.flows.recipes.open_recipes))
+        self.opening.programs.connect(late(lambda: self.flows.recipes.new_recipe_for))
+        self.guide.warming.connect(lambda own: self.flows.warm(into=own))
+        self.guide.showing.connect(self.show_folder)
         self.engines.trouble.connect(self.tell)
         self.engines.stopped.connect(self.stopped)
         self.table.customContextMenuRequested.connect(
-            lambda at: self.context("entries", self.table.viewport(), at)
+            lambda at: self.open_menu("entries", self.table.viewport(), at)
         )
         self.places_pane.list.customContextMenuRequested.connect(
-            lambda at: self.context("places", self.places_pane.list.viewport(), at)
+            lambda at: self.open_menu("places", self.places_pane.list.viewport(), at)
         )
 
     def _offer_places(self) -> None:
-        self.places_pane.offer(
-            self.tr("Add a place"),
-            [self.actions_[name] for name in ("add-folder", "add-server", "open-bundle")],
-        )
+        names = "add-folder", "add-server", "open-bundle"
+        self.places_pane.offer(self.tr("Add a place"), [self.actions_[name] for name in names])
 
     def _watch_place(self) -> None:
         from torchkeeper.gui.places.watching import Watch
@@ -183,7 +282,7 @@ class Window(Shell):
         from torchkeeper.gui.dragdrop.dragging import DragOut
 
         self.dragging = DragOut(self.table, self.engines, self.places_pane.list, self.sidebar.pages)
-        self.dragging.asked.connect(self.flows.drag_out)
+        self.dragging.asked.connect(lambda: self.flows.drag_out(self.dragging))
         self.dragging.said.connect(self.statusBar().showMessage)
         self.dragging.failed.connect(self.tell)
         self.dragging.dropped.connect(self.flows.copy)
@@ -204,7 +303,7 @@ class Window(Shell):
 
         self.inspector.followed.connect(self.going.follow)
         self.inspector.left.connect(self.focus_page)
-        self._inspecting = Inspecting(self, self.inspector)
+        self._inspecting = Inspecting(self.context, self.inspector, lambda: self.flows)
         self.update_soon()
 
     def _restore(self) -> None:
@@ -213,43 +312,41 @@ class Window(Shell):
             self.restoreGeometry(geometry)
         self.wing.restore(self.width())
 
-    @property
+    @cached_property
     def operations(self) -> Operations:
         """What starts jobs; made when it is first asked for."""
-        if self._operations is None:
-            from torchkeeper.gui.jobs.operations import Operations
+        from torchkeeper.gui.jobs.operations import Operations
 
-            self._operations = made = Operations(self.engines, self.jobs, self)
-            made.changed.connect(self.discovery.changed)
-            self.following.attend(made)
-        return self._operations
+        made = Operations(self.engines, self.jobs, self)
+        made.changed.connect(self.discovery.changed)
+        self.following.attend(made)
+        return made
 
-    @property
+    @cached_property
     def copier(self) -> RowCopier:
         """What puts selected entries on the clipboard; made when it is first asked for."""
-        if self._copier is None:
-            from torchkeeper.gui.table.copying import RowCopier
+        from torchkeeper.gui.table.copying import RowCopier
 
-            self._copier = RowCopier(self.table, lambda: self.place)
-        return self._copier
+        return RowCopier(self.table, lambda: self.place)
 
-    @property
+    @cached_property
     def flows(self) -> Flows:
         """The dialogs between an action and its job; made when they are first asked for."""
-        if self._flows is None:
-            from torchkeeper.gui.flows import Flows
+        from torchkeeper.gui.flows import Flows
 
-            self._flows = Flows(self)
-        return self._flows
+        made = Flows(self.context, lambda: self.following.job, self.note_bar)
+        made.looked.connect(self.recent.note)
+        made.results.log.connect(self.following.show_log)
+        return made
 
-    @property
+    @cached_property
     def servers(self) -> Servers:
         """The dialogs about servers; made when one is first asked for."""
-        if self._servers is None:
-            from torchkeeper.gui.places.servers import Servers
+        from torchkeeper.gui.places.servers import Servers
 
-            self._servers = Servers(self)
-        return self._servers
+        made = Servers(self.context, self.discovery)
+        made.renamed.connect(self.show_title)
+        return made
 
     @property
     def here(self) -> Here:
@@ -257,7 +354,15 @@ class Window(Shell):
         if self._here is None:
             from torchkeeper.gui.verdicts.here import Here
 
-            self._here = Here(self)
+            self._here = made = Here(self.context, self.head)
+            self.tools.insertWidget(self.actions_["refresh"], made.chooser)
+            self.status.count(made.bar)
+            # What it says is about the place.
+            made.bar.setVisible(self.pages.current == ENTRIES)
+            # The button is as wide as what it says.
+            made.environments.changed.connect(self.fit_tools)
+            made.preparing.connect(late(lambda: self.flows.prepare))
+            self.fit_tools()
         return self._here
 
     @property
@@ -274,14 +379,12 @@ class Window(Shell):
             self._look_verified()
         return self._verifications
 
-    @property
+    @cached_property
     def recent(self) -> Recent:
         """The bundles that were opened or made lately; made when it is first asked for."""
-        if self._recent is None:
-            from torchkeeper.gui.places.recent import Recent
+        from torchkeeper.gui.places.recent import Recent
 
-            self._recent = Recent(self)
-        return self._recent
+        return Recent(self.context)
 
     def put_recent(self, menu: QMenu) -> None:
         self.recent.put_into(menu, self.actions_["import"])
@@ -292,7 +395,8 @@ class Window(Shell):
         if self._notifier is None:
             from torchkeeper.gui.jobs.notifying import Notifier
 
-            self._notifier = Notifier(self)
+            self._notifier = made = Notifier(self.context, lambda: self.closing.in_background)
+            made.opened.connect(self.following.show_log)
             self.update_soon()
         return self._notifier
 
@@ -302,18 +406,21 @@ class Window(Shell):
         if self._more is None:
             from torchkeeper.gui.sidebar.more import More
 
-            self._more = More(self)
+            self._more = made = More(self.context, self.sidebar, self.discovery, self.flows)
+            made.menu_asked.connect(
+                lambda at: self.open_menu("environments", made.environments.list.viewport(), at)
+            )
         return self._more
 
-    @property
+    @cached_property
     def drops(self) -> Drops:
         """What becomes of what is dropped; made when something is first dragged over the window."""
-        if self._drops is None:
-            from torchkeeper.gui.dragdrop.dropping import Drops
+        from torchkeeper.gui.dragdrop.dropping import Drops
 
-            self._drops = Drops(self, self.more.taking)
-            self._drops.said.connect(self.more.say)
-        return self._drops
+        made = Drops(self, self.pages, self.more.taking)
+        made.said.connect(self.more.say)
+        made.back.connect(self._dropped_back)
+        return made
 
     def _look_verified(self, *_: object) -> None:
         self.verifications.look(place.path for place in self.places.places if place.exists)
@@ -330,15 +437,6 @@ class Window(Shell):
         self.head.beside.tell(self.verifications.of(self.place or ""))
         self.update_soon()
 
-    def slot(self, name: str) -> Callable[..., object]:
-        """The method that an action of the table names."""
-        flows = self.flows
-        owners = (self, self.going, self.guide, self.group_by, self.copier, flows, flows.results,
-                  flows.recipes, flows.signing, flows.comparing, self.servers, self.here,
-                  self.notifier, self.more.flows)  # fmt: skip
-        found: Callable[..., object] = next(getattr(x, name) for x in owners if hasattr(x, name))
-        return found
-
     # What is shown.
 
     def take_what_came(self) -> None:
@@ -351,13 +449,14 @@ class Window(Shell):
         """The path of the place that is shown."""
         return self.listing.place
 
-    def take_in(self) -> None:
-        """Bring the actions up to date at once, for a menu that opens now."""
-        self.update_now()
-
     def tell(self, error: UserError) -> None:
         """Say what went wrong, without stopping anything."""
         self.error_bar.tell(error)
+
+    def _remedies(self, error: UserError, at: QWidget, but: str) -> list[Remedy]:
+        from torchkeeper.gui.remedies import remedies  # most windows never show an error
+
+        return remedies(error, at, but, self.actions_)
 
     def update_soon(self, *_: object) -> None:
         """Bring the actions, the totals and the empty state up to date, in a moment."""
@@ -370,10 +469,8 @@ class Window(Shell):
         if not self.table.gathered:
             return  # it says when it is, and this is done again
         selected = self.table.selected()
-        one = self._more.flows.environment if self._more is not None else None
         listing = self.listing
-        notify = self._notifier is None or self._notifier.on
-        self.actions_.update(situation.now(self, selected, one, notify=notify))
+        self.actions_.update(self._situation(selected))
         why = self._here.unjudged if self._here is not None else ""
         places = self.places.rowCount()
         state = empty_state(
@@ -400,6 +497,7 @@ class Window(Shell):
         self.apart_line.tell(apart_text(self.entries), shown=self.entries.shows_apart)
         self.totals.setText(status_text(listing, self.entries, selected, size, judged=judged))
         if self._inspecting is not None:
+            self.wing.tell_empty(not selected)
             self._inspecting.tell(selected, self._here, self._verifications)
         self.trash_label.setText(trash_text(listing.trash))
         if self._watch is not None:
@@ -407,6 +505,35 @@ class Window(Shell):
         self._updated = time.monotonic()
         if state is None or not listing.loading:
             QTimer.singleShot(_LATER_MS, self, self.later.start)
+
+    def _situation(self, selected: Sequence[Entry]) -> Situation:
+        """selected: the entries that are; a table with very many need not be asked twice."""
+        chosen, job, listing = self.places_pane.place, self.following.job, self.listing
+        one = self._more.flows.environment if self._more is not None else None
+        return Situation(
+            place=listing.place is not None, path=listing.place or "",
+            place_added=chosen is not None and chosen.added,
+            place_is_folder=listing.is_folder, scheme=listing.scheme,
+            place_is_bundle=listing.what == "file" and listing.error is None,
+            chosen_server=chosen is not None and chosen.server,
+            read_only=self.places.read_only(listing.place or ""),
+            place_up=chosen is not None and self.places.may_shift(chosen.path, -1),
+            place_down=chosen is not None and self.places.may_shift(chosen.path, 1),
+            sidebar=not self.sidebar.isHidden(), environment=one is not None,
+            environment_has_torch=one is not None and bool(one.torch),
+            environment_added=one is not None and one.added,
+            environment_used=one is not None and one is self.here.environments.chosen,
+            shown=self.entries.count > 0, apart=self.entries.apart_wanted,
+            filter_valid=self.head.valid, grouping=self.entries.wanted_grouping,
+            selected=len(selected), comparable=comparable(selected), undoable=listing.undoable,
+            trash=bool(listing.trash.get("receipts") or any(map(listing.trash.get, tally(())))),
+            put_off=bool(listing.result.get("unread")),
+            job=job is not None, job_active=job is not None and job.active,
+            job_dialog=job is not None and job.has_dialog,
+            job_fruit=job is not None and job.fruit is not None,
+            notify=self._notifier is None or self._notifier.on, page=self.pages.current,
+            back=self.pages.can_go_back, forward=self.pages.can_go_forward,
+        )  # fmt: skip
 
     def show_title(self, path: str) -> None:
         """Say over the table what place it is."""
@@ -501,12 +628,8 @@ class Window(Shell):
         """Ask for a folder and put it on the list."""
         from torchkeeper.gui.dialogs.base import choose_folder
 
-        choose_folder(
-            self,
-            self.tr("Add a cache folder"),
-            os.path.dirname(self.place or "") if self.listing.scheme.local else "",
-            lambda path: self.opening.open([path], places=True),
-        )
+        above = os.path.dirname(self.place or "") if self.listing.scheme.local else ""
+        choose_folder(self, self.tr("Add a cache folder"), above, self.show_folder)
 
     def _ask_for_password(self, error: UserError) -> None:
         if self.place is not None:
@@ -526,9 +649,8 @@ class Window(Shell):
     def dropEvent(self, event: QDropEvent) -> None:
         self.drops.drop(event)
 
-    def paste(self) -> None:
-        """Do with what is on the clipboard as if it were dropped on the page that is shown."""
-        self.drops.paste()
+    def _dropped_back(self) -> None:
+        self.dragging.taken_here = True
 
     # Actions.
 
@@ -550,19 +672,10 @@ class Window(Shell):
         self.discovery.ask_protected()
         self.listing.refresh()
 
-    def read_all(self) -> None:
-        """Read also the entries of the place that were put off."""
-        self.listing.refresh(all_of_it=True)
-
     def cancel_job(self) -> None:
         """Stop the chosen job."""
         if self.following.job is not None:
             self.operations.cancel(self.following.job)
-
-    def show_log(self) -> None:
-        """Go to the log of the chosen job."""
-        self.show_page(ACTIVITY)
-        self.following.page.show_log()
 
     def show_shortcuts(self) -> None:
         """All shortcuts on one page."""
@@ -597,14 +710,6 @@ class Window(Shell):
         from torchkeeper.gui.dialogs.about import AboutDialog
 
         AboutDialog(self).open()
-
-    # Jobs.
-
-    def _undo(self, place: str) -> None:
-        self.operations.undo(place)
-
-    def _tell_cut_off(self, told: dict[str, object]) -> None:
-        self.flows.tell_cut_off(told)
 
     # The end.
 

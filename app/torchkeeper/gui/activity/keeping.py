@@ -12,6 +12,7 @@ from torchkeeper.gui.activity import shown
 from torchkeeper.gui.activity.past import past_of
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.later import once
 from torchkeeper.link.kept.history import new_id
 from torchkeeper.link.kept.running import Running
 
@@ -29,9 +30,7 @@ class Keeper(QObject):
         self._jobs, self._engines, self._seen = jobs, engines, seen
         self._ended: list[Job] = []
         self._told: list[Running] = []
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.timeout.connect(self._tell)
+        self._soon = once(self, self._tell)
         jobs.finished.connect(self._over)
         jobs.rowsInserted.connect(self.tell_soon)
         jobs.dataChanged.connect(lambda *_: self._soon.isActive() or self._soon.start(_TELL_MS))

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Iterable
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QCheckBox, QPlainTextEdit, QTextEdit, QWidget
 
@@ -14,6 +14,7 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.inspector.code_edit import cleaned
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.jobs.model import LOG_LINES
+from torchkeeper.gui.later import every, once
 from torchkeeper.gui.widgets import forms
 
 #: Seconds of work in one turn of the event loop, and lines between two looks at the clock.
@@ -72,13 +73,8 @@ class LogView(QWidget):
         self._lines: deque[str] = deque(maxlen=LOG_LINES)
         self._matches: list[int] = []
         self._current = -1
-        self._timer = QTimer(self)
-        self._timer.setInterval(0)
-        self._timer.timeout.connect(self._feed)
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(_SEARCH_MS)
-        self._soon.timeout.connect(self._search)
+        self._timer = every(self, self._feed)
+        self._soon = once(self, self._search, _SEARCH_MS)
         self.search.textChanged.connect(lambda *_: self._soon.start())
         self.search.step.connect(self._step)
         self.search.leave.connect(self.edit.setFocus)
@@ -195,8 +191,3 @@ class LogView(QWidget):
     def _paint(self) -> None:
         self.edit.setFont(theme.monospace())
         self._mark()
-
-    def to_search(self) -> None:
-        """Go to the search field."""
-        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.search.selectAll()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QCoreApplication, QItemSelectionModel, Qt, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QItemSelectionModel, QPoint, Qt, Signal
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QListView, QPushButton, QSplitter, QStackedWidget, QWidget
 
@@ -18,6 +18,7 @@ from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog, choose_target, confirm
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.jobs.model import Job, State
+from torchkeeper.gui.later import every, once
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
@@ -31,7 +32,7 @@ from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.window import Window
+    from torchkeeper.gui.context import Context
 
 #: Pixels that the list takes at least, and that the page has where the chosen job stands beside it
 #: and not below.
@@ -46,16 +47,26 @@ class ActivityPage(Page):
     """Has the jobs of this session, and reads the history whenever it comes to be shown."""
 
     current_changed = Signal()
+    #: A menu for the chosen job is asked for, at a point of the list.
+    menu_asked = Signal(QPoint)
+    #: The chosen job is to be shown: how far it is, or what came of it. What came of it, or of one
+    #: of the history, is to be opened, or shown in the file manager.
+    showing = Signal()
+    opening = Signal(object)
+    revealing = Signal(object)
+    #: What it has warmed is to be measured, or the rest of it warmed.
+    verifying = Signal(Job)
+    warming = Signal(Job)
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, context: Context) -> None:
         super().__init__(QCoreApplication.translate("ActivityPage", "Activity"))
-        self._window = window
-        self._jobs = window.jobs
+        self._context = context
+        self._jobs = context.jobs
         self._ticket: int | None = None
         self._chosen: shown.Shown | None = None
         #: Whether what was done is not listed because it was forgotten.
         self._cleared = False
-        self.rows = JobRows(window.jobs, self)
+        self.rows = JobRows(context.jobs, self)
         self.filter = SearchBox(self.tr("Search the jobs"))
         self.list = QListView()
         self.list.setObjectName("jobs")
@@ -162,19 +173,12 @@ class ActivityPage(Page):
             self.detail.stand(below=below)
 
     def _connect(self) -> None:
-        window = self._window
-        self._timer = QTimer(self)
-        self._timer.setInterval(_TICK_MS)
-        self._timer.timeout.connect(self._jobs.tick)
-        self._again = QTimer(self)
-        self._again.setSingleShot(True)
-        self._again.setInterval(_AGAIN_MS)
-        self._again.timeout.connect(self._look_again)
+        context = self._context
+        self._timer = every(self, self._jobs.tick, _TICK_MS)
+        self._again = once(self, self._look_again, _AGAIN_MS)
         self.rows.arranged.connect(self._arranged)
         self.list.selectionModel().currentChanged.connect(self._moved)
-        self.list.customContextMenuRequested.connect(
-            lambda at: window.context("jobs", self.list.viewport(), at)
-        )
+        self.list.customContextMenuRequested.connect(self.menu_asked)
         self.list.activated.connect(self._details)
         self.filter.textChanged.connect(self.rows.filter)
         self.filter.leave.connect(self.list.setFocus)
@@ -185,9 +189,9 @@ class ActivityPage(Page):
         self.detail.log.save_asked.connect(self._save)
         self.notice.again.connect(self.refresh)
         self.clear_button.clicked.connect(self._clear)
-        self.blank.asked.connect(lambda action: window.actions_[action].trigger())
-        self.import_.clicked.connect(window.actions_["import"].trigger)
-        window.engines.unkept.connect(self.notice.tell)
+        self.blank.asked.connect(lambda action: context.actions[action].trigger())
+        self.import_.clicked.connect(context.actions["import"].trigger)
+        context.engines.unkept.connect(self.notice.tell)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.list, self._forget,
                   context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
 
@@ -202,7 +206,7 @@ class ActivityPage(Page):
         self._ask([])
 
     def _ask(self, forget: list[str] | None) -> None:
-        engines = self._window.engines
+        engines = self._context.engines
         engines.forget(self._ticket)
         listener = Listener(result=self._told, failed=self._failed)
         self._ticket = engines.background(listener, lookups.past_jobs, forget)
@@ -237,7 +241,7 @@ class ActivityPage(Page):
         return True
 
     def let_go(self) -> None:
-        self._window.engines.forget(self._ticket)
+        self._context.engines.forget(self._ticket)
 
     # What is chosen.
 
@@ -322,7 +326,7 @@ class ActivityPage(Page):
             (self.verify, warmed and some and bool(job and job.place)),
             (self.undo, job is not None and self._can_undo(job)),
             (self.bad, job is not None and job.can_go_on),
-            (self.again, job is not None and self._window.operations.can_repeat(job)),
+            (self.again, job is not None and self._context.operations.can_repeat(job)),
             (self.forget, one is not None and not shown.active(one)),
         )
         for button, on in flags:
@@ -348,37 +352,29 @@ class ActivityPage(Page):
     # What can be done.
 
     def _details(self, *_: object) -> None:
-        self._window.flows.results.show_result()
+        self.showing.emit()
 
     def _cancel(self) -> None:
         if self.job is not None:
-            self._window.operations.cancel(self.job)
+            self._context.operations.cancel(self.job)
 
     def _open(self) -> None:
-        results = self._window.flows.results
-        if self.job is not None:
-            results.open_result()
-        elif self.past is not None:
-            results.open_path(self.past.fruit, bundle=self.past.bundle)
+        self.opening.emit(self._chosen)
 
     def _reveal(self) -> None:
-        results = self._window.flows.results
-        if self.job is not None:
-            results.show_in_folder()
-        elif self.past is not None:
-            results.reveal_path(self.past.fruit)
+        self.revealing.emit(self._chosen)
 
     def _verify(self) -> None:
         if self.job is not None:
-            self._window.flows.verify_warmed(self.job)
+            self.verifying.emit(self.job)
 
     def _rest(self) -> None:
         if self.job is not None:
-            self._window.flows.warm_rest(self.job)
+            self.warming.emit(self.job)
 
     def _repeat(self) -> None:
         if self.job is not None:
-            self._window.operations.repeat(self.job)
+            self._context.operations.repeat(self.job)
 
     def _can_undo(self, job: Job) -> bool:
         if not (job.traits.trashes and job.result.get("receipt")) or job.place is None:
@@ -389,12 +385,12 @@ class ActivityPage(Page):
     def _undo(self) -> None:
         job = self.job
         if job is not None and job.place is not None:
-            self._window.operations.undo(job.place, str(job.result["receipt"]))
+            self._context.operations.undo(job.place, str(job.result["receipt"]))
 
     def _save(self, text: str) -> None:
         def chosen(path: str) -> None:
             listener = Listener(failed=self.notice.tell)
-            self._window.engines.background(listener, lookups.text_saved, path, text)
+            self._context.engines.background(listener, lookups.text_saved, path, text)
 
         kinds = self.tr("Texts (*.log *.txt)")
         choose_target(self, self.tr("Save log"), "torchkeeper.log", kinds, chosen, "log")

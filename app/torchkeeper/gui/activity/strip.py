@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QProgressBar, QSizePolicy, QToolButton, QWidget
 
@@ -13,6 +13,7 @@ from torchkeeper.gui import icons, theme
 from torchkeeper.gui.activity import shown
 from torchkeeper.gui.jobs.model import Job, JobsModel, State
 from torchkeeper.gui.jobs.pace import coarse
+from torchkeeper.gui.later import every, once
 from torchkeeper.gui.widgets import forms, plain
 
 #: Milliseconds that a job that went well is said to be done, and between two pictures.
@@ -142,13 +143,8 @@ class JobStrip(QWidget):
         for widget in (self.picture, self.words, self.bar, self.cancel):
             line.addWidget(widget)
         self.setLayout(line)
-        self._quiet = QTimer(self)
-        self._quiet.setSingleShot(True)
-        self._quiet.setInterval(DONE_MS)
-        self._quiet.timeout.connect(self._forget)
-        self._tick = QTimer(self)
-        self._tick.setInterval(_TICK_MS)
-        self._tick.timeout.connect(self.refresh)
+        self._quiet = once(self, self._forget, DONE_MS)
+        self._tick = every(self, self.refresh, _TICK_MS)
         jobs.rowsInserted.connect(self.refresh)
         jobs.rowsRemoved.connect(self.refresh)
         jobs.dataChanged.connect(lambda *_: None if self._tick.isActive() else self.refresh())

@@ -18,7 +18,7 @@ from torchkeeper.link.words.problems import UserError
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QLabel, QPushButton
 
-    from torchkeeper.gui.remedies import RemedyButtons
+    from torchkeeper.gui.widgets.blank import RemedyButtons
 
 
 def _announce(widget: QWidget) -> None:
@@ -55,7 +55,7 @@ class ErrorBar(QFrame):
         for text in (self.what, self.why, self.remedy):
             texts.addWidget(text)
         # Loaded here: most windows never show an error.
-        from torchkeeper.gui.remedies import RemedyButtons
+        from torchkeeper.gui.widgets.blank import RemedyButtons
 
         self.remedies = RemedyButtons()
         texts.addWidget(self.remedies)

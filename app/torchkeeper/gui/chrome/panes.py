@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.gui import icons, theme
+from torchkeeper.gui.later import once
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words.problems import printable
@@ -86,10 +87,7 @@ class Head(QWidget):
         self.wrong.setFixedWidth(_BOX)
         self.wrong.hide()
         self.wrong.setAccessibleName(self.tr("What is wrong with the filter"))
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(DEBOUNCE_MS)
-        self._timer.timeout.connect(self._use)
+        self._timer = once(self, self._use, DEBOUNCE_MS)
         self.box.textChanged.connect(lambda *_: self._timer.start())
         self.box.returnPressed.connect(self._use)
         self._beside: BesideLine | None = None

@@ -7,7 +7,7 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, QTimer, Signal
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QPalette, QTextCursor, QTextFormat
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.inspector.code_edit import cleaned
+from torchkeeper.gui.later import every
 from torchkeeper.gui.widgets.copykey import CopyKey
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words import explaining
@@ -100,9 +101,7 @@ class DifferencesTree(QTreeWidget):
         self._total = 0
         #: How many of them only follow from others, or may.
         self.following = 0
-        self._timer = QTimer(self)
-        self._timer.setInterval(0)
-        self._timer.timeout.connect(self._work)
+        self._timer = every(self, self._work)
         self.currentItemChanged.connect(lambda item, _: self.chosen.emit(_row_of(item)))
         theme.follow(self, self.viewport().update)
 

@@ -11,7 +11,7 @@ from torchkeeper.link.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
     from torchkeeper.gui.comparing.page import ComparePage
-    from torchkeeper.gui.window import Window
+    from torchkeeper.gui.context import Context
 
 #: The id of the page.
 COMPARE = "compare"
@@ -22,62 +22,55 @@ _HINT_MS = 15_000
 class CompareFlows(QObject):
     """From a selection in the table to the page."""
 
-    def __init__(self, window: Window) -> None:
-        super().__init__(window)
-        self._window = window
+    def __init__(self, context: Context) -> None:
+        super().__init__(context.window)
+        self._context = context
 
     def compare_selected(self) -> None:
         """Show what differs between the two selected entries."""
-        chosen = self._window.table.selected()
+        chosen = self._context.table.selected()
         if len(chosen) != 2:
             return
         if (why := _why_not(*chosen)) is not None:
-            self._window.tell(why)
+            self._context.tell(why)
         else:
             self._compare(*chosen)
 
     def compare_nearest(self) -> None:
         """Find the entry that is most like the selected one, and show what differs."""
-        chosen = self._window.table.selected()
+        chosen = self._context.table.selected()
         if len(chosen) == 1:
             self._compare(chosen[0], None)
-
-    def compare_as_a(self) -> None:
-        """Put the selected entry on side A of a comparison."""
-        self._compare_as("A")
-
-    def compare_as_b(self) -> None:
-        """Put the selected entry on side B."""
-        self._compare_as("B")
 
     def _compare(self, one: Entry, other: Entry | None) -> None:
         from torchkeeper.gui.comparing.cards import Side
 
-        place = self._window.place
+        place = self._context.place
         if place is not None:
             page = self._compare_page()
             page.compare(Side(place, one), Side(place, other) if other is not None else None)
-            self._window.show_page(COMPARE)
+            self._context.pages.go(COMPARE)
 
-    def _compare_as(self, letter: str) -> None:
+    def compare_as(self, letter: str) -> None:
+        """Put the selected entry on a side of a comparison."""
         from torchkeeper.gui.comparing.cards import Side
 
-        window, chosen = self._window, self._window.table.selected()
-        if window.place is None or len(chosen) != 1:
+        context, chosen = self._context, self._context.table.selected()
+        if context.place is None or len(chosen) != 1:
             return
-        if self._compare_page().put(letter, Side(window.place, chosen[0])):
-            window.show_page(COMPARE)
+        if self._compare_page().put(letter, Side(context.place, chosen[0])):
+            context.pages.go(COMPARE)
             return
         other = {"A": "compare-as-b", "B": "compare-as-a"}[letter]
-        keys = window.actions_[other].shortcut().toString()
+        keys = context.actions[other].shortcut().toString()
         said = self.tr("This entry is {} now. Select another of its kind, in any place, and press "
                        "{} to compare them.").format(letter, keys)  # fmt: skip
-        window.statusBar().showMessage(said, _HINT_MS)
+        context.say(said, _HINT_MS)
 
     def _compare_page(self) -> ComparePage:
         from torchkeeper.gui.comparing.page import ComparePage
 
-        page = self._window.pages.of(COMPARE)
+        page = self._context.pages.of(COMPARE)
         assert isinstance(page, ComparePage)
         return page
 

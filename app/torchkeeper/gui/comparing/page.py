@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from PySide6.QtCore import QCoreApplication, QPoint, Qt
+from PySide6.QtCore import QCoreApplication, QObject, QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QWidget
 
@@ -13,12 +15,13 @@ from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.comparing.cards import Card, Side
 from torchkeeper.gui.comparing.differences import DifferencesTree, DifferenceView
-from torchkeeper.gui.comparing.taking import CompareTaking
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.sidebar.carried import BUNDLES, Carried, no_bundle
+from torchkeeper.gui.sidebar.lists import Offer
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
@@ -28,9 +31,8 @@ from torchkeeper.link.words import explaining, say
 from torchkeeper.link.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.sidebar.carried import Carried
-    from torchkeeper.gui.sidebar.lists import Offer
-    from torchkeeper.gui.window import Window
+    from torchkeeper.gui.context import Context
+    from torchkeeper.gui.table.mimedata import Rows
 
 #: Differences from which on there is a search field.
 _MANY = 8
@@ -47,14 +49,21 @@ class Pair(NamedTuple):
     b: Side | None
 
 
+#: How the files of runs are called (link/kept/runs.py).
+_RUN = re.compile(r"(\d{8}-\d{6}-[0-9a-f]{4})\.json")
+
+
 class ComparePage(Page):
     """Asks an engine of its own: looking through many places holds nothing else up."""
 
-    def __init__(self, window: Window) -> None:
+    #: An entry is to be shown: its place, kind and path.
+    going = Signal(object, object, object)
+
+    def __init__(self, context: Context) -> None:
         super().__init__(QCoreApplication.translate("ComparePage", "Compare"))
         explain(self, "key-factor")
-        self._window = window
-        self._engines = window.engines
+        self._context = context
+        self._engines = context.engines
         self._side_a: Side | None = None
         self._side_b: Side | None = None
         self._asked: Pair | None = None
@@ -68,7 +77,7 @@ class ComparePage(Page):
         #: Where the nearest entry is being looked for.
         self._looking = ""
         self.found: dict[str, Any] | None = None
-        self.taking = CompareTaking(self, window)
+        self.taking = CompareTaking(self, context)
         self._make()
         self._lay_out()
         self._connect()
@@ -200,7 +209,7 @@ class ComparePage(Page):
         letter, card = self.taking.free, None
         for name, one in (("A", self.a), ("B", self.b)):
             inside = one.rect().contains(one.mapFrom(self, at)) if at is not None else (
-                one.isAncestorOf(self._window.focusWidget())
+                one.isAncestorOf(self.window().focusWidget())
             )  # fmt: skip
             if inside:
                 letter, card = name, one
@@ -216,7 +225,7 @@ class ComparePage(Page):
 
     def entered(self) -> None:
         # What was said of how a side is chosen is of no use here.
-        self._window.statusBar().clearMessage()
+        self._context.say("", 0)
         if self.found is not None:
             self.tree.setFocus()
 
@@ -232,19 +241,19 @@ class ComparePage(Page):
     def choose(self, letter: str) -> None:
         """Go to the entries, to choose one for a side."""
         keys = {"A": "compare-as-a", "B": "compare-as-b"}
-        action = self._window.actions_[keys[letter]]
+        action = self._context.actions[keys[letter]]
         text = self.tr("Select an entry, in any place, and press {} to put it on side {}.")
         said = text.format(action.shortcut().toString(), letter)
-        self._window.show_page(ENTRIES)
-        self._window.statusBar().showMessage(said, _HINT_MS)
-        self._window.table.setFocus()
+        self._context.pages.go(ENTRIES)
+        self._context.say(said, _HINT_MS)
+        self._context.table.setFocus()
 
     def _go_on(self, action: str) -> None:
         """Do what the empty state offers."""
         if action:
-            self._window.actions_[action].trigger()
+            self._context.actions[action].trigger()
         else:
-            self._window.show_page(ENTRIES)
+            self._context.pages.go(ENTRIES)
 
     def _swap(self) -> None:
         a, b = self._side_a, self._side_b
@@ -343,7 +352,7 @@ class ComparePage(Page):
 
     def _to_look_in(self, place: str) -> list[str]:
         # Servers are looked into only where one is shown: it would be fetched whole.
-        every = self._window.places.places
+        every = self._context.places.places
         return list(dict.fromkeys([place, *(p.path for p in every if p.exists and not p.server)]))
 
     def _progress(self, done: float, total: float | None, unit: str) -> None:
@@ -453,7 +462,71 @@ class ComparePage(Page):
     def _go(self) -> None:
         if self._side_b is not None:
             place, entry = self._side_b
-            self._window.flows.results.go_to(place, entry.kind, entry.path)
+            self.going.emit(place, entry.kind, entry.path)
+
+
+class CompareTaking(QObject):
+    """What becomes of what is dropped on the two cards, by their letters, or pasted there: entries
+    of the table, places in which the nearest entry is looked for, and runs.
+    """
+
+    def __init__(self, page: ComparePage, context: Context) -> None:
+        super().__init__(page)
+        self._page, self._context = page, context
+
+    @property
+    def free(self) -> str:
+        """The side that something is for which was dropped on neither."""
+        return "A" if self._page.side("A") is None else "B"
+
+    def of(self, carried: Carried, letter: str) -> Offer:
+        """What becomes of something on a side."""
+        if carried.rows is not None:
+            return self.of_rows(carried.rows, letter)
+        every = (*carried.servers, *carried.paths)
+        if len(every) > 1:
+            return Offer(self.tr("One place, or one entry, goes on a side"), None)
+        [one] = every
+        name = os.path.basename(one.rstrip("/"))
+        if found := _RUN.fullmatch(name):
+            text = self.tr("Show this run: what each of its misses differs in from the nearest "
+                           "entry is said there")  # fmt: skip
+            return Offer(text, lambda: self._show_run(found[1]))
+        if not carried.servers and os.path.splitext(name)[1] and not name.endswith(BUNDLES):
+            return Offer(no_bundle(name), None)
+        other = self._page.side("B" if letter == "A" else "A")
+        if other is None:
+            text = self.tr("Open {}, to choose the entry for {} in it")
+            return Offer(text.format(carried.words, letter), lambda: self._open(one, letter))
+        text = self.tr("Look in {} for the entry nearest to {}")
+        return Offer(
+            text.format(carried.words, shown_name(other.entry)),
+            lambda: self._page.compare_nearest_in(other, one),
+        )
+
+    def of_rows(self, rows: Rows, letter: str) -> Offer:
+        """What becomes of entries on a side: one goes there, two are compared."""
+        sides = [Side(rows.place, entry) for entry in rows.entries]
+        if rows.number > 2:
+            return Offer(self.tr("Two entries are compared at most"), None)
+        if rows.number == 2:
+            if sides[0].entry.kind != sides[1].entry.kind:
+                return Offer(self.tr("Only entries of one kind can be compared"), None)
+            return Offer(self.tr("Compare both"), lambda: self._page.compare(*sides))
+        text = self.tr("Put {} on side {}").format(shown_name(sides[0].entry), letter)
+        return Offer(text, lambda: self._page.put(letter, sides[0]))
+
+    def _open(self, place: str, letter: str) -> None:
+        self._context.open_paths([place])
+        self._page.choose(letter)
+
+    def _show_run(self, ident: str) -> None:
+        from torchkeeper.gui.runs.page import RunsPage
+
+        page = self._context.pages.of("runs")
+        assert isinstance(page, RunsPage)
+        page.choose_run(ident)
+        self._context.pages.go("runs")
 
 
 def _place_of(told: object, place: str) -> str:

@@ -11,10 +11,11 @@ import socket
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QSocketNotifier, QTimer
+from PySide6.QtCore import QObject, QSocketNotifier
 
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.desktop import front
+from torchkeeper.gui.later import once
 from torchkeeper.link import handover
 from torchkeeper.link.handover import Handed, Seat
 
@@ -115,9 +116,7 @@ class _Caller(QObject):
         line.setblocking(False)
         self._notifier = QSocketNotifier(line.fileno(), QSocketNotifier.Type.Read, self)
         self._notifier.activated.connect(self._said)
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self.end)
+        self._timer = once(self, self.end)
         self._timer.start(_PATIENCE_MS)
 
     def greet(self) -> None:

@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 
 from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.later import once
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
 
@@ -26,10 +27,7 @@ class Latest(QObject):
         self._engines = engines
         self._ticket: int | None = None
         self._next: Callable[[], None] | None = None
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(_TYPING_MS)
-        self._timer.timeout.connect(self._on)
+        self._timer = once(self, self._on, _TYPING_MS)
 
     @property
     def busy(self) -> bool:

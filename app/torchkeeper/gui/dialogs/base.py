@@ -22,6 +22,7 @@ from torchkeeper.gui import taborder
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.host import host_of
 from torchkeeper.gui.widgets.plain import window_title
 from torchkeeper.link.words.problems import printable
 
@@ -61,12 +62,8 @@ class Dialog(QDialog):
 
     def focusNextPrevChild(self, forward: bool, /) -> bool:
         # What is made late comes last in Qt's own order.
-        target = taborder.following(self, self.focusWidget(), forward=forward)
-        if target is None:
-            return super().focusNextPrevChild(forward)
-        reasons = Qt.FocusReason
-        target.setFocus(reasons.TabFocusReason if forward else reasons.BacktabFocusReason)
-        return True
+        at = self.focusWidget()
+        return taborder.step(self, at, forward=forward) or super().focusNextPrevChild(forward)
 
     @property
     def unsaved(self) -> bool:
@@ -84,17 +81,14 @@ class Dialog(QDialog):
             self._grow()
         elif self.grows and not self.testAttribute(Qt.WidgetAttribute.WA_Resized):
             self._shrink()
-        if self.focusWidget() is None or not self.focusWidget().isEnabled():
-            from torchkeeper.gui import taborder
-
-            if (first := next(taborder.stops(self), None)) is not None:
-                first.setFocus()
+        at, stops = self.focusWidget(), taborder.stops(self)
+        if (at is None or not at.isEnabled()) and (first := next(stops, None)) is not None:
+            first.setFocus()
         above = self.parentWidget()
         if not self.acceptDrops() and above is not None:
-            from torchkeeper.gui.window import Window
-
-            if isinstance(window := above.window(), Window):
-                window.drops.attend(self)
+            host = host_of(above.window())
+            if host is not None:
+                host.dialog_shown.emit(self)
 
     def event(self, event: QEvent) -> bool:
         done = super().event(event)
@@ -246,8 +240,7 @@ class PlaceChoice(QWidget):
         if current is not None and current not in others:
             self.choose(current)
         self.combo.editTextChanged.connect(lambda *_: self.changed.emit())
-        self.other = forms.button(self.tr("Other folder…"))
-        self.other.setAutoDefault(False)
+        self.other = forms.button(self.tr("Other folder…"), enter=False)
         self.other.clicked.connect(self._other)
         line = forms.row()
         line.addWidget(self.combo, 1)

@@ -46,8 +46,7 @@ class Suggested(QFrame):
         self.count = forms.label("", "muted")
         for label in (self.bytes, self.count):
             label.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.go = forms.button(verb)
-        self.go.setAutoDefault(False)
+        self.go = forms.button(verb, enter=False)
         self._fields = fields
         self.go.setAccessibleName(f"{title}: {verb}".replace("…", ""))
         self.go.clicked.connect(lambda: self.asked.emit(self.reason))
@@ -148,8 +147,7 @@ class CleanDialog(Dialog):
         self.rests = forms.label("", "muted", wrap=True)
         self.shared = forms.label(tongue.tr(dead.SHARED), "muted", wrap=True)
         self.shared.setVisible(scheme_of(place).shared)
-        self.again = forms.button(self.tr("Look again"))
-        self.again.setAutoDefault(False)
+        self.again = forms.button(self.tr("Look again"), enter=False)
         self.again.clicked.connect(self._begin)
         self.close_button = forms.button(self.tr("Close"))
         self.close_button.clicked.connect(self.reject)
@@ -376,8 +374,7 @@ class _Sick(QFrame):
         for python, error in failed:
             said = " ".join(part for part in (error.what, error.why) if part)
             text: QLabel = forms.label(printable(said, 1000), wrap=True)
-            go = forms.button(self.tr("Count without it"))
-            go.setAutoDefault(False)
+            go = forms.button(self.tr("Count without it"), enter=False)
             go.clicked.connect(self._leave_out(python))
             go.setVisible(bool(python))  # else it is of no interpreter
             line = forms.row(gap=12)

@@ -68,8 +68,7 @@ class TargetChoice(PlaceChoice):
         if current is not None:
             self.choose(current)
         self._bundle = bundle
-        self.new = forms.button(self.tr("New bundle…"))
-        self.new.setAutoDefault(False)
+        self.new = forms.button(self.tr("New bundle…"), enter=False)
         self.new.clicked.connect(self._new)
         line = self.layout()
         if line is not None:
@@ -144,8 +143,7 @@ class CopyDialog(WorkDialog):
             self.tr("Torchkeeper runs none of it, but a program that uses the target will. "
                     "Copy only from bundles of people you trust."),
         )  # fmt: skip
-        self.cancel = forms.button(self.tr("Cancel"))
-        self.cancel.setAutoDefault(False)
+        self.cancel = forms.button(self.tr("Cancel"), enter=False)
         self.cancel.clicked.connect(self.reject)
         self.go = forms.button(self.tr("Copy"), primary=True)
         self.go.clicked.connect(self._go)

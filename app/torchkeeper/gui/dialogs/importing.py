@@ -174,8 +174,7 @@ class ImportDialog(WorkDialog):
         self.cancel.clicked.connect(self.reject)
         self.cancel.setAutoDefault(False)
         # Never the default: to import is to be pressed on purpose.
-        self.go = forms.button(self.tr("Import"), primary=True)
-        self.go.setAutoDefault(False)
+        self.go = forms.button(self.tr("Import"), primary=True, enter=False)
         self.go.clicked.connect(self._go)
         self._page = ChoicePage(body, self.cancel, self.go)
         self.add_choice(self._page)

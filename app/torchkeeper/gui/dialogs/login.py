@@ -69,8 +69,7 @@ class PasswordDialog(Dialog):
         self.place = place
         self.password = secret()
         self.keep = KeepBox(engines)
-        self.cancel = forms.button(self.tr("Cancel"))
-        self.cancel.setAutoDefault(False)
+        self.cancel = forms.button(self.tr("Cancel"), enter=False)
         self.cancel.clicked.connect(self.reject)
         self.go = forms.button(self.tr("Connect"), primary=True)
         self.go.clicked.connect(self.accept)

@@ -5,19 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut, QTextCursor
-from PySide6.QtWidgets import (
-    QFileDialog,
-    QSplitter,
-    QWidget,
-)
+from PySide6.QtWidgets import QFileDialog, QSplitter, QWidget
 
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import confirm
 from torchkeeper.gui.dialogs.recipeform import RecipeForm, why_not
 from torchkeeper.gui.dialogs.unsaved import UnsavedDialog
 from torchkeeper.gui.help.ideas import explain
+from torchkeeper.gui.later import once
 from torchkeeper.gui.recipes import known as known_recipes
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.faultlist import FaultList
@@ -84,10 +81,7 @@ class RecipeEditor(UnsavedDialog):
         self.go = forms.button(self.tr("&Warm…"))
         self.close_button = forms.button(self.tr("Close"))
         self._lay_out()
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(_TYPING_MS)
-        self._timer.timeout.connect(self._look)
+        self._timer = once(self, self._look, _TYPING_MS)
         self.text.textChanged.connect(self._changed)
         self.faults.itemClicked.connect(self.faults.want)
         self.faults.wanted.connect(self.text.go_to)

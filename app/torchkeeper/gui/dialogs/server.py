@@ -43,8 +43,7 @@ class FileField(QWidget):
         super().__init__()
         self._title = title
         self.edit = QLineEdit()
-        self.browse = forms.button(self.tr("Choose…"))
-        self.browse.setAutoDefault(False)
+        self.browse = forms.button(self.tr("Choose…"), enter=False)
         self.browse.clicked.connect(self._browse)
         line = forms.row()
         line.addWidget(self.edit, 1)
@@ -107,8 +106,7 @@ class ServerDialog(Dialog):
         self.user.setPlaceholderText(self.tr("Only where the server has users"))
         self.password = secret()
         self.keep = KeepBox(engines)
-        self.forget = forms.button(self.tr("For&get password"), danger=True)
-        self.forget.setAutoDefault(False)
+        self.forget = forms.button(self.tr("For&get password"), danger=True, enter=False)
         self.forget.clicked.connect(self._forget)
         self.forget.setVisible(place is not None)
         self.ca = FileField(self.tr("CA certificates"))
@@ -120,11 +118,9 @@ class ServerDialog(Dialog):
         self.read_only = QCheckBox(self.tr("&Read-only"))
         self.read_only.setAccessibleDescription(self._read_only_hint())
         self.trial = Trial(engines)
-        self.test = forms.button(self.tr("&Test"))
-        self.test.setAutoDefault(False)
+        self.test = forms.button(self.tr("&Test"), enter=False)
         self.test.clicked.connect(self._test)
-        self.cancel = forms.button(self.tr("Cancel"))
-        self.cancel.setAutoDefault(False)
+        self.cancel = forms.button(self.tr("Cancel"), enter=False)
         self.cancel.clicked.connect(self.reject)
         self.go = forms.button(self.tr("Add") if place is None else self.tr("Save"), primary=True)
         self.go.clicked.connect(self._go)
@@ -181,10 +177,7 @@ class ServerDialog(Dialog):
         asked.addSpacing(forms.GAP)
         login = QHBoxLayout()
         login.setSpacing(16)
-        for text, control in (
-            (self.tr("&User"), self.user),
-            (self.tr("&Password"), self.password),
-        ):
+        for text, control in ((self.tr("&User"), self.user), (self.tr("&Password"), self.password)):
             part = forms.column()
             forms.field(part, text, control)
             login.addLayout(part, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
@@ -12,17 +12,11 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text
 from torchkeeper.gui.dialogs.base import choose_target
+from torchkeeper.gui.jobs.operations import Then
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.link.words.problems import UserError, printable
-
-
-class Then(NamedTuple):
-    """Where what was warmed goes: a new bundle, and a server; empty for neither."""
-
-    bundle: str = ""
-    server: str = ""
 
 
 class ThenChoice(QWidget):
@@ -39,8 +33,7 @@ class ThenChoice(QWidget):
         self.bundle = QCheckBox(self.tr("Write a &bundle"))
         self.file = QLineEdit(name)
         self.file.setAccessibleName(self.tr("Bundle file"))
-        self.browse = forms.button(self.tr("Bro&wse…"))
-        self.browse.setAutoDefault(False)
+        self.browse = forms.button(self.tr("Bro&wse…"), enter=False)
         self.browse.clicked.connect(self._browse)
         self.check = forms.label("", wrap=True)
         self.check.setContentsMargins(forms.CHECK, 0, 0, 0)

@@ -14,8 +14,8 @@ from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog, choose_files
 from torchkeeper.gui.dialogs.trust import trust_notice
-from torchkeeper.gui.dragdrop.dropping import files_of
 from torchkeeper.gui.help.ideas import explain
+from torchkeeper.gui.sidebar.carried import files_of
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link import signers
@@ -49,8 +49,7 @@ class TrustDialog(Dialog):
         )
         theme.follow(self.key, lambda: self.key.setFont(theme.monospace()))
         self.key.setFixedHeight(self.key.fontMetrics().lineSpacing() * 4 + 20)
-        self.file = forms.button(self.tr("Read from a &file…"))
-        self.file.setAutoDefault(False)
+        self.file = forms.button(self.tr("Read from a &file…"), enter=False)
         self.file.clicked.connect(self._browse)
         self.file.setVisible(not key)
         self.fingerprint = forms.label("", wrap=True)
@@ -59,12 +58,10 @@ class TrustDialog(Dialog):
         self.name.setMaxLength(200)
         self.wrong = forms.label("", "error", wrap=True)
         self.wrong.hide()
-        self.cancel = forms.button(self.tr("Cancel"))
-        self.cancel.setAutoDefault(False)
+        self.cancel = forms.button(self.tr("Cancel"), enter=False)
         self.cancel.clicked.connect(self.reject)
         # Never the default: to trust is to be pressed on purpose.
-        self.go = forms.button(self.tr("Trust"), primary=True)
-        self.go.setAutoDefault(False)
+        self.go = forms.button(self.tr("Trust"), primary=True, enter=False)
         self.go.clicked.connect(self._go)
         line = forms.row()
         line.addWidget(self.file)

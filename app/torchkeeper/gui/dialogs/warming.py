@@ -19,10 +19,11 @@ from torchkeeper.gui.dialogs.foreseeing import Foreseen
 from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.profilechoice import ProfileChoice
 from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
-from torchkeeper.gui.dialogs.thenchoice import Then, ThenChoice
+from torchkeeper.gui.dialogs.thenchoice import ThenChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.jobs.operations import Then
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
@@ -95,8 +96,7 @@ class WarmDialog(WorkDialog):
         self.limit.setSuffix(self.tr(" min"))
         self.foreseen = Foreseen(engines)
         self.then = ThenChoice(engines, places, bundle)
-        self.cancel = forms.button(self.tr("Cancel"))
-        self.cancel.setAutoDefault(False)
+        self.cancel = forms.button(self.tr("Cancel"), enter=False)
         self.cancel.clicked.connect(self.reject)
         self.go = forms.button(self.tr("Start"), primary=True)
         self.go.clicked.connect(self._go)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal, SignalInstance
+from PySide6.QtCore import QEvent, Qt, Signal, SignalInstance
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QStackedWidget, QWidget
 
 from torchkeeper.engine.protocol import EXPORT, IMPORT, PREPARE, SIGN, VERIFY, WARM
@@ -12,6 +12,7 @@ from torchkeeper.gui.dialogs.progresspage import ProgressPage
 from torchkeeper.gui.dialogs.resultpage import ResultPage
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.later import every
 
 #: What jobs are about, by their kind.
 _IDEAS = {
@@ -65,9 +66,7 @@ class WorkDialog(Dialog):
         self.pages.addWidget(self.progress)
         self.pages.addWidget(self.result_page)
         self.body.addWidget(self.pages)
-        self._timer = QTimer(self)
-        self._timer.setInterval(200)
-        self._timer.timeout.connect(self._show)
+        self._timer = every(self, self._show, 200)
         jobs.dataChanged.connect(self._show)
         jobs.finished.connect(self._finished)
         self.progress.background.clicked.connect(self.reject)

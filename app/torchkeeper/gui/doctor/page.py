@@ -17,6 +17,7 @@ from torchkeeper.gui.doctor import report
 from torchkeeper.gui.doctor.cards import Cards, is_bug
 from torchkeeper.gui.doctor.diagnosis import Asked, Diagnosis
 from torchkeeper.gui.doctor.mender import Mended, Mender, Plan
+from torchkeeper.gui.later import once
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import aging, forms
@@ -30,7 +31,7 @@ from torchkeeper.link.words import checkwords, say
 from torchkeeper.link.words.problems import printable
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.window import Window
+    from torchkeeper.gui.context import Context
 
 #: Milliseconds after a change before what was found is looked at again: changes come together.
 _SOON_MS = 1_500
@@ -43,10 +44,10 @@ class DoctorPage(Page):
     was found stays while other pages are shown, and a look that runs goes on.
     """
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, context: Context) -> None:
         super().__init__(QCoreApplication.translate("DoctorPage", "Doctor"))
-        self._window = window
-        self._environments = window.here.environments
+        self._context = context
+        self._environments = context.environments
         #: The place that the window shows, as far as the choice has it.
         self._place: str | None = None
         self._offered: list[str] = []
@@ -57,10 +58,11 @@ class DoctorPage(Page):
         self._touched = False
         #: Whether nothing that was found was shown yet.
         self._fresh = True
-        self.diagnosis = Diagnosis(window.engines, self)
+        self.diagnosis = Diagnosis(context.engines, self)
         self.mender = Mender(
-            window.engines, self._environments, window.operations, window.jobs, self.diagnosis, self
-        )
+            context.engines, self._environments, context.operations, context.jobs, self.diagnosis,
+            self,
+        )  # fmt: skip
         self.preview: MendDialog | None = None
         #: What is being mended, or put back: its card has the keyboard again after that.
         self._mends: Told | None = None
@@ -68,10 +70,7 @@ class DoctorPage(Page):
         self.scope = Choice()
         aging.keep_up(self, self._grow_old)
         #: What was found is looked at again, a moment after something has changed.
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(_SOON_MS)
-        self._soon.timeout.connect(self._look_anew)
+        self._soon = once(self, self._look_anew, _SOON_MS)
         self._lay_out()
         self.diagnosis.changed.connect(self._say)
         self.diagnosis.changed.connect(self.marked)
@@ -79,10 +78,10 @@ class DoctorPage(Page):
         self.mender.planned.connect(self._show_plans)
         self.choice_of.changed.connect(self._use)
         self.scope.currentIndexChanged.connect(lambda *_: self._use())
-        window.operations.changed.connect(self._place_changed)
+        context.operations.changed.connect(self._place_changed)
         #: The place that is shown, and what its last listing was told by.
         self._marked: tuple[str | None, str] = None, ""
-        window.listing.changed.connect(self._listed)
+        context.listing.changed.connect(self._listed)
 
     def _lay_out(self) -> None:
         self.copy = forms.button(self.tr("Co&py report"))
@@ -130,7 +129,7 @@ class DoctorPage(Page):
         self.cards.undo.connect(self._undo)
         self.cards.setting.connect(self._show_setting)
         self.cards.log.connect(self._show_log)
-        self.cards.place.connect(lambda path: self._window.open_paths([path]))
+        self.cards.place.connect(lambda path: self._context.open_paths([path]))
         self.blank = EmptyState("doctor")
         self.blank.asked.connect(lambda _: self.run())
         self.stack = QStackedWidget()
@@ -141,10 +140,10 @@ class DoctorPage(Page):
     # Coming and going.
 
     def entered(self) -> None:
-        window = self._window
+        context = self._context
         self._here = True
-        shown = None if window.listing.what == "file" else window.place
-        self._turn_to(window.places.places, shown)
+        shown = None if context.listing.what == "file" else context.place
+        self._turn_to(context.places.places, shown)
         if self.diagnosis.asked is None:
             self._use()
         self._say()
@@ -178,7 +177,7 @@ class DoctorPage(Page):
         """Where the value of a setting comes from that a finding is about."""
         from torchkeeper.gui.profiles.page import SettingsPage
 
-        page = self._window.show_page("settings")
+        page = self._context.pages.go("settings")
         assert isinstance(page, SettingsPage)
         page.show_setting(name, self.choice_of.python if self.choice_of.facts else "")
 
@@ -198,7 +197,7 @@ class DoctorPage(Page):
 
     def _listed(self) -> None:
         """The place that is shown was listed: of a folder that says when it has become another."""
-        listing = self._window.listing
+        listing = self._context.listing
         (place, mark), (other, before) = (listing.place, listing.mark), self._marked
         self._marked = place, mark
         if place is not None and place == other and mark and before and mark != before:

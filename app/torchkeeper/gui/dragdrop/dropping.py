@@ -29,19 +29,14 @@ from torchkeeper.gui.table.mimedata import rows_of
 
 if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.base import Dialog
+    from torchkeeper.gui.pages.stack import Pages
     from torchkeeper.gui.sidebar.taking import Taking
-    from torchkeeper.gui.window import Window
 
 #: Pixels of the frame, around its words, and the most that these are wide.
 _FRAME, _ROOM, _WIDE = 3, 16, 520
 _ICON = 20
 #: How much of what is under a frame is hidden.
 _DIM = 0.72
-
-
-def files_of(event: QDropEvent) -> list[str]:
-    """The paths of the files of this machine that are dragged."""
-    return [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
 
 
 class Veil(QWidget):
@@ -113,10 +108,12 @@ class Drops(QObject):
 
     #: What a drop here would do; empty when nothing is dragged over it any more.
     said = Signal(str)
+    #: Entries that this window has dragged are let go of in it.
+    back = Signal()
 
-    def __init__(self, window: Window, taking: Taking) -> None:
+    def __init__(self, window: QWidget, pages: Pages, taking: Taking) -> None:
         super().__init__(window)
-        self._window = window
+        self._window, self._pages = window, pages
         self._taking = taking
         self._veil: Veil | None = None
         self._carried: Carried | None = None
@@ -171,7 +168,7 @@ class Drops(QObject):
         if what is None:
             self.said.emit(self.tr("There are no files, paths or addresses on the clipboard"))
             return
-        page = self._window.pages.page
+        page = self._pages.page
         found = page.offer(what, None) if page is not None else None
         offer = found[1] if found is not None else self._taking.on_window(what)
         if offer.do is not None:
@@ -224,14 +221,14 @@ class Drops(QObject):
             return None  # a text of ours
         if what is None:
             text = self.tr("Only files, folders and addresses of servers can be dropped here")
-            return window.pages, Offer(text, None)
-        page = window.pages.page
+            return self._pages, Offer(text, None)
+        page = self._pages.page
         if page is not None:
             found = page.offer(what, page.mapFrom(window, at))
             if found is not None:
                 return found
         # Our own rows are here already.
-        return (window.pages, self._taking.on_window(what)) if not what.only_rows else None
+        return (self._pages, self._taking.on_window(what)) if not what.only_rows else None
 
     def _show(self, window: QWidget, part: QWidget, offer: Offer) -> None:
         veil = self._alive()
@@ -264,7 +261,7 @@ class Drops(QObject):
         event.accept()
         rows = rows_of(event.mimeData())
         if rows is not None and rows.own:
-            self._window.dragging.taken_here = True
+            self.back.emit()
         # The source of the drag waits until this returns.
         QTimer.singleShot(0, self, offer.do)
 

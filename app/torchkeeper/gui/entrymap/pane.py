@@ -10,13 +10,14 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
 from torchkeeper.gui.entrymap import gathering
 from torchkeeper.gui.entrymap.gathering import Shown
 from torchkeeper.gui.entrymap.marking import Marks, marked
+from torchkeeper.gui.later import once
 from torchkeeper.gui.table.grouping import Group, Name
 from torchkeeper.gui.table.slices import Slices, T, Work
 from torchkeeper.gui.table.view import EntryTable
@@ -67,9 +68,7 @@ class MapPane(QFrame):
         #: What one has come out of: keys go on there.
         self._left: Level | None = None
         self._begun = self._took = 0.0
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self._gather)
+        self._timer = once(self, self._gather)
         self.up_button = forms.icon_button("back", self.tr("Up to the groups (Backspace)"))
         self.title = forms.label("", "heading")
         self.about = forms.label("", "muted")

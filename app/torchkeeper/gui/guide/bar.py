@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QStandardPaths
@@ -14,25 +14,27 @@ from PySide6.QtWidgets import QBoxLayout, QFrame
 from torchkeeper.engine.protocol import EXPORT, WARM
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
-from torchkeeper.gui.guide.guide import EARLY, SINCE, STEP
 from torchkeeper.gui.guide.steps import (
+    EARLY,
     ELSEWHERE,
     OVER,
     SHOW_JOB,
     SHOW_OWN,
+    SINCE,
+    STEP,
     STEPS,
     UNDER_WAY,
     tr,
 )
-from torchkeeper.gui.jobs.following import ACTIVITY
 from torchkeeper.gui.jobs.model import State
-from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.pages.table import ACTIVITY, ENTRIES
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import GUIDED, EmptyState
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.chrome.wing import Wing
+    from torchkeeper.gui.context import Context
     from torchkeeper.gui.jobs.model import Job
-    from torchkeeper.gui.window import Window
     from torchkeeper.link.kept.history import Past
 
 
@@ -53,10 +55,13 @@ class GuideBar(QFrame):
     that many use, none of them is offered.
     """
 
-    def __init__(self, window: Window) -> None:
+    def __init__(
+        self, context: Context, wing: Wing, fill: Callable[[str], None], show: Callable[[str], None]
+    ) -> None:
+        """fill, show: what is to become of the guide's own folder."""
         super().__init__()
         self.setObjectName("guideBar")
-        self._window = window
+        self._context, self._wing, self._fill, self._show = context, wing, fill, show
         self.own = own_folder()
         self.number = 0
         self.count = forms.label("", "section")
@@ -89,18 +94,18 @@ class GuideBar(QFrame):
         line.addLayout(said, 1)
         line.addLayout(ways)
         self.setLayout(line)
-        window.jobs.finished.connect(self._finished)
-        window.jobs.finished.connect(self._tell)
-        window.jobs.rowsInserted.connect(self._tell)
-        window.table.selection_changed.connect(self._selected)
-        window.listing.changed.connect(self._tell)
-        window.places_pane.chosen.connect(self._tell)
+        context.jobs.finished.connect(self._finished)
+        context.jobs.finished.connect(self._tell)
+        context.jobs.rowsInserted.connect(self._tell)
+        context.table.selection_changed.connect(self._selected)
+        context.listing.changed.connect(self._tell)
+        context.places_pane.chosen.connect(self._tell)
 
     def setVisible(self, visible: bool, /) -> None:
         super().setVisible(visible)
         # It says what to do next as long as there is a step: what is empty does so quietly then.
-        self._window.setProperty(GUIDED, visible and self.number < len(STEPS))
-        for empty in self._window.findChildren(EmptyState):
+        self._context.window.setProperty(GUIDED, visible and self.number < len(STEPS))
+        for empty in self._context.window.findChildren(EmptyState):
             empty.suit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -119,8 +124,8 @@ class GuideBar(QFrame):
         """Show a step; the one after the last says that it was all."""
         self.number = min(number, len(STEPS))
         over = self.number == len(STEPS)
-        self._window.settings.setValue(STEP, -1 if over else self.number)
-        self._window.settings.setValue(SINCE, time.time())
+        self._context.settings.setValue(STEP, -1 if over else self.number)
+        self._context.settings.setValue(SINCE, time.time())
         if over:
             self.title.setText(self.tr("Done"))
             self.text.setText(tr(OVER))
@@ -154,7 +159,7 @@ class GuideBar(QFrame):
     @property
     def _under_way(self) -> bool:
         """Whether a job runs that is the step's."""
-        return any(self._is_of(self.number, job) for job in self._window.jobs.active)
+        return any(self._is_of(self.number, job) for job in self._context.jobs.active)
 
     def _is_own(self, place: str | None) -> bool:
         """Whether a place is the guide's own folder, by name: no disk is asked."""
@@ -163,7 +168,7 @@ class GuideBar(QFrame):
     @property
     def _here(self) -> bool:
         """Whether the step can be taken with what is shown: the first one names its own place."""
-        return STEPS[self.number].job == WARM or self._is_own(self._window.place)
+        return STEPS[self.number].job == WARM or self._is_own(self._context.place)
 
     def _is_of(self, number: int, job: Job) -> bool:
         """Whether a job is what a step is about, in the guide's own folder."""
@@ -179,7 +184,7 @@ class GuideBar(QFrame):
         with its jobs, or by another one.
         """
         listener = Listener(result=lambda said: self._passed(said["kept"].jobs, since))
-        self._window.engines.background(listener, lookups.past_jobs)
+        self._context.engines.background(listener, lookups.past_jobs)
 
     def _passed(self, jobs: Sequence[Past], since: float) -> None:
         if self.isHidden():
@@ -199,13 +204,13 @@ class GuideBar(QFrame):
             return self._next(number + 1)
         if any(step.early and step.job == kind for step in STEPS[number + 1 :]):
             kinds = {*self._early, kind}
-            self._window.settings.setValue(EARLY, " ".join(sorted(kinds)))
+            self._context.settings.setValue(EARLY, " ".join(sorted(kinds)))
         return number
 
     @property
     def _early(self) -> set[str]:
         """The kinds of jobs of later steps that were done before these were reached."""
-        return set(str(self._window.settings.value(EARLY) or "").split())
+        return set(str(self._context.settings.value(EARLY) or "").split())
 
     def _next(self, number: int) -> int:
         """The first step from this one on that was not taken already."""
@@ -220,36 +225,36 @@ class GuideBar(QFrame):
 
     def end(self) -> None:
         """Nobody wants to be guided any more."""
-        self._window.settings.setValue(STEP, -1)
+        self._context.settings.setValue(STEP, -1)
         self.hide()
 
     def _go(self) -> None:
-        step, window = STEPS[self.number], self._window
+        step, context = STEPS[self.number], self._context
         if self._under_way:
-            window.show_page(ACTIVITY)
+            context.pages.go(ACTIVITY)
             return
         if not self._here:
-            window.show_folder(self.own)
+            self._show(self.own)
             return
-        action = window.actions_[step.action]
+        action = context.actions[step.action]
         if step.action not in ("warm", ENTRIES):
             # All that is about entries is done where they are seen.
-            window.show_page(ENTRIES)
+            context.pages.go(ENTRIES)
         if step.job == EXPORT:
             # The step before it had one selected; this one is about all.
-            window.table.clearSelection()
-        if step.id == "look" and not window.wing.isVisible():
-            window.going.toggle_inspector()
+            context.table.clearSelection()
+        if step.id == "look" and not self._wing.isVisible():
+            self._wing.toggle()
         if step.job == WARM:
-            window.flows.warm(into=self.own)
+            self._fill(self.own)
         elif action.isEnabled():
             action.trigger()
         else:
-            self.text.setText(window.actions_.held(step.action) or self._lacking())
+            self.text.setText(context.actions.held(step.action) or self._lacking())
 
     def _lacking(self) -> str:
         """What a step has to begin with, and what to do about that."""
-        if self._window.entries.total and not self._window.entries.shown():
+        if self._context.entries.total and not self._context.entries.shown():
             return self.tr("That needs entries, and the filter shows none. Clear the filter first.")
         return self.tr("That needs entries in the guide's folder. Take the step before, or the "
                        "first one.")  # fmt: skip
@@ -264,10 +269,10 @@ class GuideBar(QFrame):
 
     def _selected(self) -> None:
         step = STEPS[self.number] if self.number < len(STEPS) else None
-        seen = self._window.pages.current == ENTRIES and bool(self._window.table.selected())
-        seen = seen and self._is_own(self._window.place)
+        seen = self._context.pages.current == ENTRIES and bool(self._context.table.selected())
+        seen = seen and self._is_own(self._context.place)
         if self.isVisible() and step is not None and not step.job and seen:
-            if not self._window.wing.isVisible():
+            if not self._wing.isVisible():
                 # It is the inspector that says what this step is about.
-                self._window.going.toggle_inspector()
+                self._wing.toggle()
             self._go_on(self.number + 1)

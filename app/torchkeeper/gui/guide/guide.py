@@ -5,27 +5,27 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject, Qt, Signal
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.guide.bar import GuideBar
-    from torchkeeper.gui.window import Window
+    from PySide6.QtWidgets import QVBoxLayout
 
-#: The step somebody is at, its number in guide.steps; -1 for who wants no guide. And since when,
-#: seconds since the epoch.
-STEP = "guide/step"
-SINCE = "guide/since"
-#: The kinds of jobs of later steps that were done already, with blanks between.
-EARLY = "guide/early"
+    from torchkeeper.gui.chrome.wing import Wing
+    from torchkeeper.gui.context import Context
+    from torchkeeper.gui.guide.bar import GuideBar
 
 
 class Guide(QObject):
     """Makes the strip when it is first needed. new: nobody has started the window before."""
 
-    def __init__(self, window: Window, *, new: bool) -> None:
-        super().__init__(window)
-        self._window = window
-        self._new = new
+    #: The guide's own folder is to be filled, or shown.
+    warming = Signal(object)
+    showing = Signal(object)
+
+    def __init__(self, context: Context, wing: Wing, above: QVBoxLayout, *, new: bool) -> None:
+        """above: what has the strip, over the pages."""
+        super().__init__(context.window)
+        self._context, self._wing, self._above, self._new = context, wing, above, new
         self._bar: GuideBar | None = None
 
     @property
@@ -34,17 +34,20 @@ class Guide(QObject):
         if self._bar is None:
             from torchkeeper.gui.guide.bar import GuideBar
 
-            self._bar = GuideBar(self._window)
+            asked = self.warming.emit, self.showing.emit
+            self._bar = GuideBar(self._context, self._wing, *asked)
             self._bar.hide()
-            self._window.top.insertWidget(0, self._bar)
+            self._above.insertWidget(0, self._bar)
         return self._bar
 
     def begin(self) -> None:
         """Guide whoever starts for the first time, or was being guided when the window closed."""
-        kept = self._window.settings.value(STEP)
+        from torchkeeper.gui.guide.steps import SINCE, STEP
+
+        kept = self._context.settings.value(STEP)
         try:
             number = int(str(kept)) if kept is not None else -1 + self._new
-            since = float(str(self._window.settings.value(SINCE) or "nan"))
+            since = float(str(self._context.settings.value(SINCE) or "nan"))
         except ValueError:
             number, since = -1, math.nan
         if number >= 0:
@@ -57,7 +60,9 @@ class Guide(QObject):
 
     def show_first_steps(self) -> None:
         """Begin with the first step; while one is under way, go to it."""
+        from torchkeeper.gui.guide.steps import EARLY
+
         if self.bar.isHidden() or self.bar.over:
-            self._window.settings.remove(EARLY)
+            self._context.settings.remove(EARLY)
             self.bar.show_step(0)
         self.bar.go.setFocus(Qt.FocusReason.ShortcutFocusReason)

@@ -8,6 +8,13 @@ from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication
 
 from torchkeeper.engine.protocol import EXPORT, PURGE, UNDO, VERIFY, WARM
 
+#: The step somebody is at, its number in STEPS; -1 for who wants no guide. And since when, seconds
+#: since the epoch.
+STEP = "guide/step"
+SINCE = "guide/since"
+#: The kinds of jobs of later steps that were done already, with blanks between.
+EARLY = "guide/early"
+
 _N = QT_TRANSLATE_NOOP
 
 

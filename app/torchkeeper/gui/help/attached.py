@@ -12,8 +12,8 @@ from torchkeeper.gui.help.ideas import explain
 
 if TYPE_CHECKING:
     from torchkeeper.gui.inspector.pane import Inspector
+    from torchkeeper.gui.shell import Shell
     from torchkeeper.gui.verdicts.here import Here
-    from torchkeeper.gui.window import Window
 
 #: Ideas by the actions that are about them.
 ACTIONS = {
@@ -39,7 +39,7 @@ ACTIONS = {
 }
 
 
-def to_window(window: Window) -> None:
+def to_window(window: Shell) -> None:
     """Explain what is there from the start."""
     for ident, ideas in ACTIONS.items():
         explain(window.actions_[ident], *ideas)

@@ -10,19 +10,13 @@ import re
 import time
 from collections import deque
 
-from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
-from PySide6.QtGui import (
-    QColor,
-    QKeyEvent,
-    QKeySequence,
-    QTextCharFormat,
-    QTextCursor,
-    QTextLayout,
-)
+from PySide6.QtCore import QEvent, QPoint, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QKeySequence, QTextCharFormat, QTextCursor, QTextLayout
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.inspector import syntax
+from torchkeeper.gui.later import every
 from torchkeeper.gui.widgets.numbered import NumberedEdit
 
 #: Characters of a line that are shown.
@@ -87,9 +81,7 @@ class CodeEdit(NumberedEdit):
         self._open_length = 0
         #: What is open after each block that has its colours.
         self._states: list[syntax.State] = []
-        self._timer = QTimer(self)
-        self._timer.setInterval(0)
-        self._timer.timeout.connect(self._work)
+        self._timer = every(self, self._work)
         theme.follow(self, self._paint)
 
     # The text.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QStackedWidget, QTabWidget, QWidget
 
@@ -36,6 +36,7 @@ from torchkeeper.gui.inspector.parts import Chip
 from torchkeeper.gui.inspector.sources import TextPane
 from torchkeeper.gui.inspector.summary import SummaryPage
 from torchkeeper.gui.inspector.verdictcard import About
+from torchkeeper.gui.later import every, once
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
@@ -87,18 +88,11 @@ class Inspector(QFrame):
         self.related: Relatives | None = None
         self._tickets: dict[str, int] = {}
         self._make()
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(SETTLE_MS)
-        self._timer.timeout.connect(self._settled)
+        self._timer = once(self, self._settled, SETTLE_MS)
         self._counting: tuple[Counts, Any] | None = None
-        self._count_timer = QTimer(self)
-        self._count_timer.setInterval(0)
-        self._count_timer.timeout.connect(self._count)
+        self._count_timer = every(self, self._count)
         #: How long ago things were is said while they are shown.
-        self.clock = QTimer(self)
-        self.clock.setInterval(CLOCK_MS)
-        self.clock.timeout.connect(self._tick)
+        self.clock = every(self, self._tick, CLOCK_MS)
         self._show_none()
 
     def _make(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 
@@ -17,6 +17,7 @@ from torchkeeper.artifacts.entry import PORTABLE, Entry
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.inspector.details import Section, Value
 from torchkeeper.gui.inspector.facts import FactsView
+from torchkeeper.gui.later import once
 from torchkeeper.gui.widgets import forms
 from torchkeeper.link.words import leaks, say
 from torchkeeper.link.words.problems import UserError
@@ -68,10 +69,7 @@ class Sharing(QWidget):
         whole.addWidget(self.view)
         whole.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
         self.setLayout(whole)
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(REST_MS)
-        self._rest.timeout.connect(self._ask)
+        self._rest = once(self, self._ask, REST_MS)
 
     @property
     def asking(self) -> bool:

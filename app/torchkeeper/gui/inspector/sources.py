@@ -7,13 +7,14 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QComboBox, QFrame, QLineEdit, QStackedWidget, QTextEdit, QWidget
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.inspector import syntax
 from torchkeeper.gui.inspector.code_edit import CodeEdit, cleaned
+from torchkeeper.gui.later import once
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.emptystate import EmptyState
@@ -107,10 +108,7 @@ class TextPane(QWidget):
         self.more.clicked.connect(self._more)
         self.blank = EmptyState(icon, side=True)
         self._lay_out()
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(_SEARCH_MS)
-        self._timer.timeout.connect(self._search)
+        self._timer = once(self, self._search, _SEARCH_MS)
         self.search.textChanged.connect(lambda *_: self._timer.start())
         self.search.step.connect(self.step)
         self.search.leave.connect(self.edit.setFocus)

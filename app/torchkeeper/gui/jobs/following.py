@@ -7,29 +7,36 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from torchkeeper.gui.jobs.model import Job
+from torchkeeper.gui.pages.table import ACTIVITY
 from torchkeeper.link.words import say
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torchkeeper.gui.activity.keeping import Keeper
     from torchkeeper.gui.activity.page import ActivityPage
     from torchkeeper.gui.activity.strip import JobStrip
+    from torchkeeper.gui.chrome.statusline import StatusBar
+    from torchkeeper.gui.closing import Closing
+    from torchkeeper.gui.context import Context
     from torchkeeper.gui.jobs.operations import Operations
-    from torchkeeper.gui.window import Window
-
-#: The id of the page.
-ACTIVITY = "activity"
+    from torchkeeper.gui.jobs.results import Results
 
 
 class Following(QObject):
     """Follows the jobs of a window; what shows them is made for the first one."""
 
-    def __init__(self, window: Window) -> None:
-        super().__init__(window)
-        self._window = window
+    def __init__(
+        self, context: Context, closing: Closing, status: StatusBar, results: Callable[[], Results]
+    ) -> None:
+        """results: what shows what came of jobs; made when it is first asked for."""
+        super().__init__(context.window)
+        self._context, self._closing = context, closing
+        self._status, self._results = status, results
         self._page: ActivityPage | None = None
         self._keeper: Keeper | None = None
         self._strip: JobStrip | None = None
-        window.jobs.rowsInserted.connect(lambda *_: self._added())
+        context.jobs.rowsInserted.connect(lambda *_: self._added())
 
     def attend(self, operations: Operations) -> None:
         """Hear what becomes of the jobs that these start."""
@@ -42,11 +49,11 @@ class Following(QObject):
         from torchkeeper.gui.activity.page import ActivityPage
 
         if self._page is None:
-            page = self._window.pages.of(ACTIVITY)
+            page = self._context.pages.of(ACTIVITY)
             assert isinstance(page, ActivityPage)
             self._page = page
-            page.current_changed.connect(self._window.update_soon)
-            self._window.update_soon()
+            page.current_changed.connect(self._context.update_soon)
+            self._context.update_soon()
         return self._page
 
     @property
@@ -54,7 +61,7 @@ class Following(QObject):
         """The job that actions are about: the one that is chosen on its page, or the last."""
         if self._page is not None:
             return self._page.job
-        jobs = self._window.jobs.jobs
+        jobs = self._context.jobs.jobs
         return jobs[0] if jobs else None
 
     def looked(self, ident: str) -> None:
@@ -75,31 +82,39 @@ class Following(QObject):
         from torchkeeper.gui.activity.keeping import Keeper
         from torchkeeper.gui.activity.strip import JobStrip
 
-        window = self._window
-        self._keeper = Keeper(window.jobs, window.engines, window.isVisible, window)
-        window.closing.left.connect(self._keeper.tell_soon)
-        window.closing.back.connect(self._keeper.tell_soon)
-        self._strip = strip = JobStrip(window.jobs, window.statusBar())
+        context = self._context
+        window = context.window
+        self._keeper = Keeper(context.jobs, context.engines, window.isVisible, window)
+        self._closing.left.connect(self._keeper.tell_soon)
+        self._closing.back.connect(self._keeper.tell_soon)
+        self._strip = strip = JobStrip(context.jobs, self._status)
         strip.opened.connect(self._show)
-        strip.cancelled.connect(window.operations.cancel)
+        strip.cancelled.connect(context.operations.cancel)
         # It has what the counts leave, before those say more than numbers.
-        window.statusBar().addPermanentWidget(strip, 1000)
+        self._status.addPermanentWidget(strip, 1000)
         strip.refresh()
+
+    def show_log(self, job: Job | None = None) -> None:
+        """Go to the log of a job; without one, of the chosen one."""
+        if job is not None:
+            self.page.choose(job)
+        self._context.pages.go(ACTIVITY)
+        self.page.show_log()
 
     def _show(self, job: Job) -> None:
         self.page.choose(job)
-        self._window.show_page(ACTIVITY)
+        self._context.pages.go(ACTIVITY)
 
     def _failed(self, job: Job) -> None:
         # Its dialog says it, if that is still open.
-        if job.error is not None and not self._window.flows.results.followed(job):
+        if job.error is not None and not self._results().followed(job):
             # Its log is a button away.
             self.page.choose(job)
-            self._window.update_now()
-            self._window.tell(job.error)
+            self._context.update_now()
+            self._context.tell(job.error)
 
     def _done(self, job: Job) -> None:
-        bar, of = self._window.undo_bar, job.traits
+        bar, of = self._context.undo_bar, job.traits
         if of.trashes and job.place and job.result.get("receipt"):
             purged = say.held_of(job.result)
             text = self.tr("{} moved to the trash").format(purged)
@@ -107,6 +122,6 @@ class Following(QObject):
         elif of.untrashes and job.place == bar.place:
             bar.hide()
         if of.untrashes:
-            self._window.flows.results.select_back(job)
+            self._results().select_back(job)
         elif of.proves:
-            self._window.verifications.keep(job)
+            self._context.verifications.keep(job)

@@ -15,7 +15,9 @@ from torchkeeper.link.desktop.notifications import Note, Notifications
 from torchkeeper.link.words import say
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.window import Window
+    from collections.abc import Callable
+
+    from torchkeeper.gui.context import Context
 
 #: Where it is kept whether this is wanted; it is, until somebody says no.
 SETTING = "notify/jobs"
@@ -32,25 +34,29 @@ class Notifier(QObject):
     #: A notification that no desktop has shown.
     _failed = Signal(object)
 
-    def __init__(self, window: Window) -> None:
-        super().__init__(window)
-        self._window = window
+    #: A notification of a job was clicked.
+    opened = Signal(Job)
+
+    def __init__(self, context: Context, alone: Callable[[], bool]) -> None:
+        """alone: whether the window has gone, and its jobs go on."""
+        super().__init__(context.window)
+        self._context, self._alone = context, alone
         self.notifications = Notifications(self._was_clicked, self._was_lost)
         self._clicked.connect(self._show)
         self._failed.connect(self._alert)
-        window.jobs.finished.connect(self._ended)
-        for end in (window.engines.stopped, self.destroyed):
+        context.jobs.finished.connect(self._ended)
+        for end in (context.engines.stopped, self.destroyed):
             end.connect(self.notifications.stop)
 
     @property
     def on(self) -> bool:
         """Whether the user wants this."""
-        return str(self._window.settings.value(SETTING, "true")).lower() != "false"
+        return str(self._context.settings.value(SETTING, "true")).lower() != "false"
 
     def toggle_notify(self) -> None:
         """Tell the desktop from now on, or no longer."""
-        self._window.settings.setValue(SETTING, not self.on)
-        self._window.update_soon()
+        self._context.settings.setValue(SETTING, not self.on)
+        self._context.update_soon()
 
     def _was_clicked(self, key: int, token: str) -> None:
         with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
@@ -62,14 +68,14 @@ class Notifier(QObject):
 
     def _ended(self, job: Job) -> None:
         took = job.elapsed(time.time()) or 0.0
-        alone = self._window.closing.in_background
+        alone = self._alone()
         # Who has cancelled it knows that it has ended.
         if job.state is State.CANCELLED or not self.on:
             return
         if not alone and (took < LONG or front.in_front()):
             return
         # A window that has gone ends with its last job; a click could bring nothing back then.
-        key = None if alone and not self._window.jobs.active else job.id
+        key = None if alone and not self._context.jobs.active else job.id
         came = job.error.what if job.error is not None else state_text(job)
         body = self.tr("{} · it took {}").format(came, say.seconds(took))
         note = Note(self._summary(job), body, key, self.tr("Show the job"))
@@ -84,12 +90,11 @@ class Notifier(QObject):
 
     def _show(self, key: int, token: str) -> None:
         """A notification was clicked."""
-        job = next((job for job in self._window.jobs.jobs if job.id == key), None)
-        front.bring(self._window, token)
+        job = next((job for job in self._context.jobs.jobs if job.id == key), None)
+        front.bring(self._context.window, token)
         if job is not None:
-            self._window.following.page.choose(job)
-            self._window.show_log()
+            self.opened.emit(job)
 
     def _alert(self, _key: object) -> None:
         # What every desktop has: the window's entry in the list of windows is marked.
-        QApplication.alert(self._window)
+        QApplication.alert(self._context.window)

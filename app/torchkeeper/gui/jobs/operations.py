@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QObject, Signal
@@ -28,9 +28,6 @@ from torchkeeper.link.words import outcomes
 from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import scheme_of
 
-if TYPE_CHECKING:
-    from torchkeeper.gui.dialogs.thenchoice import Then
-
 
 @dataclass(frozen=True)
 class Selection:
@@ -52,6 +49,13 @@ class Selection:
 Before = tuple[tuple[str, dict[str, Any]], ...]
 #: What a bundle holds is placed in this folder of a job's own.
 _TARGET = "target"
+
+
+class Then(NamedTuple):
+    """Where what was warmed goes: a new bundle, and a server; empty for neither."""
+
+    bundle: str = ""
+    server: str = ""
 
 
 class _Start(NamedTuple):

@@ -158,10 +158,6 @@ class Cells:
         row = self._by_index.get(index) if isinstance(index, int) else None
         return None if row is None else self.rows[row]
 
-    def with_state(self, *states: str) -> list[CellState]:
-        """The cells in these states."""
-        return [cell for cell in self.rows if cell.state in states]
-
     @property
     def bad(self) -> list[CellState]:
         """The cells that have ended and are not warm."""

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import theme
+from torchkeeper.gui.later import once
 from torchkeeper.gui.matrix.cells import COMPILING, LINES, Cells, CellState
 from torchkeeper.gui.matrix.delegate import ROW_HEIGHT, CellDelegate
 from torchkeeper.gui.matrix.legend import Legend
@@ -66,12 +67,10 @@ class CellsPane(QWidget):
         self.log.setMinimumHeight(88)
         self.log.setMaximumBlockCount(LINES)
         self.log.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.copy = forms.button(self.tr("Co&py log"))
-        self.copy.setAutoDefault(False)
+        self.copy = forms.button(self.tr("Co&py log"), enter=False)
         self.copy.setToolTip(self.tr("Copy what is said of this cell, and its log"))
         self.copy.clicked.connect(self._copy_log)
-        self.recipe = forms.button(self.tr("Ed&it recipe…"))
-        self.recipe.setAutoDefault(False)
+        self.recipe = forms.button(self.tr("Ed&it recipe…"), enter=False)
         self.recipe.setToolTip(self.tr("Close this, and change the text of its recipe"))
         self.recipe.hide()
         self.recipe.clicked.connect(self._edit)
@@ -81,10 +80,7 @@ class CellsPane(QWidget):
         #: The log that is shown, and how many of its lines had come by then.
         self._log: list[str] | None = None
         self._heard = 0
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(_EVERY_MS)
-        self._timer.timeout.connect(self._refresh)
+        self._timer = once(self, self._refresh, _EVERY_MS)
         self._lay_out()
         self.view.selectionModel().currentChanged.connect(self._moved)
         self.view.clicked.connect(self._touch)

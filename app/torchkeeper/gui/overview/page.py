@@ -6,17 +6,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, QTimer
-from PySide6.QtWidgets import (
-    QMenu,
-    QProgressBar,
-    QSplitter,
-    QStackedWidget,
-    QWidget,
-)
+from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, Signal
+from PySide6.QtWidgets import QMenu, QProgressBar, QSplitter, QStackedWidget, QWidget
 
 from torchkeeper.gui import icons
 from torchkeeper.gui.help.ideas import explain
+from torchkeeper.gui.later import once
 from torchkeeper.gui.overview import parts as words
 from torchkeeper.gui.overview.figures import Figure, Figures
 from torchkeeper.gui.overview.looking import Looking
@@ -24,7 +19,6 @@ from torchkeeper.gui.overview.partlist import PartList
 from torchkeeper.gui.overview.path import Crumbs
 from torchkeeper.gui.overview.reclaiming import Reclaiming
 from torchkeeper.gui.pages.page import Page
-from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.widgets import aging, forms
 from torchkeeper.gui.widgets.blank import Notice
@@ -38,7 +32,8 @@ from torchkeeper.link.words.problems import printable
 from torchkeeper.link.words.verdicts import unsafe
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.window import Window
+    from torchkeeper.gui.context import Context
+    from torchkeeper.gui.places.discovery import Discovery
 
 #: What the parts are grouped by, as it was left.
 _BY = "overview/by"
@@ -53,13 +48,19 @@ _MAP = 140
 class OverviewPage(Page):
     """Looks at all places when it is first entered, and when something has happened to one."""
 
-    def __init__(self, window: Window) -> None:
+    #: The entries of a place are to be shown, of those only what a filter lets through.
+    filtered = Signal(object, str)
+    #: A place is to be cleaned up; its trash is to be emptied, in which there is so much.
+    cleaning = Signal(object)
+    emptying = Signal(object, object)
+
+    def __init__(self, context: Context, discovery: Discovery) -> None:
         super().__init__(QCoreApplication.translate("Overview", "Overview"))
-        self._window = window
-        self.looking = Looking(window.engines, window.here.environments, self)
+        self._context, self._discovery = context, discovery
+        self.looking = Looking(context.engines, context.environments, self)
         #: What was gone into, in this order: values by dimension.
         self.within: dict[str, str] = {}
-        kept = str(window.settings.value(_BY) or "")
+        kept = str(context.settings.value(_BY) or "")
         #: What the user chose to group by; None where that was never chosen.
         self._by = kept if kept in DIMENSIONS else None
         self._outdated = True
@@ -68,21 +69,15 @@ class OverviewPage(Page):
         self._make()
         self._lay_out()
         aging.keep_up(self, self._say_about)
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(_REST_MS)
-        self._rest.timeout.connect(self._show)
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(_SOON_MS)
-        self._soon.timeout.connect(self._look_if_seen)
+        self._rest = once(self, self._show, _REST_MS)
+        self._soon = once(self, self._look_if_seen, _SOON_MS)
         self.looking.changed.connect(self._changed)
-        window.operations.changed.connect(self._happened)
-        window.discovery.listed.connect(self._places_known)
-        window.jobs.rowsInserted.connect(lambda *_: self._rest.start())
-        window.jobs.finished.connect(lambda *_: self._soon.start())
-        for change in (window.places.rowsInserted, window.places.rowsRemoved,
-                       window.here.environments.changed):  # fmt: skip
+        context.operations.changed.connect(self._happened)
+        discovery.listed.connect(self._places_known)
+        context.jobs.rowsInserted.connect(lambda *_: self._rest.start())
+        context.jobs.finished.connect(lambda *_: self._soon.start())
+        for change in (context.places.rowsInserted, context.places.rowsRemoved,
+                       context.environments.changed):  # fmt: skip
             change.connect(lambda *_: self._soon.start())
         self._show()
 
@@ -121,12 +116,14 @@ class OverviewPage(Page):
         self.list.chosen.connect(lambda values: self.map.select((value,) for value in values))
         self.list.up.connect(self.go_up)
         self.list.menu_asked.connect(self._list_menu)
-        self.reclaiming = Reclaiming(self._title, self._clean, self._empty_trash)
+        self.reclaiming = Reclaiming(
+            self._title, lambda place, _: self.cleaning.emit(place), self.emptying.emit
+        )
         self.problems = forms.label("", "error", wrap=True)
         self.empty = EmptyState("overview")
-        self.empty.asked.connect(lambda action: self._window.actions_[action].trigger())
+        self.empty.asked.connect(lambda action: self._context.actions[action].trigger())
         self.add_folder = forms.button(self.tr("Add folder…"))
-        self.add_folder.clicked.connect(self._window.actions_["add-folder"].trigger)
+        self.add_folder.clicked.connect(self._context.actions["add-folder"].trigger)
         self.empty.beside(self.add_folder)
 
     def _lay_out(self) -> None:
@@ -170,14 +167,14 @@ class OverviewPage(Page):
 
     def refresh(self) -> None:
         """Look at all places again."""
-        self._window.discovery.refresh()
+        self._discovery.refresh()
         self._look()
 
     def let_go(self) -> None:
         self.looking.cancel()
 
     def _places(self) -> list[str]:
-        return [place.path for place in self._window.places.places if place.exists]
+        return [place.path for place in self._context.places.places if place.exists]
 
     def _happened(self, _: str) -> None:
         """A job has changed a place."""
@@ -185,7 +182,7 @@ class OverviewPage(Page):
         self._soon.start()
 
     def _look_if_seen(self) -> None:
-        if not self.isVisible() or not self._window.discovery.known:
+        if not self.isVisible() or not self._discovery.known:
             return
         # It does not wait for an environment: what places hold is known before what is usable.
         if self._outdated or self.looking.differs(self._places()):
@@ -227,7 +224,7 @@ class OverviewPage(Page):
 
     def _choose_by(self) -> None:
         self._by = str(self.by.currentData())
-        self._window.settings.setValue(_BY, self._by)
+        self._context.settings.setValue(_BY, self._by)
         self.within.clear()
         self._show()
 
@@ -291,10 +288,7 @@ class OverviewPage(Page):
         menu.popup(self.show_button.mapToGlobal(QPoint(0, self.show_button.height())))
 
     def _show_in_table(self, place: str, within: dict[str, str]) -> None:
-        window = self._window
-        window.places_pane.choose(place)
-        window.show_page(ENTRIES)
-        window.head.box.setText(words.filter_of(within))
+        self.filtered.emit(place, words.filter_of(within))
 
     def _menu(self, at: QPoint) -> None:
         tile = self.map.current
@@ -327,18 +321,10 @@ class OverviewPage(Page):
         action.setEnabled(bool(self.within))  # the last, which goes up
         menu.popup(at)
 
-    # What is done about it.
-
-    def _clean(self, place: str, _: str) -> None:
-        self._window.flows.clean_up_place(place)
-
-    def _empty_trash(self, place: str, told: dict[str, int]) -> None:
-        self._window.flows.empty_trash_of(place, told)
-
     # Showing.
 
     def _title(self, place: str) -> str:
-        return self._titles.get(place) or self._window.places.title(place)
+        return self._titles.get(place) or self._context.places.title(place)
 
     def _show(self) -> None:
         found, looking = self.looking.shown, self.looking
@@ -368,7 +354,7 @@ class OverviewPage(Page):
         self.problems.setVisible(bool(failed))
 
     def _show_parts(self, found: Overview) -> None:
-        self._titles = words.apart(list(found.places), self._window.places.title)
+        self._titles = words.apart(list(found.places), self._context.places.title)
         # What was gone into may be gone.
         while self.within and not self.looking.running:
             if any(found.total(self.within).counts.values()):
@@ -457,7 +443,7 @@ class OverviewPage(Page):
             return self.tr("Looking at {} ({} of {})").format(printable(place, 120), number, of)
         if found is None or not looking.looked:
             return ""
-        environments = self._window.here.environments
+        environments = self._context.environments
         chosen = environments.chosen
         judged = chosen is not None and looking.python == chosen.python
         torch = chosen.torch if chosen is not None and judged else ""
@@ -468,11 +454,11 @@ class OverviewPage(Page):
         if found is not None and found.places:
             return
         self.add_folder.hide()
-        if not self._window.discovery.known or self._places():
+        if not self._discovery.known or self._places():
             self.empty.say(self.tr("Looking for caches…"), "", "overview")
             self.empty.offer("")
             return
-        if any(job.traits.fills for job in self._window.jobs.active):
+        if any(job.traits.fills for job in self._context.jobs.active):
             self.empty.say(
                 self.tr("A cache is being filled"),
                 self.tr("What it holds is shown here as soon as that is done."),

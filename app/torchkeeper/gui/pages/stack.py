@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Signal
@@ -13,7 +12,6 @@ from torchkeeper.gui.pages.table import ENTRIES, PAGES
 
 if TYPE_CHECKING:
     from torchkeeper.gui.pages.page import Page
-    from torchkeeper.gui.window import Window
 
 #: Pages that the way back remembers.
 _MOST = 50
@@ -26,19 +24,20 @@ class Pages(QStackedWidget):
     """
 
     changed = Signal(str)
+    #: Another page is seen, and what had the focus before may be gone.
+    turned = Signal(object)
 
     def __init__(self, entries: QWidget) -> None:
         super().__init__()
-        self._window: Window | None = None
         self._made: dict[str, QWidget] = {ENTRIES: entries}
-        self._specs = {spec.id: spec for spec in PAGES}
+        self._makers: Mapping[str, Callable[[], QWidget]] = {}
         self._way: list[str] = [ENTRIES]
         self._at = 0
         self.addWidget(entries)
 
-    def belong_to(self, window: Window) -> None:
-        """The window that pages are made for."""
-        self._window = window
+    def make_by(self, makers: Mapping[str, Callable[[], QWidget]]) -> None:
+        """What makes each of the others."""
+        self._makers = makers
 
     @property
     def current(self) -> str:
@@ -52,9 +51,8 @@ class Pages(QStackedWidget):
 
     def made(self) -> Iterator[Page]:
         """The pages that somebody has looked at."""
-        for widget in self._made.values():
-            if (page := self._as_page(widget)) is not None:
-                yield page
+        for _, page in self.by_id():
+            yield page
 
     def by_id(self) -> Iterator[tuple[str, Page]]:
         """The same, each with its id."""
@@ -65,9 +63,7 @@ class Pages(QStackedWidget):
     def of(self, ident: str) -> QWidget:
         """A page by its id; made when it is first asked for. Raises KeyError where none is it."""
         if ident not in self._made:
-            spec = self._specs[ident]
-            kind = getattr(importlib.import_module(spec.module), spec.name)
-            self._made[ident] = page = kind(self._window)
+            self._made[ident] = page = self._makers[ident]()
             self.addWidget(page)
         return self._made[ident]
 
@@ -78,7 +74,7 @@ class Pages(QStackedWidget):
 
     def go(self, ident: str) -> QWidget:
         """Show a page, from which there is a way back; one that is no page is the entries'."""
-        ident = ident if ident in self._specs else ENTRIES
+        ident = ident if ident in PAGES else ENTRIES
         if ident != self.current:
             del self._way[self._at + 1 :]
             self._way.append(ident)
@@ -115,12 +111,11 @@ class Pages(QStackedWidget):
 
     def _show(self, at: int) -> None:
         before = self.page
-        focus = self._window.focusWidget() if self._window is not None else None
+        focus = self.window().focusWidget()
         self._at = at
         shown = self.of(self.current)
         self.setCurrentWidget(shown)
-        if self._window is not None:
-            self._window.keep_focus(focus, self)
+        self.turned.emit(focus)
         self.updateGeometry()
         if before is not None:
             before.left()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.later import once
 from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
@@ -43,9 +44,7 @@ class Facts(QObject):
         self._ticket: int | None = None
         self._asked: set[tuple[str, str]] = set()
         self._wanting: list[tuple[str, str]] = []
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.timeout.connect(self._ask)
+        self._rest = once(self, self._ask)
         listing.changed.connect(self._changed)
         listing.over.connect(self._listed)
         for moved in (table.verticalScrollBar().valueChanged, table.selection_changed,

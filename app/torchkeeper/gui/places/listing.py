@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.later import once
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
@@ -62,10 +63,7 @@ class Listing(QObject):
         self.unit = ""
         #: Whether nothing has been heard of the place for so long that it should be said.
         self.silent = False
-        self._silence = QTimer(self)
-        self._silence.setSingleShot(True)
-        self._silence.setInterval(SILENCE_MS)
-        self._silence.timeout.connect(self._on_silence)
+        self._silence = once(self, self._on_silence, SILENCE_MS)
 
     @property
     def mark(self) -> str:

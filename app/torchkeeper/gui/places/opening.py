@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
@@ -15,7 +15,7 @@ from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.window import Window
+    from torchkeeper.gui.context import Context
 
 
 class Opening(QObject):
@@ -23,9 +23,16 @@ class Opening(QObject):
     list; for exported programs a recipe is begun; and other files are looked into for an import.
     """
 
-    def __init__(self, window: Window) -> None:
-        super().__init__(window)
-        self._window = window
+    #: Bundles are to be looked into, recipes to be listed, and one begun for exported programs.
+    bundles = Signal(object)
+    recipes = Signal(object)
+    programs = Signal(object)
+    #: It is known what some paths are.
+    looked = Signal()
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context.window)
+        self._context = context
         #: Bundles to import once the place that is shown is known.
         self._waiting: list[str] = []
         self._ready = False
@@ -46,24 +53,24 @@ class Opening(QObject):
             self._looks += 1
             listener = Listener(result=self._looked, failed=self._failed)
             look = lookups.paths if places else lookups.offered
-            self._window.engines.background(listener, look, paths)
+            self._context.engines.background(listener, look, paths)
 
     def ready(self) -> None:
         """The places are known: an import may ask into which."""
         self._ready = True
         bundles, self._waiting = self._waiting, []
         if bundles:
-            self._window.flows.open_import(bundles)
+            self.bundles.emit(bundles)
 
     def _show(self, place: str) -> None:
-        self._window.places.add(place)
-        self._window.places_pane.choose(place)
-        self._window.show_page(ENTRIES)
+        self._context.places.add(place)
+        self._context.places_pane.choose(place)
+        self._context.pages.go(ENTRIES)
 
     def _failed(self, error: UserError) -> None:
         self._looks -= 1
-        self._window.discovery.choose_first()
-        self._window.tell(error)
+        self.looked.emit()
+        self._context.tell(error)
 
     def _looked(self, found: dict[str, Any]) -> None:
         self._looks -= 1
@@ -72,18 +79,18 @@ class Opening(QObject):
             by_what.setdefault(one["what"], []).append(one["path"])
         for path in by_what.get("folder", ()):
             self._show(path)
-        self._window.discovery.choose_first()
+        self.looked.emit()
         if missing := by_what.get("missing"):
             names = say.either([printable(path) for path in missing])
             what, remedy = self.tr("There is no {}."), self.tr("Look whether the path is right.")
-            self._window.tell(UserError(what.format(names), "", remedy, code="missing"))
+            self._context.tell(UserError(what.format(names), "", remedy, code="missing"))
         if recipes := by_what.get("recipes"):
-            self._window.flows.recipes.open_recipes(recipes)
+            self.recipes.emit(recipes)
         if exported := by_what.get("exported"):
-            self._window.flows.recipes.new_recipe_for(exported)
+            self.programs.emit(exported)
         bundles = by_what.get("file", [])
         if bundles and self._ready:
-            self._window.flows.open_import(bundles)
+            self.bundles.emit(bundles)
         else:
             # The dialog offers the place that is shown, which is not known yet.
             self._waiting += bundles

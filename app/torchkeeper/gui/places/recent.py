@@ -22,7 +22,7 @@ from torchkeeper.stores.names import scheme_of
 if TYPE_CHECKING:
     from typing import Any
 
-    from torchkeeper.gui.window import Window
+    from torchkeeper.gui.context import Context
 
 #: Where they are kept, as JSON: a list of paths, the latest first.
 SETTING = "recent/bundles"
@@ -34,20 +34,20 @@ _NAME, _FOLDER = 48, 40
 class Recent(QObject):
     """Remembers bundles, and offers them in a menu."""
 
-    def __init__(self, window: Window) -> None:
-        super().__init__(window)
-        self._window = window
+    def __init__(self, context: Context) -> None:
+        super().__init__(context.window)
+        self._context = context
         self._menu: QMenu | None = None
         #: Those that were gone when somebody looked last.
         self._gone: set[str] = set()
-        window.jobs.finished.connect(self._ended)
-        window.listing.over.connect(lambda *_: self._listed())
+        context.jobs.finished.connect(self._ended)
+        context.listing.over.connect(lambda *_: self._listed())
 
     @property
     def paths(self) -> list[str]:
         """The bundles, the latest first."""
         try:
-            kept = json.loads(str(self._window.settings.value(SETTING) or "[]"))
+            kept = json.loads(str(self._context.settings.value(SETTING) or "[]"))
         except (ValueError, RecursionError):
             return []
         whole = [path for path in kept if isinstance(path, str)] if isinstance(kept, list) else []
@@ -65,7 +65,7 @@ class Recent(QObject):
         self._keep([])
 
     def _keep(self, paths: list[str]) -> None:
-        self._window.settings.setValue(SETTING, json.dumps(paths[:MOST]))
+        self._context.settings.setValue(SETTING, json.dumps(paths[:MOST]))
 
     def _ended(self, job: Job) -> None:
         path = job.fruit if job.state is State.DONE and job.made_bundle else None
@@ -74,7 +74,7 @@ class Recent(QObject):
 
     def _listed(self) -> None:
         """A bundle is shown as a place."""
-        listing = self._window.listing
+        listing = self._context.listing
         if listing.place is not None and listing.what == "file" and listing.error is None:
             self.note(listing.place)
 
@@ -121,7 +121,7 @@ class Recent(QObject):
     def look(self) -> None:
         """See which of them are gone, each by itself: one may lie where nothing answers."""
         for path in self.paths:
-            self._window.engines.background(Listener(result=self._looked), lookups.paths, [path])
+            self._context.engines.background(Listener(result=self._looked), lookups.paths, [path])
 
     def _looked(self, found: dict[str, Any]) -> None:
         for one in found["paths"]:
@@ -145,7 +145,7 @@ class Recent(QObject):
         action.setToolTip(tip(self.tr("{} is not there any more").format(path) if gone else path))
 
     def _open(self, path: str, _checked: bool = False) -> None:
-        self._window.open_paths([path])
+        self._context.open_paths([path])
 
 
 def _ended_with(folder: str, most: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.engine.protocol import TTL
 from torchkeeper.gui.background.engines import Listener
@@ -14,12 +14,13 @@ from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.context import Context
     from torchkeeper.gui.dialogs.login import PasswordDialog
     from torchkeeper.gui.dialogs.server import ServerDialog
     from torchkeeper.gui.dialogs.serverpage import ExpiryDialog, ServerPage
     from torchkeeper.gui.jobs.model import Job
+    from torchkeeper.gui.places.discovery import Discovery
     from torchkeeper.gui.places.model import Place
-    from torchkeeper.gui.window import Window
 
 #: Milliseconds for which it is said what was done.
 _SAID_MS = 8000
@@ -28,13 +29,16 @@ _SAID_MS = 8000
 class Servers(QObject):
     """From an action about a server to what comes of it."""
 
-    def __init__(self, window: Window) -> None:
-        super().__init__(window)
-        self._window = window
+    #: The place that is shown may be called otherwise.
+    renamed = Signal(str)
+
+    def __init__(self, context: Context, discovery: Discovery) -> None:
+        super().__init__(context.window)
+        self._context, self._discovery = context, discovery
         self._asking: PasswordDialog | None = None
         #: What jobs under way are to let expire, and in how many seconds.
         self._expiring: dict[int, tuple[Selection, float]] = {}
-        window.operations.succeeded.connect(self._done)
+        context.operations.succeeded.connect(self._done)
 
     def add_server(self) -> ServerDialog:
         """Ask where a server is, and put it on the list."""
@@ -42,68 +46,67 @@ class Servers(QObject):
 
     def edit_server(self) -> ServerDialog | None:
         """Ask where the chosen server is from now on, and how to log in."""
-        chosen = self._window.places_pane.place
+        chosen = self._context.places_pane.place
         return self._ask_where(chosen) if chosen is not None and chosen.server else None
 
     def _ask_where(self, place: Place | None) -> ServerDialog:
         from torchkeeper.gui.dialogs.server import ServerDialog
 
         # A server that is added once more is chosen, as a folder is.
-        others = [] if place is None else [other.path for other in self._window.places.places]
-        dialog = ServerDialog(self._window, self._window.engines, place, others)
+        others = [] if place is None else [other.path for other in self._context.places.places]
+        dialog = ServerDialog(self._context.window, self._context.engines, place, others)
         dialog.accepted.connect(lambda: self._take(dialog))
         dialog.open()
         return dialog
 
     def _take(self, dialog: ServerDialog) -> None:
         """What the dialog says of a server holds from now on."""
-        window, place, old = self._window, dialog.place, dialog.old
+        context, place, old = self._context, dialog.place, dialog.old
         if old is not None and old.path != place:
             self._move(old.path, place, dialog.keeps_password)
         if dialog.password.text():
             self._give(place, dialog.password.text(), dialog.keep.isChecked())
-        known = window.place == place
-        window.places.add(place)
+        known = context.place == place
+        context.places.add(place)
         if old is not None or dialog.name.text().strip():
-            window.places.rename(place, dialog.name.text().strip())
+            context.places.rename(place, dialog.name.text().strip())
         read_only = dialog.read_only.isChecked()
         # A server that was read-only stays so when it is added once more.
-        if read_only != window.places.read_only(place) and (read_only or old is not None):
-            window.discovery.protect(place, read_only)
+        if read_only != context.places.read_only(place) and (read_only or old is not None):
+            self._discovery.protect(place, read_only)
         if known:
-            window.show_title(place)
-            window.listing.refresh()
+            self.renamed.emit(place)
+            context.listing.refresh()
         else:
-            window.places_pane.choose(place)
-            window.show_place(place)
+            context.places_pane.choose(place)
+            context.show_place(place)
 
     def _move(self, old: str, new: str, with_password: bool) -> None:
-        window = self._window
+        context = self._context
         if with_password:
-            window.engines.move_password(old, new)
+            context.engines.move_password(old, new)
         else:
             # It was given for another server, or for a better secured one.
-            window.engines.forget_password(old)
-        if window.places.read_only(old):
-            window.discovery.protect(old, False)
-        window.places.rename(old, "")
-        window.places.move(old, new)
+            context.engines.forget_password(old)
+        if context.places.read_only(old):
+            self._discovery.protect(old, False)
+        context.places.rename(old, "")
+        context.places.move(old, new)
 
     def forget_password(self) -> None:
         """Forget the password of the chosen server."""
-        chosen = self._window.places_pane.place
+        chosen = self._context.places_pane.place
         if chosen is not None and chosen.server:
-            self._window.engines.forget_password(chosen.path)
-            self._window.statusBar().showMessage(
-                self.tr("The password of {} is forgotten").format(chosen.title), _SAID_MS
-            )
+            self._context.engines.forget_password(chosen.path)
+            text = self.tr("The password of {} is forgotten").format(chosen.title)
+            self._context.say(text, _SAID_MS)
 
     def enter_password(self) -> PasswordDialog | None:
         """Ask for the password of the server that is shown."""
-        window, place = self._window, self._window.place
+        context, place = self._context, self._context.place
         if place is None:
             return None
-        error = window.listing.error or user_error("password-needed", {"server": place})
+        error = context.listing.error or user_error("password-needed", {"server": place})
         return self.ask_for_password(place, error)
 
     def ask_for_password(self, place: str, error: UserError) -> PasswordDialog:
@@ -113,8 +116,9 @@ class Servers(QObject):
         if self._asking is not None:
             self._asking.reject()
         dialog = self._asking = PasswordDialog(
-            self._window, self._window.engines, place, error, self._window.places.title(place)
-        )
+            self._context.window, self._context.engines, place, error,
+            self._context.places.title(place),
+        )  # fmt: skip
         dialog.accepted.connect(lambda: self._unlock(dialog))
         dialog.finished.connect(self._asked)
         dialog.open()
@@ -125,32 +129,28 @@ class Servers(QObject):
 
     def _unlock(self, dialog: PasswordDialog) -> None:
         self._give(dialog.place, dialog.password.text(), dialog.keep.isChecked())
-        if self._window.place == dialog.place:
-            self._window.listing.refresh()
+        if self._context.place == dialog.place:
+            self._context.listing.refresh()
 
     def _give(self, place: str, password: str, keep: bool) -> None:
         def kept(result: dict[str, Any]) -> None:
             if keep and not result.get("kept"):
-                self._window.tell(
-                    UserError(
-                        self.tr("The password could not be kept."),
-                        self.tr("The system's keyring is locked, or refused it."),
-                        self.tr("It is used until the window is closed."),
-                        code="keyring-refused",
-                    )
-                )
+                why = self.tr("The system's keyring is locked, or refused it.")
+                until = self.tr("It is used until the window is closed.")
+                what = self.tr("The password could not be kept.")
+                self._context.tell(UserError(what, why, until, code="keyring-refused"))
 
-        self._window.engines.give(place, password, Listener(result=kept), keep=keep)
+        self._context.engines.give(place, password, Listener(result=kept), keep=keep)
 
     def show_server(self) -> ServerPage | None:
         """Show how the server is."""
         from torchkeeper.gui.dialogs.serverpage import ServerPage
 
-        place = self._window.place
+        place = self._context.place
         if place is None:
             return None
         dialog = ServerPage(
-            self._window, self._window.engines, place, self._window.places.title(place)
+            self._context.window, self._context.engines, place, self._context.places.title(place)
         )
         dialog.open()
         return dialog
@@ -159,42 +159,42 @@ class Servers(QObject):
         """Ask when the selected entries are to expire, then do."""
         from torchkeeper.gui.dialogs.serverpage import ExpiryDialog
 
-        window, place = self._window, self._window.place
-        chosen = window.table.selected()
+        context, place = self._context, self._context.place
+        chosen = context.table.selected()
         if place is None or not chosen:
             return None
         selection = Selection.of(chosen)
-        dialog = ExpiryDialog(window, place, len(chosen))
+        dialog = ExpiryDialog(context.window, place, len(chosen))
         dialog.accepted.connect(lambda: self._expire(place, selection, dialog.seconds))
         dialog.open()
         return dialog
 
     def _expire(self, place: str, selection: Selection, seconds: float | None) -> None:
-        job = self._window.operations.expire(place, selection, seconds)
+        job = self._context.operations.expire(place, selection, seconds)
         if seconds is not None:
             self._expiring[job.id] = selection, seconds
 
     def _done(self, job: Job) -> None:
         """Offer to take back what was set."""
-        bar = self._window.undo_bar
+        bar = self._context.undo_bar
         if job.kind == TTL and bar.place == job.place:
             bar.hide()
         if job.id not in self._expiring or job.place is None:
             return
         selection, seconds = self._expiring.pop(job.id)
         place, count = job.place, job.result.get("entries")
-        if not isinstance(count, int) or not count or self._window.place != place:
+        if not isinstance(count, int) or not count or self._context.place != place:
             return
         verb = self.tr("expires {}") if count == 1 else self.tr("expire {}")
         text = f"{say.count(count, 'entry', 'entries')} " + verb.format(
             say.until(time.time() + seconds)
         )
         bar.offer(place, text, self.tr("Clear expiry"),
-                  lambda: self._window.operations.expire(place, selection, None))  # fmt: skip
+                  lambda: self._context.operations.expire(place, selection, None))  # fmt: skip
 
     def toggle_read_only(self) -> None:
         """Allow changes in the place that is shown, or none."""
         # At first it is shown before it is on the list.
-        place = self._window.place
+        place = self._context.place
         if place is not None:
-            self._window.discovery.protect(place, not self._window.places.read_only(place))
+            self._discovery.protect(place, not self._context.places.read_only(place))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QWidget
 
+from torchkeeper.gui.later import once
 from torchkeeper.gui.places.listing import Listing
 
 #: Seconds between two looks, while the place fills and otherwise.
@@ -34,9 +35,7 @@ class Watch(QObject):
         self._filling = filling
         self._ended = time.monotonic()
         self._news = float("-inf")
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self.look)
+        self._timer = once(self, self.look)
         listing.over.connect(self._over)
         window.installEventFilter(self)
 

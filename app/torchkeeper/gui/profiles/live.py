@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.later import once
 from torchkeeper.link import diagnosing
 from torchkeeper.link.words.problems import UserError
 from torchkeeper.settings.finding import SEVERITIES, Finding
@@ -65,9 +66,7 @@ class Live(QObject):
         self._ticket: int | None = None
         #: Why nothing could be looked up.
         self.error: UserError | None = None
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self._ask)
+        self._timer = once(self, self._ask)
 
     @property
     def checking(self) -> bool:

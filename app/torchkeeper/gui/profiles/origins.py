@@ -23,9 +23,9 @@ from torchkeeper.gui import icons, theme
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.pages import page_of
 from torchkeeper.gui.profiles import words
-from torchkeeper.gui.profiles.addressedit import apart
 from torchkeeper.gui.profiles.checked import Checked
 from torchkeeper.gui.profiles.divided import Divided
+from torchkeeper.gui.profiles.editors import apart
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.choices import Choice

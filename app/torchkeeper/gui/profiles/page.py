@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, Qt, QTimer
+from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QTabWidget
 
@@ -22,10 +22,13 @@ from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.link.words.tongue import several
 
 if TYPE_CHECKING:
+    from PySide6.QtCore import QSettings
+
+    from torchkeeper.gui.background.engines import Engines
     from torchkeeper.gui.dialogs.base import ConfirmDialog
     from torchkeeper.gui.profiles.origins import OriginsTab
     from torchkeeper.gui.profiles.tab import ProfilesTab
-    from torchkeeper.gui.window import Window
+    from torchkeeper.gui.verdicts.environments import Environments
     from torchkeeper.link.profiles.profile import Profile
 
 #: Where it is remembered how wide the list is, and which tab was shown.
@@ -33,25 +36,12 @@ _WIDTHS = "settings/list"
 _TAB = "settings/tab"
 #: What the tabs are made of; loading each is a step of its own.
 _MODULES = (
-    "link.words.findingwords",
-    "link.profiles.profile",
-    "settings.rules",
-    "gui.profiles.words",
-    "gui.profiles.editors",
-    "gui.profiles.form",
-    "gui.profiles.checked",
-    "gui.profiles.draftlist",
-    "gui.profiles.storing",
-    "gui.profiles.known",
-    "gui.profiles.live",
-    "gui.profiles.divided",
-    "gui.profiles.addressedit",
-    "gui.profiles.tab",
-    "settings.origins",
-    "settings.processes",
-    "link.words.settled",
+    "link.words.findingwords", "link.profiles.profile", "settings.rules", "gui.profiles.words",
+    "gui.profiles.editors", "gui.profiles.form", "gui.profiles.checked", "gui.profiles.draftlist",
+    "gui.profiles.storing", "gui.profiles.known", "gui.profiles.live", "gui.profiles.divided",
+    "gui.profiles.tab", "settings.origins", "settings.processes", "link.words.settled",
     "gui.profiles.origins",
-)
+)  # fmt: skip
 
 
 class SettingsPage(Page):
@@ -59,10 +49,14 @@ class SettingsPage(Page):
     all at once would hold up the window.
     """
 
-    def __init__(self, window: Window) -> None:
+    #: It asks something, and is to be shown.
+    wanted = Signal()
+
+    def __init__(
+        self, engines: Engines, settings: QSettings, environments: Callable[[], Environments]
+    ) -> None:
         super().__init__(QCoreApplication.translate("SettingsPage", "Settings"))
-        self._window = window
-        self._engines = window.engines
+        self._engines, self._settings, self._environments = engines, settings, environments
         #: Files that are still to be imported.
         self._files: list[str] = []
         self._question: ConfirmDialog | None = None
@@ -87,9 +81,8 @@ class SettingsPage(Page):
         self._later.start()
 
     def _make(self) -> Iterator[None]:
-        window = self._window
         self.choice_of = EnvironmentChoice(
-            window.here.environments, self.tr("Any: the newest known defaults")
+            self._environments(), self.tr("Any: the newest known defaults")
         )
         self.choice_of.setAccessibleName(self.tr("Environment"))
         self._name.setBuddy(self.choice_of)
@@ -110,7 +103,7 @@ class SettingsPage(Page):
         tab.exporting.connect(self._export)
         tab.changed.connect(self._mark)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Save), self, tab.save.click)
-        if (widths := window.settings.value(_WIDTHS)) is not None:
+        if (widths := self._settings.value(_WIDTHS)) is not None:
             tab.across.restoreState(widths)
         yield
         from torchkeeper.gui.profiles.origins import OriginsTab
@@ -130,7 +123,7 @@ class SettingsPage(Page):
         self.tabs.currentChanged.connect(self._show_tools)
         self._show_tools()
         yield
-        if str(window.settings.value(_TAB)) == "1":
+        if str(self._settings.value(_TAB)) == "1":
             self.tabs.setCurrentIndex(1)
         self.choice_of.changed.connect(self._use)
         self._use()
@@ -193,8 +186,8 @@ class SettingsPage(Page):
 
     def left(self) -> None:
         if self._profiles is not None and self._later.over:
-            self._window.settings.setValue(_WIDTHS, self._profiles.across.saveState())
-            self._window.settings.setValue(_TAB, self.tabs.currentIndex())
+            self._settings.setValue(_WIDTHS, self._profiles.across.saveState())
+            self._settings.setValue(_TAB, self.tabs.currentIndex())
 
     def let_go(self) -> None:
         self.left()
@@ -226,7 +219,7 @@ class SettingsPage(Page):
         if not self.unsaved:
             then()
             return
-        self._window.show_page("settings")
+        self.wanted.emit()
         if self._question is not None:
             self._question.activateWindow()
             return

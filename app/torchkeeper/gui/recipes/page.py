@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QPoint, Qt
+from PySide6.QtCore import QCoreApplication, QPoint, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -41,7 +41,10 @@ from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.window import Window
+    from PySide6.QtCore import QSettings
+
+    from torchkeeper.gui.background.engines import Engines
+    from torchkeeper.gui.places.listing import Listing
 
 #: Where it is remembered how wide the list is.
 _WIDTHS = "recipes/list"
@@ -52,10 +55,17 @@ _WRITE, _CLEAR = "write", "clear-filter"
 class RecipesPage(Page):
     """Reads the list in the worker's thread whenever it comes to be shown."""
 
-    def __init__(self, window: Window) -> None:
+    #: A recipe is to be edited: its file, the line, and whether the form is wanted.
+    editing = Signal(object, int, bool)
+    #: One is to be begun, of a source.
+    beginning = Signal(str)
+    #: Some are to be warmed, or measured in the place that is shown.
+    warming = Signal(object)
+    verifying = Signal(object)
+
+    def __init__(self, engines: Engines, settings: QSettings, listing: Listing) -> None:
         super().__init__(QCoreApplication.translate("RecipesPage", "Recipes"))
-        self._window = window
-        self._engines = window.engines
+        self._engines, self._settings, self._listing = engines, settings, listing
         self._ticket: int | None = None
         self._reading: int | None = None
         self._listed: list[Listed] = []
@@ -127,7 +137,7 @@ class RecipesPage(Page):
                 else self.tr("Begin with a text that can be warmed as it is")
             )  # fmt: skip
             theme.follow(action, partial(_dress, action, "recipes" if form else "log"))
-            action.triggered.connect(lambda _=False, source=source: self._new(source))
+            action.triggered.connect(lambda _=False, source=source: self.beginning.emit(source))
             menu.addAction(action)
             if source == words.FORM:
                 menu.addSeparator()
@@ -167,7 +177,7 @@ class RecipesPage(Page):
         self.across.addWidget(page_of(beside))
         self.across.setStretchFactor(1, 1)
         self.across.setSizes([400, 600])
-        if (widths := self._window.settings.value(_WIDTHS)) is not None:
+        if (widths := self._settings.value(_WIDTHS)) is not None:
             self.across.restoreState(widths)
         self.body.addWidget(self.across, 1)
 
@@ -190,7 +200,7 @@ class RecipesPage(Page):
         self.remove.clicked.connect(self._remove)
         self.go.clicked.connect(self._go)
         self.verify.clicked.connect(self._verify)
-        self._window.listing.changed.connect(self._chosen)
+        self._listing.changed.connect(self._chosen)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.tree, self._remove,
                   context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
         theme.follow(self, self._paint)
@@ -201,7 +211,7 @@ class RecipesPage(Page):
         self.refresh()
 
     def left(self) -> None:
-        self._window.settings.setValue(_WIDTHS, self.across.saveState())
+        self._settings.setValue(_WIDTHS, self.across.saveState())
 
     def let_go(self) -> None:
         self.left()
@@ -374,12 +384,12 @@ class RecipesPage(Page):
         self.facts.setVisible(bool(self.facts.text()))
         self.error.tell(one.error if one is not None else None)
         self.faults.show_faults(one.faults if isinstance(one, Known) else ())
-        listing = self._window.listing
+        listing = self._listing
         there = listing.is_folder or listing.what == "file"
         self.verify.setEnabled(self.go.isEnabled() and there)
         self.verify.setToolTip(
             tip(self.tr("Measure what a fresh process finds of it in {}").format(
-                printable(self._window.place or "", 200))
+                printable(listing.place or "", 200))
             if there else self.tr("Choose a folder or a bundle on the left, to measure it there"))
         )  # fmt: skip
         self._show_text(paths, one)
@@ -471,7 +481,7 @@ class RecipesPage(Page):
         paths = self.selected()
         if len(paths) == 1 and isinstance(self.of(paths[0]), Known) and paths[0] != BUILTIN:
             number = line if isinstance(line, int) and not isinstance(line, bool) else 1
-            self._window.flows.recipes.edit_recipe(paths[0], number, form=form)
+            self.editing.emit(paths[0], number, form)
 
     def _asked(self, what: str) -> None:
         """The button of what stands in place of a text was pressed."""
@@ -479,7 +489,7 @@ class RecipesPage(Page):
             self.box.clear()
             self.tree.setFocus()
         else:
-            self._new(words.FORM)
+            self.beginning.emit(words.FORM)
 
     def _enter(self) -> None:
         """What is chosen is warmed, or corrected where that cannot be."""
@@ -494,14 +504,11 @@ class RecipesPage(Page):
 
     def _go(self) -> None:
         if paths := self.selected():
-            self._window.flows.warm(paths)
+            self.warming.emit(paths)
 
     def _verify(self) -> None:
         if paths := self.selected():
-            self._window.flows.verify(paths)
-
-    def _new(self, source: str) -> None:
-        self._window.flows.recipes.new_recipe(source)
+            self.verifying.emit(paths)
 
     def _choose_files(self) -> None:
         kinds = self.tr("Recipes (*.toml);;All files (*)")

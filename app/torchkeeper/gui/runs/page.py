@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QSplitter,
-    QStackedWidget,
-    QTreeWidgetItem,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractItemView, QSplitter, QStackedWidget, QTreeWidgetItem, QWidget
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
@@ -32,7 +26,7 @@ from torchkeeper.link.words import causes, say
 from torchkeeper.link.words.problems import UserError, printable
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.window import Window
+    from torchkeeper.gui.background.engines import Engines
 
 #: The shade of each outcome.
 _SHADES = {"hit": "good", "miss": "warning", "bypass": "muted"}
@@ -48,10 +42,12 @@ _OUTCOME, _GRAPH, _FUNCTION, _TIME, _WHY = range(5)
 class RunsPage(Page):
     """Reads the runs in the worker's thread whenever it comes to be shown."""
 
-    def __init__(self, window: Window) -> None:
+    #: What was done, for so many milliseconds.
+    said = Signal(str, int)
+
+    def __init__(self, engines: Engines) -> None:
         super().__init__(QCoreApplication.translate("RunsPage", "Runs"))
-        self._window = window
-        self._engines = window.engines
+        self._engines = engines
         self._ticket: int | None = None
         self._runs: list[Run] = []
         #: The run that is to be chosen once the runs are read.
@@ -189,7 +185,7 @@ class RunsPage(Page):
         QGuiApplication.clipboard().setText(COMMAND)
         # Nothing else shows that something was done.
         text = self.tr("Copied: {}").format(COMMAND)
-        self._window.statusBar().showMessage(text, _SAID_MS)
+        self.said.emit(text, _SAID_MS)
 
     # What is chosen.
 
@@ -279,11 +275,7 @@ class _Rows(Fitted):
 
 
 def _tree(
-    name: str,
-    columns: list[str],
-    wide: int,
-    right: frozenset[int],
-    leaves: Sequence[int],
+    name: str, columns: list[str], wide: int, right: frozenset[int], leaves: Sequence[int]
 ) -> Fitted:
     made = _Rows(wide, leaves)
     made.setAccessibleName(name)

@@ -8,7 +8,7 @@ import os
 from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication, QMimeData
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QDropEvent, QGuiApplication
 
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.table.mimedata import Rows, rows_of
@@ -20,6 +20,11 @@ from torchkeeper.stores.names import scheme_of
 _LONG, _MOST = 64_000, 500
 #: How the names of bundles and mega-caches end.
 BUNDLES = (".torchcache", ".bin")
+
+
+def files_of(event: QDropEvent) -> list[str]:
+    """The paths of the files of this machine that are dragged."""
+    return [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
 
 
 class Carried(NamedTuple):

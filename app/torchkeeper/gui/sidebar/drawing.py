@@ -10,10 +10,7 @@ from PySide6.QtGui import QColor, QPainter, QPen
 from torchkeeper.gui import icons, theme
 
 if TYPE_CHECKING:
-    from PySide6.QtCore import QModelIndex, QPersistentModelIndex
-    from PySide6.QtWidgets import QStyleOptionViewItem
-
-    from torchkeeper.gui.sidebar.lists import SideList
+    from PySide6.QtWidgets import QAbstractItemView, QStyleOptionViewItem, QWidget
 
 #: Pixels beside an item, and those that its round corners have.
 EDGE, _ROUND = 8, 6
@@ -26,13 +23,15 @@ RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 def ground(
     painter: QPainter,
-    view: SideList,
+    view: QWidget,
     option: QStyleOptionViewItem,
-    index: QModelIndex | QPersistentModelIndex,
     box: QRect,
     chosen: bool,
+    frame: int,
 ) -> None:
-    """What is behind an item: chosen, under the pointer, aimed at by a drop, or at the keyboard."""
+    """What is behind an item, which is chosen or under the pointer; ``frame``: pixels of its frame,
+    two where it is aimed at by a drop, one at the keyboard, and none.
+    """
     shades = theme.shades()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(Qt.PenStyle.NoPen)
@@ -42,15 +41,15 @@ def ground(
     elif view.underMouse() and hovered(option):
         painter.setBrush(QColor(shades.hover))
         painter.drawRoundedRect(box, _ROUND, _ROUND)
-    aimed = view.aimed_at(index)
-    if aimed or (view.ring and view.hasFocus() and index == view.currentIndex()):
+    if frame:
+        aimed = frame > 1
         painter.setBrush(QColor(shades.hover) if aimed else Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(QColor(shades.accent), 2 if aimed else 1))
+        painter.setPen(QPen(QColor(shades.accent), frame))
         inner = box.adjusted(1, 1, -1, -1) if aimed else box
         painter.drawRoundedRect(inner, _ROUND, _ROUND)
 
 
-def ring(view: SideList) -> None:
+def ring(view: QAbstractItemView) -> None:
     """A ring around a whole list, which is aimed at by a drop."""
     with QPainter(view.viewport()) as painter:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -67,7 +66,7 @@ def hovered(option: QStyleOptionViewItem) -> bool:
     return bool(option.state & QStyle.StateFlag.State_MouseOver)
 
 
-def mark(painter: QPainter, view: SideList, at: QRect, name: str, role: str) -> None:
+def mark(painter: QPainter, view: QWidget, at: QRect, name: str, role: str) -> None:
     """An icon in a colour of the theme, in the middle of a square."""
     colour = getattr(theme.shades(), role)
     scale = view.devicePixelRatioF()

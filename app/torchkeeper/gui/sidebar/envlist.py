@@ -146,7 +146,8 @@ class EnvironmentDelegate(QStyledItemDelegate):
         chosen = bool(index.data(EnvironmentItems.ChosenRole))
         box = option.rect.adjusted(drawing.EDGE, 1, -drawing.EDGE, -1)
         painter.save()
-        drawing.ground(painter, self._view, option, index, box, False)
+        frame = self._view.frame_of(index)
+        drawing.ground(painter, self._view, option, box, False, frame)
         name, role = _MARKS[one.state]
         at = QRect(box.left() + 8, box.center().y() - 9, 20, 20)
         drawing.mark(painter, self._view, at, name, "accent" if chosen and one.torch else role)

@@ -14,8 +14,10 @@ from torchkeeper.gui.verdicts.environments import Environment
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from torchkeeper.gui.context import Context
+    from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.sidebar.envlist import EnvironmentList
-    from torchkeeper.gui.window import Window
+    from torchkeeper.gui.sidebar.pane import Sidebar
 
 #: Milliseconds for which it is said what was done.
 _SAID_MS = 8_000
@@ -24,61 +26,55 @@ _SAID_MS = 8_000
 class SidebarFlows(QObject):
     """The actions about the chosen place, and about the environment at the keyboard."""
 
-    def __init__(self, window: Window, environments: EnvironmentList) -> None:
-        super().__init__(window)
-        self._window = window
-        self._list = environments
+    def __init__(
+        self, context: Context, sidebar: Sidebar, environments: EnvironmentList, flows: Flows
+    ) -> None:
+        super().__init__(context.window)
+        self._context, self._sidebar = context, sidebar
+        self._list, self._flows = environments, flows
 
     # Places.
 
     def remove_place(self) -> None:
         """Take the chosen place off the list, and offer to put it back."""
-        window = self._window
-        place = window.places_pane.place
+        context = self._context
+        place = context.places_pane.place
         if place is None or not place.added:
             if place is not None:
                 text = self.tr("{} was found on this machine: only what you added can go")
-                window.statusBar().showMessage(text.format(place.title), _SAID_MS)
+                context.say(text.format(place.title), _SAID_MS)
             return
-        row = window.places.row_of(place.path)
-        window.places.remove(row)
+        row = context.places.row_of(place.path)
+        context.places.remove(row)
         if place.server:
-            window.engines.forget_password(place.path)
+            context.engines.forget_password(place.path)
 
         def put_back() -> None:
-            window.places.put_back(row, place)
-            window.places_pane.choose(place.path)
+            context.places.put_back(row, place)
+            context.places_pane.choose(place.path)
 
         # By now another is shown, for which the offer stays.
-        window.undo_bar.offer(
-            window.place or "",
+        context.undo_bar.offer(
+            context.place or "",
             self.tr("{} is off the list; nothing on the disk has changed").format(place.title),
             self.tr("Put back"), put_back, self.tr("Put {} back on the list").format(place.title),
         )  # fmt: skip
 
     def rename_server(self) -> None:
         """Call the chosen server otherwise, where it stands."""
-        self._window.sidebar.show()
-        self._window.places_pane.rename()
+        self._sidebar.show()
+        self._context.places_pane.rename()
 
     def shift_place(self, by: int) -> None:
         """Have the chosen place stand higher, with -1, or lower, with 1."""
-        place = self._window.places_pane.place
+        place = self._context.places_pane.place
         if place is not None:
-            self._window.places.shift(place.path, by)
-            self._window.update_soon()
-
-    def move_place_up(self) -> None:
-        """Have the chosen place stand one higher."""
-        self.shift_place(-1)
-
-    def move_place_down(self) -> None:
-        """Have the chosen place stand one lower."""
-        self.shift_place(1)
+            self._context.places.shift(place.path, by)
+            self._context.update_soon()
 
     def copy_place(self) -> None:
         """Put the path or the address of the chosen place on the clipboard."""
-        place = self._window.places_pane.place
+        place = self._context.places_pane.place
         if place is not None:
             self._copy(place.path)
 
@@ -86,23 +82,23 @@ class SidebarFlows(QObject):
         """Ask for bundles, and put them on the list to be looked at."""
         from torchkeeper.gui.dialogs.base import choose_files
 
-        window = self._window
-        shown = window.places_pane.place
+        context = self._context
+        shown = context.places_pane.place
         first = os.path.dirname(shown.path) if shown and shown.bundle else QDir.homePath()
         kinds = self.tr("Bundles and mega-caches (*.torchcache *.bin);;All files (*)")
-        choose_files(window, self.tr("Open a bundle"), os.path.join(first, ""), kinds,
+        choose_files(context.window, self.tr("Open a bundle"), os.path.join(first, ""), kinds,
                      self._open_bundles)  # fmt: skip
 
     def _open_bundles(self, files: Sequence[str]) -> None:
         for file in files:
-            self._window.places.add(file, bundle=True)
-        self._window.places_pane.choose(files[-1])
-        self._window.show_page(ENTRIES)
+            self._context.places.add(file, bundle=True)
+        self._context.places_pane.choose(files[-1])
+        self._context.pages.go(ENTRIES)
 
     def toggle_sidebar(self) -> None:
         """Show or hide the sidebar."""
-        self._window.sidebar.toggle()
-        self._window.update_soon()
+        self._sidebar.toggle()
+        self._context.update_soon()
 
     # Environments.
 
@@ -114,27 +110,23 @@ class SidebarFlows(QObject):
     def use_environment(self) -> None:
         """Have verdicts be about it."""
         if self.environment is not None:
-            self._window.here.environments.choose(self.environment.python)
-
-    def use_no_environment(self) -> None:
-        """Have no verdicts."""
-        self._window.here.environments.choose(None)
+            self._context.environments.choose(self.environment.python)
 
     def ask_environment(self) -> None:
         """Ask it anew what it is."""
         if self.environment is not None:
-            self._window.here.environments.ask(self.environment, again=True)
+            self._context.environments.ask(self.environment, again=True)
 
     def doctor_environment(self) -> None:
         """Have verdicts be about it, and let the doctor look."""
         if self.environment is not None:
-            self._window.here.environments.choose(self.environment.python)
-            self._window.actions_["doctor"].trigger()
+            self._context.environments.choose(self.environment.python)
+            self._context.actions["doctor"].trigger()
 
     def prepare_environment(self) -> None:
         """Build the header for it that its first compile builds otherwise."""
         if self.environment is not None:
-            self._window.flows.prepare(self.environment.python)
+            self._flows.prepare(self.environment.python)
 
     def copy_environment(self) -> None:
         """Put the path of its interpreter on the clipboard."""
@@ -143,21 +135,21 @@ class SidebarFlows(QObject):
 
     def remove_environment(self) -> None:
         """Take it off the list, if the user has added it, and offer to put it back."""
-        window, one = self._window, self.environment
+        context, one = self._context, self.environment
         if one is None:
             return
         if not one.added:
             text = self.tr("{} was found on this machine: only what you added can go")
-            window.statusBar().showMessage(text.format(one.python), _SAID_MS)
+            context.say(text.format(one.python), _SAID_MS)
             return
-        environments, python = window.here.environments, one.python
+        environments, python = context.environments, one.python
         environments.remove(python)
-        window.undo_bar.offer(
-            window.place or "", self.tr("{} is off the list of environments").format(python),
+        context.undo_bar.offer(
+            context.place or "", self.tr("{} is off the list of environments").format(python),
             self.tr("Put back"), lambda: environments.add(python),
             self.tr("Put {} back on the list").format(python),
         )  # fmt: skip
 
     def _copy(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)
-        self._window.statusBar().showMessage(self.tr("Copied: {}").format(text), _SAID_MS)
+        self._context.say(self.tr("Copied: {}").format(text), _SAID_MS)

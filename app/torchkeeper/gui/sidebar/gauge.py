@@ -16,12 +16,14 @@ from PySide6.QtCore import QObject, QTimer
 from torchkeeper.artifacts.entry import COUNTED_APART
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.later import every, once
 from torchkeeper.gui.sidebar.standing import Standing
 from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.context import Context
+    from torchkeeper.gui.places.discovery import Discovery
     from torchkeeper.gui.places.model import Place
-    from torchkeeper.gui.window import Window
     from torchkeeper.link.overviewing import PlaceTold
 
 #: Milliseconds between two looks at file systems, and that one may take to answer.
@@ -33,10 +35,13 @@ _SOON_MS, REST_MS = 200, 4_000
 class Gauge(QObject):
     """Tells the list of places how they stand."""
 
-    def __init__(self, window: Window, seen: Callable[[], bool], busy: Callable[[], bool]) -> None:
+    def __init__(
+        self, context: Context, discovery: Discovery,
+        seen: Callable[[], bool], busy: Callable[[], bool],
+    ) -> None:  # fmt: skip
         """seen: whether somebody sees the list. busy: whether others look at places."""
-        super().__init__(window)
-        self._window, self._seen, self._busy = window, seen, busy
+        super().__init__(context.window)
+        self._context, self._seen, self._busy = context, seen, busy
         #: Entries and bytes of places; what was found to be unknown is None.
         self._held: dict[str, tuple[int, int] | None] = {}
         self._room: dict[str, tuple[int, int]] = {}
@@ -47,30 +52,21 @@ class Gauge(QObject):
         self._to_ask: deque[str] = deque()
         self._ticket: int | None = None
         self._engine: int | None = None
-        self._soon = self._timer(_SOON_MS, self._tell)
-        self._rest = self._timer(REST_MS, self._measure)
-        self._late = self._timer(_SILENT_MS, self._next_room)
-        self._minute = QTimer(self)
-        self._minute.setInterval(MINUTE_MS)
-        self._minute.timeout.connect(self.look_at_room)
+        self._soon = once(self, self._tell, _SOON_MS)
+        self._rest = once(self, self._measure, REST_MS)
+        self._late = once(self, self._next_room, _SILENT_MS)
+        self._minute = every(self, self.look_at_room, MINUTE_MS)
         self._minute.start()
-        jobs, listing = window.jobs, window.listing
+        jobs, listing = context.jobs, context.listing
         for change in (jobs.rowsInserted, jobs.dataChanged, jobs.finished):
             change.connect(self._tell_soon)
         listing.changed.connect(self._listed)
         listing.over.connect(self._listed)
-        window.operations.changed.connect(self._outdated)
-        window.places.rowsInserted.connect(self._more)
-        window.discovery.listed.connect(self._more)
+        context.operations.changed.connect(self._outdated)
+        context.places.rowsInserted.connect(self._more)
+        discovery.listed.connect(self._more)
         self._listed()
         self._more()
-
-    def _timer(self, wait: int, then: Callable[[], object]) -> QTimer:
-        made = QTimer(self)
-        made.setSingleShot(True)
-        made.setInterval(wait)
-        made.timeout.connect(then)
-        return made
 
     def _tell_soon(self, *_: object) -> None:
         if not self._soon.isActive():
@@ -83,7 +79,7 @@ class Gauge(QObject):
     # What others have found.
 
     def _listed(self, *_: object) -> None:
-        listing = self._window.listing
+        listing = self._context.listing
         place, result = listing.place, listing.result
         if place is None or listing.loading:
             return
@@ -137,7 +133,7 @@ class Gauge(QObject):
         """Ask how much room there is, one disk after the other."""
         if not self._seen():
             return
-        known = [place.path for place in self._window.places.places if not place.server]
+        known = [place.path for place in self._context.places.places if not place.server]
         self._to_ask.extend(path for path in known if path not in self._to_ask)
         if not self._late.isActive():
             self._next_room()
@@ -163,21 +159,21 @@ class Gauge(QObject):
                 self._silent.discard(path)
                 self._tell_soon()
             if found["what"]:
-                self._window.places.looked(path, found["what"])
+                self._context.places.looked(path, found["what"])
             if found["free"] is not None:
                 self.told_room(path, found["free"], found["total"])
             if not self._waiting - self._silent:
                 self._next_room()
 
-        self._window.engines.background(Listener(result=answered), lookups.room, path)
+        self._context.engines.background(Listener(result=answered), lookups.room, path)
         self._late.start()
 
     # What is held.
 
     def _wanted(self) -> Place | None:
         """The next place to add up."""
-        shown = self._window.place
-        for place in self._window.places.places:
+        shown = self._context.place
+        for place in self._context.places.places:
             known = place.path in self._held or place.path in self._silent
             if place.exists and not place.server and not known and place.path != shown:
                 return place
@@ -188,11 +184,11 @@ class Gauge(QObject):
         place = self._wanted()
         if place is None or self._ticket is not None:
             if place is None and self._engine is not None:
-                self._window.engines.release(self._engine)
+                self._context.engines.release(self._engine)
                 self._engine = None
             return
-        window = self._window
-        if not self._seen() or window.listing.loading or window.jobs.active or self._busy():
+        context = self._context
+        if not self._seen() or context.listing.loading or context.jobs.active or self._busy():
             self._rest.start()
             return
         path = place.path
@@ -218,14 +214,14 @@ class Gauge(QObject):
 
         listener = Listener(result=found, failed=failed, cancelled=over)
         before = self._engine
-        self._ticket = self._engine = window.engines.ask(
+        self._ticket = self._engine = context.engines.ask(
             "du", {"place": path}, listener, keep=True, engine_of=before
         )
 
     def _tell(self) -> None:
         """Tell the list all that is known."""
-        places = self._window.places
-        filling = {job.place: job for job in self._window.jobs.active if job.traits.fills}
+        places = self._context.places
+        filling = {job.place: job for job in self._context.jobs.active if job.traits.fills}
         known = {}
         for place in places.places:
             path = place.path

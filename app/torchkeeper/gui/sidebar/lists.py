@@ -21,6 +21,7 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QListView, QScrollArea
 
 from torchkeeper.gui import theme
+from torchkeeper.gui.later import once
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QAbstractItemModel
@@ -96,10 +97,7 @@ class SideList(QListView):
         self.keys: frozenset[Qt.Key] = frozenset()
         #: Whether the current item is marked while the list has the focus: for who uses keys.
         self.ring = False
-        self._fitting = QTimer(self)
-        self._fitting.setSingleShot(True)
-        self._fitting.setInterval(0)
-        self._fitting.timeout.connect(self.fit)
+        self._fitting = once(self, self.fit)
         self._dragged: Carried | None = None
         self._aim = QPersistentModelIndex()
         self._offer: Offer | None = None
@@ -132,6 +130,12 @@ class SideList(QListView):
     def aimed_at(self, index: Index) -> bool:
         """Whether what is dragged would land on an item."""
         return self._aim.isValid() and self._aim == index and self.aimed_onto is Onto.ITEM
+
+    def frame_of(self, index: Index) -> int:
+        """Pixels of the frame around an item: where a drop would land, or the keyboard is."""
+        if self.aimed_at(index):
+            return 2
+        return int(self.ring and self.hasFocus() and index == self.currentIndex())
 
     @property
     def aimed_onto(self) -> Onto | None:

@@ -14,13 +14,13 @@ from PySide6.QtCore import (
     QRect,
     QSize,
     Qt,
-    QTimer,
     Signal,
 )
 from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QStyledItemDelegate
 
 from torchkeeper.gui import actions, theme
+from torchkeeper.gui.later import once
 from torchkeeper.gui.pages.table import ENTRIES, PAGES
 from torchkeeper.gui.sidebar import drawing
 from torchkeeper.gui.sidebar.lists import Index, SideList
@@ -75,7 +75,7 @@ class PageItems(QAbstractListModel):
         super().__init__(parent)
         self.current = ENTRIES
         self._marks: dict[str, Mark] = {}
-        self.items = [page_item(spec.id) for spec in PAGES]
+        self.items = [page_item(ident) for ident in PAGES]
 
     def rowCount(self, parent: Index | None = None) -> int:
         return 0 if parent is not None and parent.isValid() else len(self.items)
@@ -150,7 +150,8 @@ class PageDelegate(QStyledItemDelegate):
         shown = item.id == self._view.items.current
         box = option.rect.adjusted(drawing.EDGE, 1, -drawing.EDGE, -1)
         painter.save()
-        drawing.ground(painter, self._view, option, index, box, shown)
+        frame = self._view.frame_of(index)
+        drawing.ground(painter, self._view, option, box, shown, frame)
         at = QRect(box.left() + 9, box.center().y() - 8, 18, 18)
         drawing.mark(painter, self._view, at, item.icon, "accent" if shown else "muted")
         line = box.adjusted(38, 0, -8, 0)
@@ -188,10 +189,7 @@ class PageList(SideList):
         self.activated.connect(self._go)
         self._held: Carried | None = None
         self._rests_on = ""
-        self._opening = QTimer(self)
-        self._opening.setSingleShot(True)
-        self._opening.setInterval(_OPENS_MS)
-        self._opening.timeout.connect(self._open_page)
+        self._opening = once(self, self._open_page, _OPENS_MS)
         self.show_current(ENTRIES)
 
     def show_current(self, ident: str) -> None:

@@ -65,7 +65,8 @@ class PlaceDelegate(EditingDelegate):
             drawing.words(painter, line, str(heading), shades.muted, Qt.TextElideMode.ElideRight)
             box.setTop(box.top() + metrics.height() + _HEADING)
         chosen = self._view.selectionModel().isSelected(index)
-        drawing.ground(painter, self._view, option, index, box, chosen)
+        frame = self._view.frame_of(index)
+        drawing.ground(painter, self._view, option, box, chosen, frame)
         colour = "text" if place.exists else "muted"
         at = QRect(box.left() + 8, box.center().y() - 9, 20, 20)
         drawing.mark(painter, self._view, at, place.icon, colour)

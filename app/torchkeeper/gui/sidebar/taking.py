@@ -23,8 +23,9 @@ from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.context import Context
+    from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.table.mimedata import Rows
-    from torchkeeper.gui.window import Window
 
 #: Paths that are looked up while they are dragged.
 _MOST = 200
@@ -33,9 +34,9 @@ _MOST = 200
 class Taking(QObject):
     """The offers of the parts of the sidebar."""
 
-    def __init__(self, window: Window) -> None:
-        super().__init__(window)
-        self._window = window
+    def __init__(self, context: Context, flows: Flows) -> None:
+        super().__init__(context.window)
+        self._context, self._flows = context, flows
         #: What paths were found to be, and those that were looked up.
         self._found: dict[str, str] = {}
         self._asked: tuple[str, ...] = ()
@@ -46,7 +47,7 @@ class Taking(QObject):
         """Anywhere but on the sidebar: as what it is, and bundles into the place that is shown."""
         if carried.only_rows:
             return Offer(self.tr("Entries go to a place, or to a side of the Compare page"), None)
-        page, shown = self._window.pages.current, self._window.places_pane.place
+        page, shown = self._context.pages.current, self._context.places_pane.place
         if page == "settings" and carried.paths:
             text = self.tr("Drop to import {} as settings: you are asked first")
             return Offer(text.format(carried.words), lambda: self._import_settings(carried.paths))
@@ -139,14 +140,14 @@ class Taking(QObject):
     def _compare(self, rows: Rows) -> Offer:
         from torchkeeper.gui.comparing.page import ComparePage
 
-        page = self._window.pages.of("compare")
+        page = self._context.pages.of("compare")
         assert isinstance(page, ComparePage)
         offer = page.taking.of_rows(rows, page.taking.free)
         if offer.do is None:
             return offer
 
         def do() -> None:
-            self._window.show_page("compare")
+            self._context.pages.go("compare")
             if offer.do is not None:
                 offer.do()
 
@@ -212,7 +213,7 @@ class Taking(QObject):
             if list(by_what) == ["file"] and not any(p.endswith(BUNDLES) for p in by_what["file"]):
                 odd = by_what.pop("file")
                 remedy = self.tr("Import… looks into a file of any name.")
-                self._window.tell(UserError(f"{no_bundle(odd[0])}.", "", remedy, code="no-bundle"))
+                self._context.tell(UserError(f"{no_bundle(odd[0])}.", "", remedy, code="no-bundle"))
             then(by_what)
 
         self._find(paths, looked)
@@ -226,7 +227,7 @@ class Taking(QObject):
             then(by_what)
 
         self._found = {path: what for path, what in self._found.items() if path in paths}
-        self._window.engines.background(Listener(result=looked), lookups.offered, list(paths))
+        self._context.engines.background(Listener(result=looked), lookups.offered, list(paths))
 
     # What is done.
 
@@ -235,45 +236,45 @@ class Taking(QObject):
 
         def looked(by_what: dict[str, list[str]]) -> None:
             if every := [path for some in by_what.values() for path in some]:
-                self._window.open_paths(every)
+                self._context.open_paths(every)
 
         if carried.servers:
-            self._window.open_paths(carried.servers)
+            self._context.open_paths(carried.servers)
         if carried.paths:
             self._look(carried.paths, looked)
 
     def _import_settings(self, paths: Sequence[str]) -> None:
         from torchkeeper.gui.profiles.page import SettingsPage
 
-        page = self._window.show_page("settings")
+        page = self._context.pages.go("settings")
         assert isinstance(page, SettingsPage)
         page.open_files(paths)
 
     def _import(self, by_what: dict[str, list[str]], into: str) -> None:
         if files := by_what.pop("file", None):
-            self._window.flows.open_import(files, into)
+            self._flows.open_import(files, into)
         if rest := [path for some in by_what.values() for path in some]:
-            self._window.open_paths(rest)
+            self._context.open_paths(rest)
 
     def _add_bundles(self, by_what: dict[str, list[str]]) -> None:
-        window = self._window
+        context = self._context
         for path in by_what.pop("file", ()):
-            window.places.add(path, bundle=True)
-            window.places_pane.choose(path)
-            window.show_page(ENTRIES)
+            context.places.add(path, bundle=True)
+            context.places_pane.choose(path)
+            context.pages.go(ENTRIES)
         if rest := [path for some in by_what.values() for path in some]:
-            window.open_paths(rest)
+            context.open_paths(rest)
 
     def _take_recipes(self, by_what: dict[str, list[str]]) -> None:
         recipes = [*by_what.pop("recipes", ()), *by_what.pop("folder", ())]
         if recipes:
-            self._window.flows.recipes.open_recipes(recipes)
+            self._flows.recipes.open_recipes(recipes)
         if rest := [path for some in by_what.values() for path in some]:
-            self._window.open_paths(rest)
+            self._context.open_paths(rest)
 
     def _add_environments(self, paths: Sequence[str]) -> None:
         for path in paths:
-            self._window.here.environments.add(path)
+            self._context.environments.add(path)
 
 
 def _by_name(path: str) -> str:

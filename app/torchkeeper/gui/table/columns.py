@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from PySide6.QtCore import QObject, QPoint, QSettings, Qt, QTimer
+from PySide6.QtCore import QObject, QPoint, QSettings, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
 from torchkeeper.gui import icons, theme
+from torchkeeper.gui.later import once
 from torchkeeper.gui.table.cells import COLUMNS, NAME, NOT_SERVERS, SERVERS, SIZE, header_text
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.table.widths import first_widths
@@ -37,10 +38,7 @@ class Columns(QObject):
         self._header.setSectionsMovable(True)
         self._header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self._header.setToolTip(self.tr("Click to sort, drag to reorder, right-click to choose"))
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(_REST_MS)
-        self._rest.timeout.connect(self.keep)
+        self._rest = once(self, self.keep, _REST_MS)
         #: Those of no use in the place that is shown: they are neither shown nor offered.
         self._useless = SERVERS
         #: The widths that are kept, also of what is hidden; how the other sort of place is sorted.

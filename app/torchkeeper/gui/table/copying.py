@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from PySide6.QtCore import QMimeData, QObject, QTimer
+from PySide6.QtCore import QMimeData, QObject
 from PySide6.QtGui import QGuiApplication
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.later import every
 from torchkeeper.gui.table import mimedata
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.stores.names import scheme_of
@@ -56,9 +57,7 @@ class Copier(QObject):
         self._coming: Iterator[str] = iter(())
         self._lines: list[str] = []
         self._rows = b""
-        self._timer = QTimer(self)
-        self._timer.setInterval(0)
-        self._timer.timeout.connect(self._on)
+        self._timer = every(self, self._on)
 
     @property
     def busy(self) -> bool:

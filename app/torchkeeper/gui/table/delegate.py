@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen, QPixmap
-from PySide6.QtWidgets import (
-    QApplication,
-    QStyledItemDelegate,
-)
+from PySide6.QtWidgets import QApplication, QStyledItemDelegate
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import icons, theme
@@ -25,10 +22,7 @@ from torchkeeper.gui.table.grouping import Group
 from torchkeeper.gui.table.ordering import Row
 
 if TYPE_CHECKING:
-    from PySide6.QtWidgets import (
-        QStyleOptionViewItem,
-        QTableView,
-    )
+    from PySide6.QtWidgets import QStyleOptionViewItem, QTableView
 
 Index = QModelIndex | QPersistentModelIndex
 

@@ -16,9 +16,10 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain
 from operator import attrgetter
 
-from PySide6.QtCore import QModelIndex, QObject, Qt, QTimer
+from PySide6.QtCore import QModelIndex, QObject, Qt
 
 from torchkeeper.artifacts.entry import Entry, counted
+from torchkeeper.gui.later import once
 from torchkeeper.gui.table.arrangement import (
     MAX_TOUCHED,
     Arrangement,
@@ -81,10 +82,7 @@ class EntriesModel(LinesModel):
         self._grouped: Callable[[], None] | None = None
         self._counting = Slices(self)
         self._leaving = Slices(self)
-        self._show_timer = QTimer(self)
-        self._show_timer.setSingleShot(True)
-        self._show_timer.setInterval(_SHOW_MS)
-        self._show_timer.timeout.connect(self._show_new)
+        self._show_timer = once(self, self._show_new, _SHOW_MS)
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Sort by a column, within groups. Equal entries stay in their order."""

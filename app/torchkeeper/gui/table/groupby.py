@@ -24,29 +24,14 @@ class GroupBy(QObject):
         if kept in GROUPINGS:
             model.group(kept)
 
-    def _group(self, by: str, then: Callable[[], None] | None = None) -> None:
+    def group(self, by: str, then: Callable[[], None] | None = None) -> None:
+        """By one of GROUPINGS; ``then`` is called when rows are shown so."""
         self._model.group(by, then)
         self._settings.setValue(KEY, by)
 
-    def group_by_none(self) -> None:
-        """One list."""
-        self._group("none")
-
     def group_by_kind(self, then: Callable[[], None] | None = None) -> None:
-        """A group for each kind; ``then`` is called when rows are shown so."""
-        self._group("kind", then)
-
-    def group_by_verdict(self) -> None:
-        """A group for each verdict."""
-        self._group("verdict")
-
-    def group_by_torch(self) -> None:
-        """A group for each version of torch."""
-        self._group("torch")
-
-    def group_by_age(self) -> None:
-        """Today's, this week's and so on."""
-        self._group("age")
+        """The same, by kind."""
+        self.group("kind", then)
 
     def expand_all(self) -> None:
         """Show what is under every heading."""

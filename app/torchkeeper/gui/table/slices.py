@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, TypeVar
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
+
+from torchkeeper.gui.later import every
 
 T = TypeVar("T")
 
@@ -29,9 +31,7 @@ class Slices(QObject):
         self._work: Iterator[None] | None = None
         self._then: Callable[[], None] | None = None
         self._left = SLICE
-        self._timer = QTimer(self)
-        self._timer.setInterval(0)
-        self._timer.timeout.connect(self._turn)
+        self._timer = every(self, self._turn)
 
     @property
     def busy(self) -> bool:

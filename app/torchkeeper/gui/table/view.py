@@ -14,11 +14,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import (
-    QPainter,
-    QPalette,
-    QPixmap,
-)
+from PySide6.QtGui import QPainter, QPalette, QPixmap
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -49,17 +45,8 @@ from torchkeeper.gui.table.widths import NameColumn, first_widths
 from torchkeeper.gui.widgets import aging
 
 if TYPE_CHECKING:
-    from PySide6.QtCore import (
-        QEvent,
-        QModelIndex,
-        QPersistentModelIndex,
-    )
-    from PySide6.QtGui import (
-        QKeyEvent,
-        QMouseEvent,
-        QPaintEvent,
-        QResizeEvent,
-    )
+    from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex
+    from PySide6.QtGui import QKeyEvent, QMouseEvent, QPaintEvent, QResizeEvent
 
 #: Whose texts change with the time that passes.
 _PASSING = (MTIME, EXPIRES, USED)

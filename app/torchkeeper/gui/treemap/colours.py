@@ -76,11 +76,7 @@ def contrast(a: str, b: str) -> float:
 def _light(colour: str) -> float:
     drawn = QColor(colour)
     total = 0.0
-    for weight, part in (
-        (0.2126, drawn.redF()),
-        (0.7152, drawn.greenF()),
-        (0.0722, drawn.blueF()),
-    ):
+    for weight, part in ((0.2126, drawn.redF()), (0.7152, drawn.greenF()), (0.0722, drawn.blueF())):
         total += weight * (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4)
     return total
 

@@ -6,18 +6,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.gui.chrome.verdictbar import VerdictBar
+from torchkeeper.gui.later import once
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.verdicts.chooser import Chooser
 from torchkeeper.gui.verdicts.environments import Environment, Environments
 from torchkeeper.gui.verdicts.shown import Verdicts
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.chrome.panes import Head
+    from torchkeeper.gui.context import Context
     from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
-    from torchkeeper.gui.window import Window
 
 #: Milliseconds after which it is said that verdicts are on their way.
 _SOON_MS = 400
@@ -26,42 +28,37 @@ _SOON_MS = 400
 class Here(QObject):
     """The part of the window that is about verdicts; made when the first rows are shown."""
 
-    def __init__(self, window: Window) -> None:
-        super().__init__(window)
-        self._window = window
-        self.environments = Environments(window.engines, window.settings, self)
+    #: An environment is to be prepared.
+    preparing = Signal(str)
+
+    def __init__(self, context: Context, head: Head) -> None:
+        super().__init__(context.window)
+        self._context, self._head = context, head
+        self.environments = Environments(context.engines, context.settings, self)
         self.environments.failed.connect(self._failed)
         self.environments.to_start.connect(self._to_start)
-        actions = window.actions_
+        actions = context.actions
         self.chooser = Chooser(
             self.environments, [actions["add-interpreter"], actions["environments"]]
         )
-        window.tools.insertWidget(actions["refresh"], self.chooser)
         self.bar = VerdictBar()
-        window.status.count(self.bar)
         # What it says is about the place.
-        self.bar.setVisible(window.pages.current == ENTRIES)
+        self.bar.setVisible(context.pages.current == ENTRIES)
         self.verdicts = Verdicts(
-            window.engines, window.listing, window.entries, window.table, self.environments
+            context.engines, context.listing, context.entries, context.table, self.environments
         )
         #: What was last counted of what is shown, as ``VerdictBar.tell`` takes it.
         self._counted: dict[str, Any] = {}
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(_SOON_MS)
-        self._soon.timeout.connect(self._say)
+        self._soon = once(self, self._say, _SOON_MS)
         self.verdicts.changed.connect(self._changed)
-        window.listing.changed.connect(self._say)
+        context.listing.changed.connect(self._say)
         self.environments.changed.connect(self._say)
-        # The button is as wide as what it says.
-        self.environments.changed.connect(window.fit_tools)
         self.bar.wanted.connect(self.show_only)
         self.bar.insisted.connect(self.verdicts.insist)
-        window.head.box.textChanged.connect(self.bar.mark)
-        window.head.filtered.connect(self._look_for)
-        window.table.horizontalHeader().sortIndicatorChanged.connect(self._look_for)
-        window.entries.changed.connect(self._look_for)
-        window.fit_tools()
+        head.box.textChanged.connect(self.bar.mark)
+        head.filtered.connect(self._look_for)
+        context.table.horizontalHeader().sortIndicatorChanged.connect(self._look_for)
+        context.entries.changed.connect(self._look_for)
         if not self.environments.off:
             self.environments.find()
         self._say()
@@ -75,7 +72,7 @@ class Here(QObject):
 
     def _say(self) -> None:
         self.tell()
-        self._window.update_soon()
+        self._context.update_soon()
 
     def tell(self) -> None:
         """Have the status bar count the verdicts of what is shown."""
@@ -89,7 +86,7 @@ class Here(QObject):
 
     def _count(self, every: dict[str, Any]) -> dict[str, Any]:
         """The verdicts of what is shown; ``every``: of all that the place holds."""
-        entries = self._window.entries
+        entries = self._context.entries
         totals = entries.totals()
         # Very many are added up a moment later, which the window hears.
         if totals is not None:
@@ -118,7 +115,7 @@ class Here(QObject):
 
     def _look_for(self, *_: object) -> None:
         """Verdicts of a large server are asked for when somebody wants to know."""
-        if self.verdicts.to_insist and self._window.entries.by_verdict:
+        if self.verdicts.to_insist and self._context.entries.by_verdict:
             self.verdicts.insist()
 
     def _failed(self, error: object) -> None:
@@ -126,44 +123,17 @@ class Here(QObject):
         from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
         from torchkeeper.link.words.problems import UserError
 
-        if isinstance(error, UserError) and not self._window.findChildren(EnvironmentsDialog):
-            self._window.tell(error)
+        shown = self._context.window.findChildren(EnvironmentsDialog)
+        if isinstance(error, UserError) and not shown:
+            self._context.tell(error)
 
     # Actions.
 
     def show_only(self, verdict: str) -> None:
         """Show only entries with a verdict; with an empty one, those with any."""
-        box = self._window.head.box
+        box = self._head.box
         words = [word for word in box.text().split() if word not in _STATES]
         box.setText(" ".join([*words, f"is:{verdict}"] if verdict else words))
-
-    def show_usable(self) -> None:
-        """Show only what is usable."""
-        self.show_only("usable")
-
-    def show_conditional(self) -> None:
-        """Show only what is usable on a condition."""
-        self.show_only("conditional")
-
-    def show_unknown(self) -> None:
-        """Show only what nothing is known of."""
-        self.show_only("unknown")
-
-    def show_unsafe(self) -> None:
-        """Show only what is used here and should not be."""
-        self.show_only("unsafe")
-
-    def show_stale(self) -> None:
-        """Show only what cannot be used here."""
-        self.show_only("stale")
-
-    def show_broken(self) -> None:
-        """Show only what is damaged."""
-        self.show_only("broken")
-
-    def show_any(self) -> None:
-        """Show entries whatever their verdict."""
-        self.show_only("")
 
     def add_interpreter(self) -> None:
         """Ask for an interpreter, put it on the list, and have verdicts be about it."""
@@ -172,14 +142,14 @@ class Here(QObject):
         def added(python: str) -> None:
             self.environments.add(python, lambda one: self.environments.choose(one.python))
 
-        choose_interpreter(self._window, added)
+        choose_interpreter(self._context.window, added)
 
     def show_environments(self) -> EnvironmentsDialog:
         """Every interpreter that is known, and what it says."""
         from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
 
-        dialog = EnvironmentsDialog(self._window, self.environments)
-        dialog.preparing.connect(self._window.flows.prepare)
+        dialog = EnvironmentsDialog(self._context.window, self.environments)
+        dialog.preparing.connect(self.preparing)
         dialog.open()
         return dialog
 
@@ -187,7 +157,7 @@ class Here(QObject):
         """Show what was found, and who else can change it; a button there starts it."""
         from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
 
-        shown = self._window.findChildren(EnvironmentsDialog)
+        shown = self._context.window.findChildren(EnvironmentsDialog)
         (shown[-1] if shown else self.show_environments()).go_to(one.python)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 
 from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.later import once
 from torchkeeper.gui.verdicts.environments import Environment
 from torchkeeper.link.words.problems import UserError
 
@@ -34,10 +35,7 @@ class Judging(QObject):
         self._first: int | None = None
         self._knows: dict[str, Any] | None = None
         self._ticket: int | None = None
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(_KEPT_MS)
-        self._rest.timeout.connect(self.forget)
+        self._rest = once(self, self.forget, _KEPT_MS)
 
     @property
     def busy(self) -> bool:

@@ -7,9 +7,10 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.gui.background.engines import Engines
+from torchkeeper.gui.later import once
 from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.table.entries import EntriesModel, Told
 from torchkeeper.gui.table.slices import Slices
@@ -61,9 +62,7 @@ class Verdicts(QObject):
         #: How many there are of each verdict (engine/checking.py), once that is known.
         self.counts: dict[str, Any] | None = None
         self.error: UserError | None = None
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.timeout.connect(self._ask)
+        self._rest = once(self, self._ask)
         listing.over.connect(self._listed)
         listing.changed.connect(self._look)
         environments.changed.connect(self._look)

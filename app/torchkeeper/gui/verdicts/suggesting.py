@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.later import once
 from torchkeeper.link.engines.everywhere import Everywhere
 from torchkeeper.link.engines.interpreters import not_started
 from torchkeeper.link.words.problems import UserError, user_error
@@ -67,10 +68,7 @@ class Suggestions(QObject):
         self._passed_over: set[str] = set()
         self._judging: int | None = None
         self._recounting: int | None = None
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(_REST_MS)
-        self._rest.timeout.connect(self._recount)
+        self._rest = once(self, self._recount, _REST_MS)
 
     def begin(self) -> None:
         """Look, whatever was found before."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.jobs.model import Job
+from torchkeeper.gui.later import every, once
 from torchkeeper.link.words import say, verifying
 from torchkeeper.stores.names import scheme_of
 
@@ -91,14 +92,9 @@ class Verifications(QObject):
         self._engines = engines
         self._known: dict[str, Beside] = {}
         self._wanted: set[str] = set()
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(_SOON_MS)
-        self._soon.timeout.connect(self._look)
+        self._soon = once(self, self._look, _SOON_MS)
         # What is said of a time is another a minute later.
-        self._minute = QTimer(self)
-        self._minute.setInterval(_MINUTE_MS)
-        self._minute.timeout.connect(self.changed)
+        self._minute = every(self, self.changed.emit, _MINUTE_MS)
 
     def of(self, place: str) -> Beside | None:
         """The last verification of a place, as far as it was looked for."""

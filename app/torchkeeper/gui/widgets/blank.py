@@ -1,14 +1,44 @@
-"""The inline message of a pane: what is wrong, why, and what to do."""
+"""The inline message of a pane: what is wrong, why, and what to do; and the buttons that do it."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAccessible, QAccessibleEvent
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
-from torchkeeper.gui.remedies import RemedyButtons
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.host import host_above
 from torchkeeper.link.words.problems import UserError
+
+
+class RemedyButtons(QWidget):
+    """Up to two buttons that do what the window can about an error; hidden where there is none."""
+
+    def __init__(self, parent: QWidget | None = None, *, middle: bool = False) -> None:
+        """middle: they stand in the middle with others, not at the beginning of a line."""
+        super().__init__(parent)
+        self.buttons: list[QPushButton] = []
+        self._line = forms.row(gap=12 if middle else forms.GAP)
+        if not middle:
+            self._line.addStretch(1)
+        self.setLayout(self._line)
+        self.hide()
+
+    def offer(self, error: UserError | None, but: str = "") -> None:
+        """Have the buttons for an error, ``but`` the one of an action that is offered beside."""
+        for button in self.buttons:
+            self._line.removeWidget(button)
+            button.deleteLater()
+        self.buttons = []
+        host = host_above(self)
+        some = () if host is None or error is None else host.remedies(error, self, but)
+        for remedy in some:
+            button = forms.button(remedy.text, enter=False)
+            button.setToolTip(remedy.action.toolTip())
+            button.clicked.connect(lambda _=False, do=remedy.do: do())
+            self._line.insertWidget(len(self.buttons), button)
+            self.buttons.append(button)
+        self.setVisible(bool(self.buttons))
 
 
 class Notice(QFrame):

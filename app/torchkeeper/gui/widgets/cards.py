@@ -44,8 +44,7 @@ class Card(QFrame):
 
     def add(self, verb: str, pressed: Callable[[], object], hint: str, more: str) -> QPushButton:
         """A button. hint: its tooltip; more: what it is for, where it cannot be seen."""
-        button = forms.button(verb)
-        button.setAutoDefault(False)
+        button = forms.button(verb, enter=False)
         button.setToolTip(tip(hint))
         button.setAccessibleDescription(more)
         button.clicked.connect(lambda _checked=False: pressed())

@@ -14,7 +14,7 @@ from torchkeeper.link.words import say
 if TYPE_CHECKING:
     from PySide6.QtGui import QResizeEvent, QShowEvent
 
-    from torchkeeper.gui.remedies import RemedyButtons
+    from torchkeeper.gui.widgets.blank import RemedyButtons
     from torchkeeper.link.words.problems import UserError
 
 #: What a window has set while something else in it says what to do next.
@@ -114,7 +114,7 @@ class EmptyState(QWidget):
             return
         self._error = error
         # Most windows never show an error.
-        from torchkeeper.gui.remedies import RemedyButtons
+        from torchkeeper.gui.widgets.blank import RemedyButtons
 
         if self.remedies is None:
             self.remedies = RemedyButtons(self, middle=True)

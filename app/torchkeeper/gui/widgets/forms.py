@@ -101,12 +101,18 @@ class Button(QPushButton):
             super().keyPressEvent(event)
 
 
-def button(text: str, *, primary: bool = False, danger: bool = False) -> QPushButton:
-    """A push button; ``primary`` is the one that goes on, ``danger`` one that cannot be undone."""
+def button(
+    text: str, *, primary: bool = False, danger: bool = False, enter: bool = True
+) -> QPushButton:
+    """A push button; ``primary`` is the one that goes on, ``danger`` one that cannot be undone.
+    Without ``enter``, Enter does not press it in a dialog.
+    """
     made = Button(text)
     made.setAccessibleName(text.replace("&", "").rstrip("…"))
     made.setProperty("primary", primary)
     made.setProperty("danger", danger)
+    if not enter:
+        made.setAutoDefault(False)
     return made
 
 

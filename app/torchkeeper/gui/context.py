@@ -1,0 +1,91 @@
+"""What the parts of the window share, and what they ask of it: here it is known what can be asked,
+and not who answers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from PySide6.QtCore import QSettings
+    from PySide6.QtWidgets import QWidget
+
+    from torchkeeper.gui.actions import Actions
+    from torchkeeper.gui.background.engines import Engines
+    from torchkeeper.gui.chrome.bars import UndoBar
+    from torchkeeper.gui.jobs.model import JobsModel
+    from torchkeeper.gui.jobs.operations import Operations
+    from torchkeeper.gui.pages.stack import Pages
+    from torchkeeper.gui.places.listing import Listing
+    from torchkeeper.gui.places.model import PlacesModel
+    from torchkeeper.gui.sidebar.placelist import PlacesPane
+    from torchkeeper.gui.table.entries import EntriesModel
+    from torchkeeper.gui.table.view import EntryTable
+    from torchkeeper.gui.verdicts.environments import Environments
+    from torchkeeper.gui.verdicts.verifications import Verifications
+    from torchkeeper.link.words.problems import UserError
+
+
+def late(found: Callable[[], Callable[..., object]]) -> Callable[..., object]:
+    """Calls what is found; whose method it is, is made only when it is called."""
+
+    def call(*given: object) -> object:
+        return found()(*given)
+
+    return call
+
+
+class Context(NamedTuple):
+    """The window makes it once, and answers what is called."""
+
+    #: What dialogs belong to.
+    window: QWidget
+    settings: QSettings
+    engines: Engines
+    jobs: JobsModel
+    places: PlacesModel
+    places_pane: PlacesPane
+    listing: Listing
+    entries: EntriesModel
+    table: EntryTable
+    pages: Pages
+    actions: Actions
+    undo_bar: UndoBar
+    #: These are made when they are first asked for.
+    make_operations: Callable[[], Operations]
+    make_environments: Callable[[], Environments]
+    make_verifications: Callable[[], Verifications]
+    #: Say what went wrong; say something for so many milliseconds.
+    tell: Callable[[UserError], None]
+    say: Callable[[str, int], None]
+    show_place: Callable[[str], None]
+    open_paths: Callable[[Sequence[str]], None]
+    #: Go to entries, whether the filter hides them or not; False where none is there.
+    show_entries: Callable[[set[tuple[str, str]]], bool]
+    #: Select what the filter lets through.
+    select_shown: Callable[[set[tuple[str, str]]], None]
+    #: Bring actions, totals and the empty state up to date, in a moment, or at once.
+    update_soon: Callable[..., None]
+    update_now: Callable[[], None]
+
+    @property
+    def place(self) -> str | None:
+        """The path of the place that is shown."""
+        return self.listing.place
+
+    @property
+    def operations(self) -> Operations:
+        """What starts jobs."""
+        return self.make_operations()
+
+    @property
+    def environments(self) -> Environments:
+        """The interpreters that verdicts can be about."""
+        return self.make_environments()
+
+    @property
+    def verifications(self) -> Verifications:
+        """What places were last verified to be."""
+        return self.make_verifications()

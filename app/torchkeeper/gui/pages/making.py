@@ -1,0 +1,104 @@
+"""How each page is made, and what is done about what it asks for. Each is loaded when it is first
+shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchkeeper.gui.context import late
+from torchkeeper.gui.pages.table import ACTIVITY, ENTRIES
+
+if TYPE_CHECKING:
+    from PySide6.QtCore import QPoint
+    from PySide6.QtWidgets import QWidget
+
+    from torchkeeper.gui.chrome.panes import Head
+    from torchkeeper.gui.context import Context
+    from torchkeeper.gui.flows import Flows
+    from torchkeeper.gui.pages.page import Page
+    from torchkeeper.gui.places.discovery import Discovery
+
+
+class Making(NamedTuple):
+    """flows: made when they are first asked for. menu: opens a menu of that name over a widget."""
+
+    context: Context
+    discovery: Discovery
+    head: Head
+    flows: Callable[[], Flows]
+    menu: Callable[[str, QWidget, QPoint], None]
+
+    def makers(self) -> dict[str, Callable[[], QWidget]]:
+        """By the ids of the pages."""
+        return {
+            "overview": self._overview, "compare": self._compare, "runs": self._runs,
+            "recipes": self._recipes, "settings": self._settings, "doctor": self._doctor,
+            ACTIVITY: self._activity,
+        }  # fmt: skip
+
+    def _overview(self) -> Page:
+        from torchkeeper.gui.overview.page import OverviewPage
+
+        page = OverviewPage(self.context, self.discovery)
+        page.filtered.connect(late(lambda: self._filter))
+        page.cleaning.connect(late(lambda: self.flows().clean_up_place))
+        page.emptying.connect(late(lambda: self.flows().empty_trash_of))
+        return page
+
+    def _filter(self, place: str, text: str) -> None:
+        self.context.places_pane.choose(place)
+        self.context.pages.go(ENTRIES)
+        self.head.box.setText(text)
+
+    def _compare(self) -> Page:
+        from torchkeeper.gui.comparing.page import ComparePage
+
+        page = ComparePage(self.context)
+        page.going.connect(late(lambda: self.flows().results.go_to))
+        return page
+
+    def _runs(self) -> Page:
+        from torchkeeper.gui.runs.page import RunsPage
+
+        page = RunsPage(self.context.engines)
+        page.said.connect(self.context.say)
+        return page
+
+    def _recipes(self) -> Page:
+        from torchkeeper.gui.recipes.page import RecipesPage
+
+        page = RecipesPage(self.context.engines, self.context.settings, self.context.listing)
+        page.editing.connect(
+            lambda path, line, form: self.flows().recipes.edit_recipe(path, line, form=form)
+        )
+        page.beginning.connect(late(lambda: self.flows().recipes.new_recipe))
+        page.warming.connect(late(lambda: self.flows().warm))
+        page.verifying.connect(late(lambda: self.flows().verify))
+        return page
+
+    def _settings(self) -> Page:
+        from torchkeeper.gui.profiles.page import SettingsPage
+
+        context = self.context
+        page = SettingsPage(context.engines, context.settings, context.make_environments)
+        page.wanted.connect(lambda: context.pages.go("settings"))
+        return page
+
+    def _doctor(self) -> Page:
+        from torchkeeper.gui.doctor.page import DoctorPage
+
+        return DoctorPage(self.context)
+
+    def _activity(self) -> Page:
+        from torchkeeper.gui.activity.page import ActivityPage
+
+        page = ActivityPage(self.context)
+        page.menu_asked.connect(lambda at: self.menu("jobs", page.list.viewport(), at))
+        page.showing.connect(late(lambda: self.flows().results.show_result))
+        page.opening.connect(late(lambda: self.flows().results.open))
+        page.revealing.connect(late(lambda: self.flows().results.reveal))
+        page.verifying.connect(late(lambda: self.flows().verify_warmed))
+        page.warming.connect(late(lambda: self.flows().warm_rest))
+        return page
