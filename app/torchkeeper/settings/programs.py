@@ -1,7 +1,7 @@
 """What the own sources of a program do to settings: its script, and what that imports beside it.
 
-Read in a process of its own, which may die of what it reads, hangs for LIMIT seconds at most, and
-neither imports nor runs anything of it.
+Read in a process of its own, which may die of what it reads, and neither imports nor runs anything
+of it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ import torchkeeper
 from torchkeeper.settings.assigned import HOWS, Assigned
 from torchkeeper.settings.known import BY_NAME
 
-#: Seconds after which the reading ends by itself, and after which it is ended.
-LIMIT, PATIENCE = 2.0, 3.0
+#: Seconds of the processor after which the reading ends by itself.
+LIMIT = 2.0
+#: Seconds after which it is ended: in which nothing came, as from a dead mount, and in all.
+SILENCE, LONGEST = 3.0, 20.0
 #: Why a source is not read, and why the look ended before all were.
 UNREAD = ("missing", "unreadable", "too-large", "not-python", "too-deep")
 STOPPED = ("", "files", "time", "stuck", "crashed")
@@ -103,7 +105,7 @@ def program(command: Sequence[str], cwd: str, env_path: str, root: str) -> Progr
 
 
 def look_at(asked: Program) -> Looked:
-    """What the sources of a program do. Takes PATIENCE seconds at most, and never fails."""
+    """What the sources of a program do. Takes LONGEST seconds at most, and never fails."""
     source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))
     boot = (
         "import sys; sys.path.insert(0, sys.argv[1]); "
@@ -126,7 +128,7 @@ def look_at(asked: Program) -> Looked:
         with contextlib.suppress(OSError):
             process.stdin.write(json.dumps(asdict(asked)).encode() + b"\n")
             process.stdin.flush()
-        data, ended = _read(process.stdout.fileno(), time.monotonic() + PATIENCE)
+        data, ended = _read(process.stdout.fileno(), time.monotonic() + LONGEST)
     process.kill()
     # What waits in the system, on a dead mount perhaps, cannot even be killed.
     with contextlib.suppress(subprocess.TimeoutExpired):
@@ -135,10 +137,10 @@ def look_at(asked: Program) -> Looked:
 
 
 def _read(descriptor: int, latest: float) -> tuple[bytes, bool]:
-    """What comes until its end or the time is over, and whether it is the end."""
+    """What comes until its end, a SILENCE or the latest time, and whether it is the end."""
     data = b""
     while len(data) < _MAX_ANSWER:
-        left = latest - time.monotonic()
+        left = min(SILENCE, latest - time.monotonic())
         if left <= 0 or not select.select([descriptor], [], [], left)[0]:
             return data, False
         if not (part := os.read(descriptor, 1 << 16)):
