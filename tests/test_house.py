@@ -50,8 +50,8 @@ GUI_FLOORS = {
     "flows": """closing comparing.flow dragdrop flows guide jobs.following jobs.notifying
         jobs.results pages.making places.recent places.servers recipeflows remedies sidebar.flows
         sidebar.gauge sidebar.more sidebar.taking signingflows verdicts.here""",
-    "window": """app bugs desktop.door going help.attached inspector.inspecting shell shots start
-        window""",
+    "window": """app bugs desktop.door going help.attached inspector.inspecting parts shell shots
+        start window""",
 }
 LATE = {"torch", "triton", "redis", "hiredis", "filelock"}
 #: What a floor above may not be used by, although it stands before it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings, QTimer, Signal
@@ -29,10 +29,10 @@ from torchkeeper.gui.jobs.following import Following
 from torchkeeper.gui.later import once
 from torchkeeper.gui.pages.making import Making
 from torchkeeper.gui.pages.table import ENTRIES, FIRST
+from torchkeeper.gui.parts import Parts
 from torchkeeper.gui.places.discovery import Discovery
 from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.places.opening import Opening
-from torchkeeper.gui.shell import Shell
 from torchkeeper.gui.table.cells import SERVERS
 from torchkeeper.gui.table.grouping import GROUPINGS
 from torchkeeper.gui.widgets.host import Host, Remedy
@@ -51,22 +51,13 @@ if TYPE_CHECKING:
         QDragMoveEvent,
         QDropEvent,
     )
-    from PySide6.QtWidgets import QMenu, QWidget
+    from PySide6.QtWidgets import QWidget
 
     from torchkeeper.artifacts.entry import Entry
     from torchkeeper.gui.dragdrop.dragging import DragOut
-    from torchkeeper.gui.dragdrop.dropping import Drops
-    from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.inspector.inspecting import Inspecting
-    from torchkeeper.gui.jobs.notifying import Notifier
-    from torchkeeper.gui.jobs.operations import Operations
     from torchkeeper.gui.places.facts import Facts
-    from torchkeeper.gui.places.recent import Recent
-    from torchkeeper.gui.places.servers import Servers
     from torchkeeper.gui.places.watching import Watch
-    from torchkeeper.gui.sidebar.more import More
-    from torchkeeper.gui.table.copying import RowCopier
-    from torchkeeper.gui.verdicts.here import Here
     from torchkeeper.gui.verdicts.verifications import Verifications
 
 #: The page that was shown last.
@@ -79,7 +70,7 @@ _LATER_MS = 60
 _AT_LATEST_MS = 500
 
 
-class Window(Shell):
+class Window(Parts):
     """The window. It starts engines through ``Engines`` and never waits for them."""
 
     #: Every engine is gone after the window was closed.
@@ -102,12 +93,9 @@ class Window(Shell):
         self._sure = False
         self._updated = 0.0
         self._watch: Watch | None = None
-        self._here: Here | None = None
         self.going = Going(self, self.update_soon)
         self._inspecting: Inspecting | None = None
         self._verifications: Verifications | None = None
-        self._notifier: Notifier | None = None
-        self._more: More | None = None
         #: The place that was last looked at for its verification, and what it was like.
         self._marked: tuple[str | None, str] = None, ""
         self.lay_out()
@@ -312,59 +300,6 @@ class Window(Shell):
             self.restoreGeometry(geometry)
         self.wing.restore(self.width())
 
-    @cached_property
-    def operations(self) -> Operations:
-        """What starts jobs; made when it is first asked for."""
-        from torchkeeper.gui.jobs.operations import Operations
-
-        made = Operations(self.engines, self.jobs, self)
-        made.changed.connect(self.discovery.changed)
-        self.following.attend(made)
-        return made
-
-    @cached_property
-    def copier(self) -> RowCopier:
-        """What puts selected entries on the clipboard; made when it is first asked for."""
-        from torchkeeper.gui.table.copying import RowCopier
-
-        return RowCopier(self.table, lambda: self.place)
-
-    @cached_property
-    def flows(self) -> Flows:
-        """The dialogs between an action and its job; made when they are first asked for."""
-        from torchkeeper.gui.flows import Flows
-
-        made = Flows(self.context, lambda: self.following.job, self.note_bar)
-        made.looked.connect(self.recent.note)
-        made.results.log.connect(self.following.show_log)
-        return made
-
-    @cached_property
-    def servers(self) -> Servers:
-        """The dialogs about servers; made when one is first asked for."""
-        from torchkeeper.gui.places.servers import Servers
-
-        made = Servers(self.context, self.discovery)
-        made.renamed.connect(self.show_title)
-        return made
-
-    @property
-    def here(self) -> Here:
-        """What is about verdicts; made when it is first asked for."""
-        if self._here is None:
-            from torchkeeper.gui.verdicts.here import Here
-
-            self._here = made = Here(self.context, self.head)
-            self.tools.insertWidget(self.actions_["refresh"], made.chooser)
-            self.status.count(made.bar)
-            # What it says is about the place.
-            made.bar.setVisible(self.pages.current == ENTRIES)
-            # The button is as wide as what it says.
-            made.environments.changed.connect(self.fit_tools)
-            made.preparing.connect(late(lambda: self.flows.prepare))
-            self.fit_tools()
-        return self._here
-
     @property
     def verifications(self) -> Verifications:
         """What places were last verified to be; made when it is first asked for."""
@@ -378,49 +313,6 @@ class Window(Shell):
             self.head.beside.clicked.connect(lambda *_: self.actions_["verify"].trigger())
             self._look_verified()
         return self._verifications
-
-    @cached_property
-    def recent(self) -> Recent:
-        """The bundles that were opened or made lately; made when it is first asked for."""
-        from torchkeeper.gui.places.recent import Recent
-
-        return Recent(self.context)
-
-    def put_recent(self, menu: QMenu) -> None:
-        self.recent.put_into(menu, self.actions_["import"])
-
-    @property
-    def notifier(self) -> Notifier:
-        """What tells the desktop of jobs that have ended; made when it is first asked for."""
-        if self._notifier is None:
-            from torchkeeper.gui.jobs.notifying import Notifier
-
-            self._notifier = made = Notifier(self.context, lambda: self.closing.in_background)
-            made.opened.connect(self.following.show_log)
-            self.update_soon()
-        return self._notifier
-
-    @property
-    def more(self) -> More:
-        """What the sidebar has besides pages and places; made when it is first asked for."""
-        if self._more is None:
-            from torchkeeper.gui.sidebar.more import More
-
-            self._more = made = More(self.context, self.sidebar, self.discovery, self.flows)
-            made.menu_asked.connect(
-                lambda at: self.open_menu("environments", made.environments.list.viewport(), at)
-            )
-        return self._more
-
-    @cached_property
-    def drops(self) -> Drops:
-        """What becomes of what is dropped; made when something is first dragged over the window."""
-        from torchkeeper.gui.dragdrop.dropping import Drops
-
-        made = Drops(self, self.pages, self.more.taking)
-        made.said.connect(self.more.say)
-        made.back.connect(self._dropped_back)
-        return made
 
     def _look_verified(self, *_: object) -> None:
         self.verifications.look(place.path for place in self.places.places if place.exists)
@@ -649,7 +541,7 @@ class Window(Shell):
     def dropEvent(self, event: QDropEvent) -> None:
         self.drops.drop(event)
 
-    def _dropped_back(self) -> None:
+    def dropped_back(self) -> None:
         self.dragging.taken_here = True
 
     # Actions.

@@ -354,9 +354,9 @@ class RecipesPage(Page):
         for one in self._listed:
             if one.path == path and (one.folder or one.error is not None):
                 return one
-            for known in one.recipes:
-                if known.path == path:
-                    return known
+            for recipe in one.recipes:
+                if recipe.path == path:
+                    return recipe
         return None
 
     def _chosen(self) -> None:
