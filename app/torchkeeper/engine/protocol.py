@@ -8,9 +8,10 @@ quick to import: every start of an engine and of the window pays for it.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torchkeeper.stores.names import scheme_of
 
@@ -69,6 +70,7 @@ class Operation(NamedTuple):
     entry_rows: its rows are entries (``artifacts.entry``).
     placed_rows: its rows are the kind and path of each entry that it puts there.
     owned: the places of which it tells first who else can change them.
+    messages: the module of engine.messages that has its types.
     """
 
     name: str
@@ -87,6 +89,22 @@ class Operation(NamedTuple):
     entry_rows: bool = False
     placed_rows: bool = False
     owned: tuple[Owned, ...] = ()
+    messages: str = ""
+
+    @property
+    def params(self) -> Any:
+        """The TypedDict of its parameters. Loaded when it is asked for, as ``result``."""
+        return self._type("Params")
+
+    @property
+    def result(self) -> Any:
+        """The TypedDict of its result."""
+        return self._type("Result")
+
+    def _type(self, what: str) -> Any:
+        module = importlib.import_module(f"torchkeeper.engine.messages.{self.messages}")
+        name = "".join(part.capitalize() for part in self.name.split("_")) + what
+        return getattr(module, name, object)
 
     @property
     def warms(self) -> bool:
@@ -99,80 +117,94 @@ EXPORT, IMPORT, COPY, SIGN = "export", "import", "copy", "sign"
 PURGE, UNDO, EMPTY_TRASH, RECOVER, MEND = "purge", "undo", "empty_trash", "recover", "mend"
 TTL, WARM, VERIFY, PREPARE = "ttl", "warm", "verify", "prepare"
 
-_OPERATIONS = (
-    # What a place holds.
-    Operation("places", "operations.places_"),
-    Operation("list", "operations.list_", entry_rows=True),
-    Operation("du", "operations.du"),
-    Operation("sum", "adding.add_up"),
-    Operation("overview", "overviewing.overview"),
-    Operation("hold", "operations.hold"),
-    # One entry.
-    Operation("show", "operations.show"),
-    Operation("detail", "operations.detail_"),
-    Operation("needs", "operations.needs"),
-    Operation("text", "operations.text"),
-    Operation("factors", "operations.factors"),
-    Operation("runnable", "runnable.runnable"),
-    Operation("compare", "bundles.compare_"),
-    Operation("origin", "renaming.origin"),
-    Operation("named", "renaming.named"),
-    Operation("names", "naming.names"),
-    # Bundles.
-    Operation("plan_export", "bundles.plan_export"),
-    Operation(EXPORT, "bundles.export_", Ends.BACK, "output", repeats=True, bundles=True,
-              owned=(Owned("place", only_servers=True),)),
-    Operation(IMPORT, "bundles.import_", Ends.BACK, "into", brings_code=True, fills=True,
-              repeats=True, placed_rows=True, owned=(Owned("into"),)),
-    Operation(COPY, "copying.copy_", Ends.BACK, "into", brings_code=True, fills=True,
-              repeats=True, placed_rows=True,
-              owned=(Owned("place", only_servers=True), Owned("into"))),
-    Operation("target", "bundles.target"),
-    Operation("leaks", "screening.leaks"),
-    Operation("signature", "signing.signature"),
-    Operation("copy_manifest", "signing.copy_manifest"),
-    Operation("attach_signature", "signing.attach_signature", Ends.BACK, "file"),
-    # Servers.
-    Operation("facts", "servers.facts_", entry_rows=True),
-    Operation("server", "servers.server"),
-    Operation("secret", "operations.secret"),
-    Operation(TTL, "servers.ttl", Ends.STAYS, "place"),
-    # What is dead, and the trash.
-    Operation("plan_purge", "purging.plan_purge", entry_rows=True),
-    Operation("suggest", "suggesting.suggest"),
-    Operation(PURGE, "purging.purge", Ends.STAYS, "place", removes=True, trashes=True),
-    Operation(UNDO, "purging.undo", Ends.STAYS, "place", removes=True, untrashes=True,
-              placed_rows=True),
-    Operation("trash", "operations.trash"),
-    Operation(EMPTY_TRASH, "purging.empty_trash", Ends.STAYS, "place", removes=True,
-              untrashes=True),
-    Operation(RECOVER, "purging.recover", Ends.STAYS, "place", removes=True),
-    # Environments and processes.
-    Operation("probe", "operations.probe_"),
-    Operation("know", "operations.know"),
-    Operation("settings", "origins.settings"),
-    Operation("processes", "origins.processes"),
-    Operation("process_settings", "origins.process_settings"),
-    Operation("held", "running.held"),
-    # Verdicts, and why something was compiled.
-    Operation("check", "checking.check"),
-    Operation("judge", "checking.judge"),
-    Operation("explain", "explaining.explain"),
-    Operation("explain_trace", "running.explain_trace"),
-    # The doctor.
-    Operation("diagnose", "diagnosing.diagnose"),
-    Operation("toolchain", "diagnosing.toolchain"),
-    Operation(MEND, "diagnosing.mend", Ends.STAYS, "place", removes=True, entry_rows=True),
-    # Compile jobs.
-    Operation("cells", "cells.cells"),
-    Operation(WARM, "operations.warm_", Ends.APART, "into", fills=True, compiles=True,
-              repeats=True, owned=(Owned("into", runs=True),)),
-    Operation(VERIFY, "operations.verify_", Ends.APART, compiles=True, proves=True,
-              repeats=True, owned=(Owned("place", runs=True),)),
-    Operation(PREPARE, "operations.prepare_", Ends.APART, compiles=True, repeats=True,
-              owned=(Owned("into", runs=True),)),
-)  # fmt: skip
-TABLE: dict[str, Operation] = {one.name: one for one in _OPERATIONS}
+#: The operations, by the module of engine.messages that has their types.
+_OPERATIONS: dict[str, tuple[Operation, ...]] = {
+    "places": (
+        Operation("places", "operations.places_"),
+        Operation("list", "operations.list_", entry_rows=True),
+        Operation("du", "operations.du"),
+        Operation("sum", "adding.add_up"),
+        Operation("overview", "overviewing.overview"),
+        Operation("hold", "operations.hold"),
+    ),
+    "entries": (
+        Operation("show", "operations.show"),
+        Operation("detail", "operations.detail_"),
+        Operation("needs", "operations.needs"),
+        Operation("text", "operations.text"),
+        Operation("factors", "operations.factors"),
+        Operation("runnable", "runnable.runnable"),
+        Operation("compare", "bundles.compare_"),
+        Operation("origin", "renaming.origin"),
+        Operation("named", "renaming.named"),
+        Operation("names", "naming.names"),
+    ),
+    "bundles": (
+        Operation("plan_export", "bundles.plan_export"),
+        Operation(EXPORT, "bundles.export_", Ends.BACK, "output", repeats=True, bundles=True,
+                  owned=(Owned("place", only_servers=True),)),
+        Operation(IMPORT, "bundles.import_", Ends.BACK, "into", brings_code=True, fills=True,
+                  repeats=True, placed_rows=True, owned=(Owned("into"),)),
+        Operation(COPY, "copying.copy_", Ends.BACK, "into", brings_code=True, fills=True,
+                  repeats=True, placed_rows=True,
+                  owned=(Owned("place", only_servers=True), Owned("into"))),
+        Operation("target", "bundles.target"),
+        Operation("leaks", "screening.leaks"),
+        Operation("signature", "signing.signature"),
+        Operation("copy_manifest", "signing.copy_manifest"),
+        Operation("attach_signature", "signing.attach_signature", Ends.BACK, "file"),
+    ),
+    "servers": (
+        Operation("facts", "servers.facts_", entry_rows=True),
+        Operation("server", "servers.server"),
+        Operation("secret", "operations.secret"),
+        Operation(TTL, "servers.ttl", Ends.STAYS, "place"),
+    ),
+    "dead": (
+        Operation("plan_purge", "purging.plan_purge", entry_rows=True),
+        Operation("suggest", "suggesting.suggest"),
+        Operation(PURGE, "purging.purge", Ends.STAYS, "place", removes=True, trashes=True),
+        Operation(UNDO, "purging.undo", Ends.STAYS, "place", removes=True, untrashes=True,
+                  placed_rows=True),
+        Operation("trash", "operations.trash"),
+        Operation(EMPTY_TRASH, "purging.empty_trash", Ends.STAYS, "place", removes=True,
+                  untrashes=True),
+        Operation(RECOVER, "purging.recover", Ends.STAYS, "place", removes=True),
+    ),
+    "environments": (
+        Operation("probe", "operations.probe_"),
+        Operation("know", "operations.know"),
+        Operation("settings", "origins.settings"),
+        Operation("processes", "origins.processes"),
+        Operation("process_settings", "origins.process_settings"),
+        Operation("held", "running.held"),
+    ),
+    "verdicts": (
+        Operation("check", "checking.check"),
+        Operation("judge", "checking.judge"),
+        Operation("explain", "explaining.explain"),
+        Operation("explain_trace", "running.explain_trace"),
+    ),
+    "doctor": (
+        Operation("diagnose", "diagnosing.diagnose"),
+        Operation("toolchain", "diagnosing.toolchain"),
+        Operation(MEND, "diagnosing.mend", Ends.STAYS, "place", removes=True, entry_rows=True),
+    ),
+    "compiling": (
+        Operation("cells", "cells.cells"),
+        Operation(WARM, "operations.warm_", Ends.APART, "into", fills=True, compiles=True,
+                  repeats=True, owned=(Owned("into", runs=True),)),
+        Operation(VERIFY, "operations.verify_", Ends.APART, compiles=True, proves=True,
+                  repeats=True, owned=(Owned("place", runs=True),)),
+        Operation(PREPARE, "operations.prepare_", Ends.APART, compiles=True, repeats=True,
+                  owned=(Owned("into", runs=True),)),
+    ),
+}  # fmt: skip
+TABLE: dict[str, Operation] = {
+    one.name: one._replace(messages=module)
+    for module, several in _OPERATIONS.items()
+    for one in several
+}
 
 #: What is done as an operation, of several requests or none: ssh-keygen signs what an engine reads.
 _MADE_UP = {SIGN: Operation(SIGN, "", ends=Ends.BACK, changes="file", bundles=True)}

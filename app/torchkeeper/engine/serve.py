@@ -20,7 +20,9 @@ import torchkeeper
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.engine import home, wire
+from torchkeeper.engine.decoding import misfit
 from torchkeeper.engine.operations import OPERATIONS
+from torchkeeper.engine.protocol import TABLE
 from torchkeeper.engine.session import Session
 
 #: Seconds an engine without an app has to clean up after what it was doing.
@@ -225,6 +227,8 @@ def _answer(session: Session, request: _Request, op: str, params: dict[str, Any]
     operation = OPERATIONS.get(op)
     if operation is None:
         return fail("operation-unknown", operation=op[:80])
+    if why := misfit(TABLE[op].params, params, "params"):
+        return fail("request-malformed", why=why)
     try:
         request.check()
         result = operation(session, params, request)

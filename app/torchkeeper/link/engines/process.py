@@ -22,6 +22,9 @@ from typing import Any
 
 import torchkeeper
 from torchkeeper.engine import home, wire
+from torchkeeper.engine.decoding import misfit
+from torchkeeper.engine.messages.findings import Finding
+from torchkeeper.engine.protocol import TABLE
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.ending import Ended, Interrupts
 from torchkeeper.link.engines import interpreters, travel
@@ -125,6 +128,7 @@ class Engine:
         os.set_blocking(self._stdout.fileno(), False)
         self._lines = wire.Lines()
         self._next_id = 0
+        self._asked: dict[int, str] = {}
         self._ended = False
         #: Whether it has said hello; another's interpreter may be no Python at all.
         self._greeted = python is None
@@ -160,6 +164,7 @@ class Engine:
         Raises UserError for one that is longer than a line may be; the engine has not heard of it.
         """
         self._next_id += 1
+        self._asked[self._next_id] = op
         self._write({"id": self._next_id, "op": op, "params": dict(params or {})})
         return self._next_id
 
@@ -224,6 +229,15 @@ class Engine:
                 code="protocol",
             )
         self._greeted = self._greeted or message.type == "hello"
+        why = ""
+        if message.type == "finding":
+            why = misfit(Finding, message.body, "finding")
+        elif message.type in ("result", "error") and message.id is not None:
+            op = self._asked.pop(message.id, None)
+            if message.type == "result" and op in TABLE:
+                why = misfit(TABLE[op].result, message.body["result"], "result")
+        if why:
+            raise wire.WireError(f"{why}, which does not fit")
         return message
 
     def _no_python(self, why: str) -> UserError:

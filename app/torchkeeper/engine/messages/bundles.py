@@ -1,0 +1,3 @@
+"""Operations about bundles, copies and signatures."""
+
+from __future__ import annotations

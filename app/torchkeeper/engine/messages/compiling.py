@@ -1,0 +1,3 @@
+"""Operations about compile jobs."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Operations about the doctor."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Operations about one entry, and names."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Operations about environments, settings and processes."""
+
+from __future__ import annotations

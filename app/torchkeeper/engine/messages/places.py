@@ -1,0 +1,3 @@
+"""Operations about places, and what they hold."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Operations about servers."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Operations about verdicts, and why something was compiled."""
+
+from __future__ import annotations

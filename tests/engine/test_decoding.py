@@ -1,0 +1,68 @@
+"""What comes over the wire is of the types of messages, or is refused with where and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypedDict
+
+import pytest
+
+from torchkeeper.engine.decoding import misfit
+
+
+class Pair(NamedTuple):
+    name: str
+    size: int
+
+
+class _Needed(TypedDict):
+    place: str
+
+
+class Asked(_Needed, total=False):
+    sizes: list[int]
+    of: Literal["all", "some"]
+    pairs: Sequence[Pair]
+    until: float | None
+    by: Mapping[str, dict[str, int]]
+    either: str | list[str]
+    about: Any
+    sure: bool
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"place": "/cache"},
+        {"place": "", "sizes": [1, 2], "of": "all", "pairs": [["a", 1]], "until": 3},
+        {"place": "", "until": None, "by": {"x": {"y": 1}}, "either": ["a"], "sure": True},
+        {"place": "", "about": [{}], "newer": object()},
+    ],
+)
+def test_what_fits(value: object) -> None:
+    assert misfit(Asked, value, "params") == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ([], "params is []"),
+        ({}, "params.place is missing"),
+        ({"place": 3}, "params.place is 3"),
+        ({"place": "", "sizes": [1, "2"]}, "params.sizes[1] is '2'"),
+        ({"place": "", "sizes": [True]}, "params.sizes[0] is True"),
+        ({"place": "", "sizes": "12"}, "params.sizes is '12'"),
+        ({"place": "", "of": "none"}, "params.of is 'none'"),
+        ({"place": "", "of": []}, "params.of is []"),
+        ({"place": "", "pairs": [["a"]]}, "params.pairs[0] is ['a']"),
+        ({"place": "", "pairs": [["a", "b"]]}, "params.pairs[0][1] is 'b'"),
+        ({"place": "", "until": "now"}, "params.until is 'now'"),
+        ({"place": "", "by": {"x": {"y": None}}}, "params.by.x.y is None"),
+        ({"place": "", "either": ["a", 1]}, "params.either[1] is 1"),
+        ({"place": "", "either": 1}, "params.either is 1"),
+        ({"place": "", "sure": 1}, "params.sure is 1"),
+        ({"place": "x" * 99, "sure": "x" * 99}, f"params.sure is '{'x' * 59}…"),
+    ],
+)
+def test_what_does_not_fit(value: object, why: str) -> None:
+    assert misfit(Asked, value, "params") == why
