@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -411,6 +412,31 @@ def test_the_menu_key_opens_the_menu_of_what_is_current(qtbot: QtBot, window: Wi
         assert isinstance(menu, QMenu)
         assert window.actions_[action] in menu.actions()
         menu.close()
+
+
+def test_the_chosen_place_is_seen_on_a_machine_that_is_late_and_until_somebody_scrolls(
+    qtbot: QtBot, window: Window
+) -> None:
+    for number in range(40):
+        window.places.add(f"/caches/number {number:02}")
+    window.places_pane.choose("/caches/number 39")
+    time.sleep(1.2)  # nothing has had its room by then
+    settle(qtbot)
+    shown = window.places_pane.list
+
+    def is_seen() -> bool:
+        box = shown.visualRect(window.places.index(window.places.row_of("/caches/number 39")))
+        return shown.visibleRegion().contains(box.center())
+
+    assert is_seen()
+    window.places.add("/caches/one more")
+    settle(qtbot)
+    assert is_seen()
+    scrolled = window.sidebar.area.verticalScrollBar()
+    scrolled.triggerAction(scrolled.SliderAction.SliderToMinimum)
+    window.places.add("/caches/the last")
+    settle(qtbot)
+    assert scrolled.value() == 0, "it stays where somebody has scrolled to"
 
 
 def test_with_forty_places_the_chosen_one_is_seen(qtbot: QtBot, window: Window) -> None:

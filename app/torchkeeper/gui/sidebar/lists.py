@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
 
 Index = QModelIndex | QPersistentModelIndex
 
-#: Seconds within which what is added has its room in what is scrolled.
-_AT_ONCE = 1.0
 #: Pixels from the edge where a drag scrolls, and by how many.
 _EDGE, _STEP = 20, 12
 #: Who has the focus again did nothing for it.
@@ -80,6 +77,8 @@ class SideList(QListView):
     removing = Signal()
     renaming = Signal()
     copying = Signal()
+    #: An item of it is to be seen from now on.
+    seeks = Signal()
 
     def __init__(self, name: str, title: str) -> None:
         super().__init__()
@@ -101,8 +100,8 @@ class SideList(QListView):
         self._dragged: Carried | None = None
         self._aim = QPersistentModelIndex()
         self._offer: Offer | None = None
-        #: What was to be seen last, and when.
-        self._sought, self._sought_at = QPersistentModelIndex(), 0.0
+        #: What is to be seen, until somebody scrolls or seeks something else.
+        self._sought = QPersistentModelIndex()
         theme.follow(self, lambda: self.viewport().update(), now=False)
 
     def hold(self, model: QAbstractItemModel) -> None:
@@ -148,7 +147,8 @@ class SideList(QListView):
 
     def scrollTo(self, index: Index, _hint: Any = None) -> None:
         # To make all that QAbstractItemView names takes 8 ms, which the first picture needs not.
-        self._sought, self._sought_at = QPersistentModelIndex(index), time.monotonic()
+        self._sought = QPersistentModelIndex(index)
+        self.seeks.emit()
         self._reveal(index)
 
     def _reveal(self, index: Index) -> None:
@@ -160,9 +160,13 @@ class SideList(QListView):
             self.area.ensureVisible(box.left(), box.top(), 0, 4)
 
     def keep_in_sight(self, *_: object) -> None:
-        """What was to be seen just now has another place: what was added has its room by now."""
-        if self._sought.isValid() and time.monotonic() - self._sought_at < _AT_ONCE:
+        """What is to be seen has another place: what was added above it has its room by now."""
+        if self._sought.isValid():
             self._reveal(self._sought)
+
+    def seek_nothing(self, *_: object) -> None:
+        """Leave it to whoever scrolls what is seen."""
+        self._sought = QPersistentModelIndex()
 
     # Keys.
 
@@ -301,6 +305,7 @@ class SideList(QListView):
             return
         above, below = at.y() - seen.top() < _EDGE, seen.bottom() - at.y() < _EDGE
         if above or below:
+            self.seek_nothing()
             scrolled = self.area.verticalScrollBar()
             scrolled.setValue(scrolled.value() + (-_STEP if above else _STEP))
 

@@ -69,8 +69,10 @@ class Sidebar(QFrame):
         shown.area = self.area
         # To ask Qt for its scroll bar takes milliseconds, which the first picture needs not.
         scrolled = self.area.verticalScrollBar()
-        for one in (self.places.list, shown):
+        for one, other in ((self.places.list, shown), (shown, self.places.list)):
             scrolled.rangeChanged.connect(one.keep_in_sight)
+            scrolled.actionTriggered.connect(one.seek_nothing)
+            one.seeks.connect(other.seek_nothing)
 
     def toggle(self) -> None:
         """Show or hide it."""
