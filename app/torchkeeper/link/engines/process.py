@@ -237,7 +237,7 @@ class Engine:
             if message.type == "result" and op in TABLE:
                 why = misfit(TABLE[op].result, message.body["result"], "result")
         if why:
-            raise wire.WireError(f"{why}, which does not fit")
+            raise wire.WireError(why)
         return message
 
     def _no_python(self, why: str) -> UserError:
