@@ -15,7 +15,7 @@ from torchkeeper.artifacts import elf, facts, fxgraph, graphs, triton
 from torchkeeper.artifacts.entry import READ
 
 
-def read(kind: str, data: bytes, full: bool = False) -> dict[str, Any]:
+def read(kind: str, data: bytes, full: bool = False) -> Any:
     return facts.read(kind, ["x"], {"x": data}, full)
 
 

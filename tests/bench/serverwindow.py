@@ -16,6 +16,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ class _Counted(Engines):
         super().__init__()
         self.asked: list[tuple[str, int]] = []
 
-    def ask(self, op: str, params: dict[str, Any], listener: Listener, **how: Any) -> int:
+    def ask(self, op: str, params: Mapping[str, Any], listener: Listener, **how: Any) -> int:
         self.asked.append((op, len(params.get("items") or ())))
         return super().ask(op, params, listener, **how)
 

@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ class _Fed(Engines):
         super().__init__()
         self._program = program
 
-    def ask(self, op: str, params: dict[str, Any], listener: Listener, **how: Any) -> int:
+    def ask(self, op: str, params: Mapping[str, Any], listener: Listener, **how: Any) -> int:
         if op == "list":
             how = {"python": self._program}
         return super().ask(op, params, listener, **how)

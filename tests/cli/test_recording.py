@@ -17,7 +17,6 @@ from tests.cli.conftest import Tk
 from tests.cli.test_run import tracing
 from tests.pace import LONG
 from torchkeeper.link.recipes import defining, recorded, recording, tomltext
-from torchkeeper.link.recipes.recorded import Recorded
 from torchkeeper.warm.recipes import recipe as recipes
 from torchkeeper.warm.recipes.expanding import cells_of
 
@@ -128,7 +127,7 @@ if __name__ == "__main__":
 """
 
 
-def noted(folder: Path, source: str, *arguments: str, **env: str) -> list[dict[str, Any]]:
+def noted(folder: Path, source: str, *arguments: str, **env: str) -> list[Any]:
     """What a program notes of itself, which ends well and says nothing on its standard error."""
     (folder / "serve.py").write_text(source)
     own = {**os.environ, **env, "TORCH_TRACE": str(folder / "trace")}
@@ -166,7 +165,7 @@ def model(*calls: dict[str, Any], **more: Any) -> dict[str, Any]:
     })  # fmt: skip
 
 
-def made(*things: dict[str, Any], env: dict[str, str] | None = None, **more: Any) -> Recorded:
+def made(*things: dict[str, Any], env: dict[str, str] | None = None, **more: Any) -> Any:
     note = {"compiled": list(things), "unseen": 0, "threads": 2, "cores": 2, "main": "/w/serve.py",
             "environment": env or {}, **more}  # fmt: skip
     found = recorded.recipe_of([note], ["python", "serve.py"], "/w/out.toml", env or {})
@@ -430,7 +429,8 @@ def test_secrets_are_not_written_down(tmp_path: Path) -> None:
     assert "pw@" not in text
     assert found.hidden
     assert "looked like a secret" in text
-    assert found.data["script"][0]["command"][-2:] == ["--steps", "3"]
+    [item] = recipes.items_of(found.data)[1]
+    assert item["command"][-2:] == ["--steps", "3"]
 
 
 def test_secrets_of_the_program_are_not_written_down() -> None:

@@ -9,17 +9,19 @@ import pytest
 
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.telling import Live, tell
+from torchkeeper.engine.messages.compiling import WarmResult
+from torchkeeper.engine.messages.findings import Finding
 from torchkeeper.link.engines.process import Engine
 
-QUEUED = [{"index": n, "recipe": "small", "name": f"f, batch {n}", "source": "callable",
+QUEUED: Any = [{"index": n, "recipe": "small", "name": f"f, batch {n}", "source": "callable",
            "state": "queued"} for n in range(2)]  # fmt: skip
-DONE = {"index": 0, "state": "done", "graphs": 1, "hits": 1, "misses": 0, "seconds": 2.5,
+DONE: Any = {"index": 0, "state": "done", "graphs": 1, "hits": 1, "misses": 0, "seconds": 2.5,
         "device": "cpu"}  # fmt: skip
-FAILED = {"index": 1, "state": "failed", "seconds": 1.0, "log": ["a", "last words"],
+FAILED: Any = {"index": 1, "state": "failed", "seconds": 1.0, "log": ["a", "last words"],
           "problem": {"code": "warm-failed", "params": {"why": "ValueError: no"}}}  # fmt: skip
 
 
-def live(cells: list[dict[str, Any]], as_json: bool = False) -> Live:
+def live(cells: Any, as_json: bool = False) -> Live:
     made = Live(as_json, Asker(cast(Engine, None), quiet=True))
     made({"cells": cells})
     return made
@@ -27,15 +29,17 @@ def live(cells: list[dict[str, Any]], as_json: bool = False) -> Live:
 
 def test_a_line_for_each_cell_that_ended(capsys: pytest.CaptureFixture[str]) -> None:
     heard = live(QUEUED)
-    for cell in (*({"index": n, "state": "compiling"} for n in (0, 1)), DONE, FAILED):
+    for index in (0, 1):
+        heard({"cell": {"index": index, "state": "compiling"}})
+    for cell in (DONE, FAILED):
         heard({"cell": cell})
     assert capsys.readouterr().err.splitlines() == [
         "done    small: f, batch 0  1 hit, 0 misses  2.5 s",
         "failed  small: f, batch 1  Compiling failed.  1.0 s",
     ]
     # A result that does not have all of them takes nothing away.
-    rows = heard.rows_of({"cells": [{**QUEUED[0], **DONE}]})
-    tell(rows, [row for row in rows if row["state"] == "failed"])
+    rows = heard.rows_of(cast("WarmResult", {"cells": [QUEUED[0] | DONE]}))
+    tell(heard, rows, [row for row in rows if row["state"] == "failed"])
     said = capsys.readouterr()
     assert said.out.splitlines() == [
         "CELL        STATE   GRAPHS  HITS  MISSES  SECONDS  DEVICE",
@@ -48,14 +52,14 @@ def test_a_line_for_each_cell_that_ended(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_what_is_not_cacheable_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     heard = live(QUEUED)
-    graph = {"cell": 0, "id": "0/0 forward", "name": "f", "reason": "a custom pass"}
+    graph: Any = {"cell": 0, "id": "0/0 forward", "name": "f", "reason": "a custom pass"}
     for outcome in ("compiling", "bypass", "bypass"):
-        heard({"graph": {**graph, "outcome": outcome}})
-    heard({"cell": {**DONE, "bypasses": 1}})
+        heard({"graph": graph | {"outcome": outcome, "seconds": None, "phases": []}})
+    heard({"cell": DONE | {"bypasses": 1}})
     assert capsys.readouterr().err == (
         "done    small: f, batch 0  1 hit, 0 misses, 1 not cacheable  2.5 s\n"
     )
-    tell(list(heard.rows.values()), [])
+    tell(heard, list(heard.rows.values()), [])
     assert capsys.readouterr().err.splitlines() == [
         "small: f, batch 0: PyTorch does not cache 1 graph of it, which every program compiles "
         "again.",
@@ -68,8 +72,9 @@ def test_what_is_going_on_names_the_cell_and_its_phase() -> None:
     assert heard.now() == ""
     heard({"cell": {"index": 0, "state": "compiling"}})
     assert heard.now() == "small: f, batch 0"
-    phases = [["dynamo", 0.1], ["codegen", 1.0], ["other", 0.2]]
-    heard({"graph": {"id": "0/0", "outcome": "compiling", "cell": 0, "phases": phases}})
+    phases = [("dynamo", 0.1), ("codegen", 1.0), ("other", 0.2)]
+    heard({"graph": {"id": "0/0", "name": "", "outcome": "compiling", "seconds": None,
+                     "phases": phases, "cell": 0}})  # fmt: skip
     assert heard.now() == "small: f, batch 0, codegen"
     heard({"cell": {"index": 1, "state": "compiling"}})
     assert heard.now() == "small: f, batch 0, codegen and 1 more"
@@ -80,15 +85,17 @@ def test_what_is_going_on_names_the_cell_and_its_phase() -> None:
 def test_graphs_of_a_single_cell_are_said_once(capsys: pytest.CaptureFixture[str]) -> None:
     heard = live(QUEUED[:1])
     for outcome in ("compiling", "miss", "miss"):
-        heard({"graph": {"id": "0/0 forward", "name": "f", "outcome": outcome, "seconds": 1.0}})
+        heard({"graph": {"id": "0/0 forward", "name": "f", "outcome": outcome, "seconds": 1.0,
+                         "phases": []}})  # fmt: skip
     heard({"log": "not for a terminal"})
     assert capsys.readouterr().err == "  miss    0/0 forward  f  1.0 s\n"
 
 
 def test_as_json_each_cell_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     heard = live(QUEUED, as_json=True)
-    for what in ({"device": {"name": "CPU"}}, {"cell": DONE}, {"cell": FAILED}):
-        heard(what)
+    heard({"device": {"type": "cpu", "name": "CPU", "why": "asked"}})
+    heard({"cell": DONE})
+    heard({"cell": FAILED})
     said = capsys.readouterr()
     assert said.err == ""
     first, second = (json.loads(line)["cell"] for line in said.out.splitlines())
@@ -97,16 +104,17 @@ def test_as_json_each_cell_is_a_line(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_what_is_cancelled_is_no_failure(capsys: pytest.CaptureFixture[str]) -> None:
-    cancelled = [{"cell": {"index": n, "state": "cancelled"}} for n in (0, 1)]
+    cancelled: list[Finding] = [{"cell": {"index": n, "state": "cancelled"}} for n in (0, 1)]
     heard = live(QUEUED)
     heard({"cell": {"index": 0, "state": "compiling"}})
     for what in cancelled:
         heard(what)
     assert capsys.readouterr().err == "cancelled small: f, batch 0\n", "it alone was begun"
-    tell(heard.rows_of({}), heard.rows_of({}))
+    rows = heard.rows_of(cast("WarmResult", {"cells": []}))
+    tell(heard, rows, rows)
     assert capsys.readouterr().err == ""
     heard = live(QUEUED, as_json=True)
     for what in cancelled:
         heard(what)
-    rows = [json.loads(line)["cell"] for line in capsys.readouterr().out.splitlines()]
-    assert [row["state"] for row in rows] == ["cancelled"] * 2
+    said = [json.loads(line)["cell"] for line in capsys.readouterr().out.splitlines()]
+    assert [row["state"] for row in said] == ["cancelled"] * 2

@@ -8,6 +8,7 @@ graph alone. Their metadata, which nothing here reads, is left out, so no torch 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tests.data.pickles import made, pickled
 
@@ -18,7 +19,7 @@ _MODULE = "torch._functorch._aot_autograd.autograd_cache"
 
 def payload(newer: bytes) -> bytes:
     """An entry of torch 2.9.1 as torch 2.7 has it."""
-    told = aotautograd.facts(newer, full=True)
+    told: Any = aotautograd.facts(newer, full=True)
     halves = [
         made(_MODULE, name, {"fx_graph_cache_key": key})
         for name, key in zip(("CompiledForward", "CompiledBackward"), told["fx_keys"], strict=False)

@@ -14,11 +14,13 @@ from typing import Any
 import pytest
 
 from tests.pace import LONG
+from torchkeeper.engine.messages.doctor import DiagnoseResult, MendResult
 from torchkeeper.engine.wire import Message
 from torchkeeper.link import diagnosing
 from torchkeeper.link.engines import probes
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.settings.finding import Finding
+from torchkeeper.verdict.probed import Env
 
 
 class Stock:
@@ -74,7 +76,7 @@ def remote_stock(torch_python: str, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture(scope="session")
-def facts(torch_python: str, home: Path) -> dict[str, Any]:
+def facts(torch_python: str, home: Path) -> Env:
     """What a probe tells of the interpreter with torch."""
     return probes.probe(torch_python)
 
@@ -84,7 +86,7 @@ class Found:
     """What a diagnosis came to."""
 
     findings: list[diagnosing.Told]
-    result: dict[str, Any]
+    result: DiagnoseResult
 
     @property
     def codes(self) -> list[str]:
@@ -108,7 +110,7 @@ class Doctor:
         found: list[diagnosing.Told] = []
 
         def heard(message: Message) -> None:
-            if message.type == "finding" and (one := diagnosing.told(message.body)):
+            if message.type == "finding" and (one := diagnosing.told(message.finding)):
                 found.append(one)
 
         asked = {"places": [str(place) for place in places], "facts": {}, "values": {},
@@ -118,14 +120,16 @@ class Doctor:
         result = self.engine.call("diagnose", asked, heard)
         return Found(found, result)
 
-    def plan(self, finding: Finding) -> dict[str, Any]:
+    def plan(self, finding: Finding) -> MendResult:
         """What its fix would do."""
-        return self.engine.call("mend", diagnosing.mending(finding, dry=True))
+        plan: MendResult = self.engine.call("mend", diagnosing.mending(finding, dry=True))
+        return plan
 
-    def mend(self, finding: Finding, envs: tuple[str, ...] = ()) -> dict[str, Any]:
+    def mend(self, finding: Finding, envs: tuple[str, ...] = ()) -> MendResult:
         """Do its fix, after it was planned."""
         plan = self.engine.call("mend", diagnosing.mending(finding, envs, dry=True))
-        return self.engine.call("mend", diagnosing.mending(finding, envs, plan["plan"]))
+        done: MendResult = self.engine.call("mend", diagnosing.mending(finding, envs, plan["plan"]))
+        return done
 
 
 @pytest.fixture

@@ -261,6 +261,7 @@ def test_orphans(doctor: Doctor, stock: Stock, cache: Path) -> None:
     assert told.why.startswith("What it belongs to is gone. It takes ")
     assert doctor.mend(found)["entries"] == 1
     assert not other.exists()
+    assert diagnosing.nothing(doctor.plan(found))
     assert doctor(cache, only=("orphaned",)).codes == []
     assert stock(cache)["counters"]["fxgraph_cache_hit"] == 1
 

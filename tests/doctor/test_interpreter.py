@@ -8,7 +8,7 @@ import select
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,8 @@ Script = Callable[[str], str]
 def tried(python: str, **env: str) -> dict[str, Any]:
     """What ``toolchain`` tells of an interpreter with some variables."""
     with Engine(python, env) as engine:
-        return engine.call("toolchain")
+        told: dict[str, Any] = engine.call("toolchain")
+        return told
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +176,7 @@ def test_a_trial_is_cancelled_at_once(torch_python: str, script: Script) -> None
         ident = engine.send("toolchain")
         time.sleep(1.0)
         engine.cancel(ident)
-        answers: list[dict[str, Any]] = []
+        answers: list[Mapping[str, Any]] = []
         while not answers:
             select.select([engine], [], [], 1.0)
             answers += [one.body for one in engine.receive() if one.type in ("error", "result")]

@@ -13,7 +13,7 @@ from torchkeeper.artifacts.entry import COUNTED_APART
 from torchkeeper.link.engines.process import Engine
 
 
-def added(engine: Engine, place: object, select: dict[str, Any]) -> dict[str, Any]:
+def added(engine: Engine, place: object, select: dict[str, Any]) -> Any:
     return engine.call("sum", {"place": str(place), "select": select})
 
 

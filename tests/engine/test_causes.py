@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.engine.test_running import Recorder, explained
 from torchkeeper.artifacts import fxgraph
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.explaining import explain
+from torchkeeper.engine.messages.verdicts import Explained, ExplainParams
 from torchkeeper.engine.running import held
 from torchkeeper.engine.session import Session
 from torchkeeper.link.words import causes, explaining
@@ -55,7 +57,7 @@ def session() -> Any:
     made.close()
 
 
-def graph_of(cache: Path) -> tuple[str, dict[str, Any]]:
+def graph_of(cache: Path) -> tuple[str, Any]:
     """The key of the only graph of a cache, and all that it tells."""
     [path] = [path for path in cache.glob("fxgraph/*/*/*") if path.is_file()]
     return path.parent.name, fxgraph.facts(path.read_bytes(), full=True)
@@ -77,9 +79,10 @@ def test_of_a_run_with_another_dtype_that_is_the_cause(
 def test_of_two_entries_it_is_the_cause_as_well(session: Session, casts: Path) -> None:
     report = Rows()
     own, other = (graph_of(casts / name)[0] for name in ("bfloat16", "float32"))
+    params: ExplainParams
     params = {"place": str(casts / "bfloat16"), "key": own,
               "other": {"place": str(casts / "float32"), "key": other}}  # fmt: skip
-    found = {**explain(session, params, report), "differences": report.told}
+    found: Explained = {**explain(session, params, report), "differences": report.told}
     assert explaining.sentence(found) == SAID
     assert [row["factor"] for row in report.told if row["follows"]] == ["gm"]
 
@@ -89,9 +92,9 @@ class Rows(Recorder):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[dict[str, Any]] = []
+        self.told: list[Any] = []
 
-    def rows(self, rows: list[dict[str, Any]]) -> None:
+    def rows(self, rows: Sequence[Mapping[str, object]]) -> None:
         self.told += rows
 
 

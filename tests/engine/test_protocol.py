@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import typing
 
 import pytest
 
@@ -15,6 +16,18 @@ def test_every_operation_has_a_handler(operation: Operation) -> None:
     module, name = operation.handler.split(".")
     handler = getattr(importlib.import_module(f"torchkeeper.engine.{module}"), name)
     assert len(inspect.signature(handler).parameters) == 3
+
+
+@pytest.mark.parametrize("operation", TABLE.values(), ids=TABLE)
+def test_parameters_and_results_are_types_that_the_handler_names(operation: Operation) -> None:
+    module, name = operation.handler.split(".")
+    handler = getattr(importlib.import_module(f"torchkeeper.engine.{module}"), name)
+    messages = importlib.import_module(f"torchkeeper.engine.messages.{operation.messages}")
+    said = inspect.signature(handler)
+    params = [one.annotation for one in said.parameters.values()][1]
+    for kind, named in ((operation.params, params), (operation.result, said.return_annotation)):
+        assert typing.is_typeddict(kind)
+        assert getattr(messages, named) is kind
 
 
 def test_each_stands_there_once() -> None:

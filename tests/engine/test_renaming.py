@@ -13,22 +13,25 @@ import pytest
 
 from tests.stores.building import NATIVE, pairs, rename
 from tests.stores.bundles.test_bundle import edit
+from torchkeeper.artifacts.builds import Claims, Kernels
 from torchkeeper.artifacts.code import key_of
+from torchkeeper.engine.messages.entries import NamesRow
 from torchkeeper.engine.wire import Message
 from torchkeeper.link import carrying
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words.catalogue import CATALOGUE
 from torchkeeper.link.words.problems import UserError
 from torchkeeper.verdict import machine
+from torchkeeper.verdict.probed import Env
 
 FIRST, SECOND = (one["extra"] for one in NATIVE["commands"])
 #: A target with the same torch elsewhere: the texts in its names are others.
-HERE = {**NATIVE, "cpu_flags": machine.cpu_flags(), "commands": [
+HERE: Any = {**NATIVE, "cpu_flags": machine.cpu_flags(), "commands": [
     {**one, "extra": one["extra"].replace("/home/me", "/opt")} for one in NATIVE["commands"]
 ]}  # fmt: skip
-THERE = {**NATIVE, "cpu_flags": machine.cpu_flags()}
-FACTS = {"torch": NATIVE["torch"], "threads": 2, "cpu_flags": HERE["cpu_flags"],
-         "libc": NATIVE["libc"], "native": HERE}  # fmt: skip
+THERE: Any = {**NATIVE, "cpu_flags": machine.cpu_flags()}
+FACTS: Env = {"torch": NATIVE["torch"], "threads": 2, "cpu_flags": HERE["cpu_flags"],
+              "libc": NATIVE["libc"], "native": HERE}  # fmt: skip
 Change = Callable[[Any], None]
 
 
@@ -170,15 +173,17 @@ def test_objects_get_the_names_that_were_told(
     assert "commands" not in about["native"]
     assert (about["headers"], about["portable"]) == (0, 0), "the commands are no real ones"
     assert carrying.asks(about, FACTS)
-    assert not carrying.asks(about, {**FACTS, "native": {**HERE, "torch_key": "?"}})
+    other: Any = {**HERE, "torch_key": "?"}
+    assert not carrying.asks(about, {**FACTS, "native": other})
     extra = HERE["commands"][0]["extra"]
-    rows = [
+    rows: list[NamesRow] = [
         {"file": str(file), "path": str(source.relative_to(cache)),
          "key": key_of(source.read_text(), extra)}
         for source in pairs(cache)
     ]  # fmt: skip
     # Names of another environment are forgotten.
-    for old in ([{**row, "key": "c" + "a" * 51} for row in rows], rows):
+    others: list[NamesRow] = [{**row, "key": "c" + "a" * 51} for row in rows]
+    for old in (others, rows):
         for params in carrying.requests([str(file)], old):
             engine.call("named", params)
     done, left = bring(engine, file, tmp_path / "t", env="/here")
@@ -268,7 +273,7 @@ def test_what_is_asked_wrongly_is_refused(bundle: tuple[Path, Path], engine: Eng
 
 
 def test_what_is_advised() -> None:
-    plain = {"headers": 2, "portable": 0}
+    plain: Kernels = {"headers": 2, "portable": 0}
     [said] = carrying.advice([plain], "/py")
     assert said.endswith("torchkeeper prepare --env /py")
     assert carrying.advice([plain], None) == []
@@ -279,28 +284,31 @@ def test_what_is_advised() -> None:
 
 
 def test_many_names_are_told_in_several_requests() -> None:
+    rows: list[NamesRow]
     rows = [{"file": "/a", "path": str(number), "key": "k"} for number in range(1001)]
     told = list(carrying.requests(["/a", "/b"], [*rows, {"file": "/c", "path": "p", "key": "k"}]))
     assert [(one["file"], len(one["rows"]), one["first"]) for one in told] == [
         ("/a", 500, True), ("/a", 500, False), ("/a", 1, False), ("/b", 0, True),
     ]  # fmt: skip
-    long = [{"file": "/a", "path": str(number) + "é" * 1000, "key": "k"} for number in range(500)]
-    told += carrying.requests(["/a"], long)
+    rows = [{"file": "/a", "path": str(number) + "é" * 1000, "key": "k"} for number in range(500)]
+    told += carrying.requests(["/a"], rows)
     assert sum(len(one["rows"]) for one in told) == 1501
     assert all(len(json.dumps(one)) < 1 << 20 for one in told)
 
 
 def test_what_an_interpreter_says_that_are_no_names_is_not_heard() -> None:
     good = {"file": "/a", "path": "ab/c.cpp", "key": "c" * 52}
-    rows: list[dict[str, Any]] = []
+    rows: list[NamesRow] = []
     said = [
         {**good, "file": []}, {**good, "file": ["/a"]}, {**good, "path": 5}, {**good, "key": None},
         {**good, "key": "c" * 5000}, {**good, "path": "p" * 5000}, {**good, "path": ""},
         {}, [], 7, None, {**good, "more": "x"},
     ]  # fmt: skip
-    carrying.take(rows, said, [{"built": 2}])
+    two: Claims = {"native": None, "objects": 2, "built": 2, "headers": 0, "portable": 0}
+    one: Claims = {**two, "built": 1}
+    carrying.take(rows, said, [two])
     assert rows == [good]
-    carrying.take(rows, [good] * 5, [{"built": 1}, {"built": 1}])
+    carrying.take(rows, [good] * 5, [one, one])
     assert rows == [good] * 2
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.warm.test_trace import CHANGES, lookup, record, written
 from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.messages.verdicts import ExplainTraceResult
 from torchkeeper.engine.running import MAX_NEAR, explain_trace, held
 from torchkeeper.engine.session import Session
 from torchkeeper.link.words import causes
@@ -32,8 +33,8 @@ class Recorder(Report):
     """Keeps the findings."""
 
     def __init__(self) -> None:
-        self.graphs: list[dict[str, Any]] = []
-        self.aot: list[dict[str, Any]] = []
+        self.graphs: list[Any] = []
+        self.aot: list[Any] = []
 
     def finding(self, **what: Any) -> None:
         self.graphs += [what["graph"]] if "graph" in what else []
@@ -41,10 +42,11 @@ class Recorder(Report):
 
 
 def explained(
-    session: Session, folder: Path, **params: Any
-) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
+    session: Session, folder: Path, **more: Any
+) -> tuple[ExplainTraceResult, list[Any], list[Any]]:
     report = Recorder()
-    result = explain_trace(session, {"trace": str(folder), **params}, report)
+    params: Any = {"trace": str(folder), **more}
+    result = explain_trace(session, params, report)
     return result, report.graphs, report.aot
 
 

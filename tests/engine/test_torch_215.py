@@ -17,6 +17,7 @@ from torchkeeper.artifacts import aotautograd, fxgraph
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words import causes, verdicts
+from torchkeeper.verdict.told import DifferenceTold
 
 ENVIRONMENTS: dict[str, dict[str, Any]] = json.loads((DATA / "environments.json").read_text())
 #: Of its key and of no older one's.
@@ -49,7 +50,8 @@ def rows_of(engine: Engine, place: str, *envs: str) -> list[dict[str, Any]]:
 
 def factors_of(cache: Path) -> list[tuple[str, str, str]]:
     graph = next(cache.glob("fxgraph/*/*/*"))
-    return list(map(tuple, fxgraph.facts(graph.read_bytes(), full=True)["factors"]))
+    factors: Any = fxgraph.facts(graph.read_bytes(), full=True)["factors"]
+    return list(map(tuple, factors))
 
 
 def own(cache: Path) -> dict[str, Any]:
@@ -61,7 +63,8 @@ def own(cache: Path) -> dict[str, Any]:
         "key_factors": {n: [h, v] for h, n, v in factors if not fxgraph.of_graph(n)},
         "system": {"version": dict(re.findall(r"'(\w+)': '([^']+)'", version))},
         "devices": ENVIRONMENTS["none"]["devices"], "vector_bits": 512, "vector": VECTOR,
-        "caches": dict.fromkeys(GRAPHS, True), "autograd": {}, "cxx": {"path": "g++"},
+        "caches": dict.fromkeys(GRAPHS, True), "autograd": {},
+        "cxx": {"path": "g++", "version": "13"},
     }  # fmt: skip
 
 
@@ -106,14 +109,15 @@ def test_a_mega_cache_and_a_server_hold_the_same(
 
 def test_its_key_factors_are_read(kept_215: Path) -> None:
     for path in (kept_215 / "cache").glob("fxgraph/*/*/*"):
-        facts = fxgraph.facts(path.read_bytes(), full=True)
+        facts: Any = fxgraph.facts(path.read_bytes(), full=True)
         values = {name: value for _, name, value in facts["factors"]}
         assert {name: values[name] for name in NEW} == NEW
         assert facts["own_key"] == path.parent.name
         # The runnable graph, which names the version, is kept only while it is traced.
         assert (facts["torch"], facts["made_in"]["threads"]) == (None, 2)
     for path in (kept_215 / "cache").glob("aotautograd/*/*"):
-        names = {name for _, name, _ in aotautograd.facts(path.read_bytes(), True)["factors"]}
+        said: Any = aotautograd.facts(path.read_bytes(), True)["factors"]
+        names = {name for _, name, _ in said}
         assert names >= NEW.keys()
 
 
@@ -156,6 +160,7 @@ def test_why_is_said_without_hashes(engine: Engine, kept_215: Path) -> None:
 def test_new_factors_have_words(name: str, said: str) -> None:
     entry = {"nested_inductor_config_patches": "(('a', (('x', 1),)),)",
              "inductor_config[post_grad_fusion_options]": "{'batch_linear': {}}"}  # fmt: skip
+    one: DifferenceTold
     one = {"factor": name, "entry": entry.get(name, "True"), "here": "False"}
     assert verdicts.difference(one) == said
 

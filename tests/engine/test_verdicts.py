@@ -108,6 +108,7 @@ def test_a_payload_for_another_cpu_spoils_those_beside_it(
     engine: Engine, warm_cache: Path, torch_python: str
 ) -> None:
     env = probes.probe(torch_python)
+    assert env["vector_bits"]
     lanes = env["vector_bits"] // 32
     engine.call("know", {"python": "/here", "env": env})
     graph = next(
@@ -156,6 +157,7 @@ def test_what_autograd_wants_of_a_server_is_not_recorded(
     engine: Engine, warm_cache: Path, torch_python: str, tmp_path: Path
 ) -> None:
     env = probes.probe(torch_python)
+    assert env["remote"]
     with serving(tmp_path) as server:
         on = dict.fromkeys(("fxgraph", "aotautograd"), True)
         asked = {**env["remote"], **on, "server": server.url.replace("127.0.0.1", "localhost")}

@@ -25,6 +25,7 @@ from torchkeeper.gui.verdicts.environments import KEY, NONE
 from torchkeeper.gui.window import PAGE, Window
 from torchkeeper.link.engines import probes
 from torchkeeper.link.words import kinds
+from torchkeeper.verdict.probed import Device, Env
 
 #: Milliseconds a real engine may take on a busy machine.
 PATIENCE = 180_000
@@ -267,8 +268,11 @@ def torch_that_waits(tmp_path: Path, settings: QSettings, monkeypatch: pytest.Mo
     )
     monkeypatch.setenv("PYTHONPATH", str(package.parent))
     monkeypatch.setenv("TORCHKEEPER_TORCH_PYTHON", sys.executable)
-    devices = [{"type": "cpu", "name": "a CPU"}, {"type": "cuda", "name": "a GPU"}]
-    facts = {"torch": "2.13.0", "threads": 3, "devices": devices}
+    devices: list[Device] = [
+        {"type": "cpu", "name": "a CPU", "arch": "x86_64"},
+        {"type": "cuda", "name": "a GPU", "arch": "90"},
+    ]
+    facts: Env = {"torch": "2.13.0", "threads": 3, "devices": devices}
     probes.keep(probes.identity(sys.executable), facts)
     settings.setValue(KEY, sys.executable)
     return up

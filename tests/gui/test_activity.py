@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QLabel
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
+from tests.gui.test_guide import RESULTS
 from tests.pace import within
 from tests.shots.sample_engines import SampleEngines
 from torchkeeper.gui.activity import shown
@@ -25,6 +26,7 @@ from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.window import Window
 from torchkeeper.link.kept import history
 from torchkeeper.link.words.problems import user_error
+from torchkeeper.verdict.told import FactorTold
 
 #: Seconds that the main thread may be at one thing, on a machine three times as slow as ours.
 _SLICE = 0.05
@@ -221,10 +223,10 @@ def test_the_strip_says_what_runs_and_falls_silent(qtbot: QtBot, window: Window)
     strip.cancelled.connect(asked.append)
     click(qtbot, strip.cancel)
     assert asked == [second]
-    jobs.end(second, State.DONE, note="7 graphs")
+    jobs.end(second, State.DONE, note="7 graphs", result=RESULTS["warm"])
     assert strip.job is first
     jobs.begin(first)
-    jobs.end(first, State.DONE, note="33 entries")
+    jobs.end(first, State.DONE, note="33 entries", result=RESULTS["export"])
     assert strip.words.text() == "Export · 33 entries" and not strip.cancel.isVisible()
     strip._quiet.start(0)
     qtbot.waitUntil(lambda: not strip.isVisible(), timeout=PATIENCE)
@@ -240,7 +242,7 @@ def test_the_page_stays_where_it_is_when_a_job_begins(qtbot: QtBot, window: Wind
     strip = strip_of(window)
     settle(qtbot)
     assert strip.isVisible() and strip.cancel.isVisible() and window.pages.height() == before
-    window.jobs.end(job, State.DONE, note="7 graphs")
+    window.jobs.end(job, State.DONE, note="7 graphs", result=RESULTS["warm"])
     settle(qtbot)
     assert strip.isVisible() and window.pages.height() == before
 
@@ -271,7 +273,8 @@ def test_the_buttons_of_the_chosen_job_stay_in_sight_in_a_small_window(
         assert page.detail.notice.remedies.buttons, "of what failed last"
     done = window.jobs.add("Import nightly.torchcache", "import", window.place)
     window.jobs.begin(done)
-    window.jobs.end(done, State.DONE, result={"entries": 1})
+    placed = {"entries": 1, "files": 1, "bytes": 1, "exists": 0, "renamed": 0}
+    window.jobs.end(done, State.DONE, result=placed)
     page.choose(done)
     settle(qtbot)
     assert not page.detail.notice.remedies.isVisible()
@@ -280,7 +283,7 @@ def test_the_buttons_of_the_chosen_job_stay_in_sight_in_a_small_window(
 @pytest.mark.slow
 def test_nothing_takes_long_with_much_to_show(qtbot: QtBot, window: Window) -> None:
     page = opened(qtbot, window)
-    rows = [
+    rows: list[FactorTold] = [
         {"group": "configuration", "factor": f"inductor_config[x{n}]", "a": "True", "b": "y" * 99,
          "follows": n % 2 == 0}
         for n in range(10_000)

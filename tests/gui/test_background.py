@@ -26,6 +26,7 @@ from torchkeeper.gui.jobs.model import State
 from torchkeeper.link.engines import probes
 from torchkeeper.link.kept import history, running
 from torchkeeper.link.kept.history import Past
+from torchkeeper.verdict.probed import Device, Env
 from torchkeeper.warm.recipes.recipe import BUILTIN
 
 __all__ = ["bus", "desktop", "runtime"]  # the fixtures
@@ -70,7 +71,8 @@ def waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     paths = [str(package.parent), str(Path.cwd())]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
     monkeypatch.setenv("TORCHKEEPER_TORCH_PYTHON", sys.executable)
-    facts = {"torch": "2.13.0", "threads": 3, "devices": [{"type": "cpu", "name": "a CPU"}]}
+    cpu: Device = {"type": "cpu", "name": "a CPU", "arch": "x86_64"}
+    facts: Env = {"torch": "2.13.0", "threads": 3, "devices": [cpu]}
     probes.keep(probes.identity(sys.executable), facts)
     return go
 

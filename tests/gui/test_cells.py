@@ -18,10 +18,12 @@ from tests.gui.test_look import contrast
 from tests.gui.test_slices import SLICE
 from tests.pace import within
 from tests.shots import sample_cells
+from torchkeeper.engine.messages.findings import CellFinding, Finding
 from torchkeeper.gui.activity.shown import mark
 from torchkeeper.gui.dialogs.laptable import VerifiedCells
 from torchkeeper.gui.dialogs.resultpage import ResultPage
 from torchkeeper.gui.jobs import findings
+from torchkeeper.gui.jobs.asked import Then
 from torchkeeper.gui.jobs.model import Job, JobsModel, State, cells_text, outcome
 from torchkeeper.gui.matrix.cells import Cells
 from torchkeeper.gui.matrix.model import CELL, HITS, MISSES, PHASES, TIME, CellsModel
@@ -37,15 +39,24 @@ from torchkeeper.link.kept.verified import Verified
 from torchkeeper.link.words import say
 from torchkeeper.link.words.phases import NAMES as WORDS
 from torchkeeper.link.words.problems import user_error
+from torchkeeper.verdict.told import GraphTold
+from torchkeeper.warm.shapes import Proof
 
 Lab = tuple[float, float, float]
 
 
-def some(count: int, first: int = 0) -> dict[str, Any]:
+def some(count: int, first: int = 0) -> Finding:
     """A finding that names so many cells."""
     numbers = range(first, first + count)
-    return {"cells": [{"index": n, "recipe": "r", "name": f"add, batch {n}", "source": "callable"}
-                      for n in numbers]}  # fmt: skip
+    return {"cells": [{"index": n, "recipe": "r", "name": f"add, batch {n}", "source": "callable",
+                       "state": "queued"} for n in numbers]}  # fmt: skip
+
+
+def lookup(cell: int, ident: str, outcome: str, **more: Any) -> Finding:
+    """A finding about a graph of a cell."""
+    graph: Any = {"cell": cell, "id": ident, "name": "", "outcome": outcome, "seconds": None,
+                  "phases": [], **more}  # fmt: skip
+    return {"graph": graph}
 
 
 def texts(model: CellsModel, line: int) -> list[str]:
@@ -80,7 +91,7 @@ def test_a_cell_that_is_not_found_again_is_not_warm() -> None:
     cells = Cells()
     cells.hear(some(2))
     for index, found in ((0, 2), (1, 1)):
-        proof = {"found": found, "of": 2}
+        proof: Proof = {"found": found, "of": 2}
         cells.hear({"cell": {"index": index, "state": "done", "seconds": 1.0, "proof": proof}})
     assert [cell.good for cell in cells.rows] == [True, False]
     assert [cell.index for cell in cells.bad] == [1]
@@ -88,15 +99,15 @@ def test_a_cell_that_is_not_found_again_is_not_warm() -> None:
 
 @pytest.mark.parametrize(
     "found",
-    [{"cells": [7, None, {"index": "x"}, {"index": None}]},
+    [{"cells": [{"index": 0, "state": ""}]},
      {"cell": {"index": 99, "state": "done"}},
-     {"cell": {"index": 0, "state": "asleep"}}, {"cell": {"index": True, "state": "done"}},
-     {"graph": {"cell": 99}}, {"graph": {"cell": 0, "phases": [["dynamo", "x"], 3, ["a"]]}},
-     {"graph": {"cell": 0, "seconds": math.nan, "phases": [["dynamo", -1], ["odd", math.inf]]}},
-     {"cell": {"index": 0, "state": "failed", "problem": {"params": 3}, "log": [1, None]}},
-     {"cell": {"index": 0, "state": "done", "hits": -4, "graphs": "9", "proof": {"of": None}}}],
+     {"cell": {"index": 0, "state": "asleep"}},
+     lookup(99, "", ""), lookup(0, "", "", phases=[("dynamo", -1.0), ("odd", math.inf)]),
+     lookup(0, "0/0", "miss", seconds=math.nan),
+     {"cell": {"index": 0, "state": "failed", "problem": {"code": "", "params": {}}}},
+     {"cell": {"index": 0, "state": "done", "hits": -4, "graphs": 10**12, "proof": {"of": -1}}}],
 )  # fmt: skip
-def test_nonsense_does_no_harm(qtbot: QtBot, found: dict[str, Any]) -> None:
+def test_nonsense_does_no_harm(qtbot: QtBot, found: Finding) -> None:
     cells = Cells()
     cells.hear(some(2))
     pane = CellsPane()
@@ -127,11 +138,11 @@ def test_a_single_cell_fails_as_its_job_does() -> None:
 
 
 def test_phases_are_named_with_their_seconds() -> None:
-    one = spent([["dynamo", 1.5], ["build", 3.0], ["unheard of", 0.5]])
+    one = spent([("dynamo", 1.5), ("build", 3.0), ("unheard of", 0.5)])
     assert words(one, 6.0) == [
         "Dynamo  1.5 s", "Build  3.0 s", "Other  0.50 s", "Outside of graphs  1.0 s",
     ]  # fmt: skip
-    assert words(spent(None), 2.0) == []
+    assert words(spent(()), 2.0) == []
     assert words([], 2.0) == [], "nothing is known of a cell that waits"
     assert [title(name).lower() for name in NAMES] == list(WORDS.values())
 
@@ -148,7 +159,7 @@ def test_graphs_stand_under_the_cell_that_is_open() -> None:
     assert [model.row_of(line) for line in range(5)] == [0, 1, 1, 1, 2]
     assert [model.line_of(row) for row in range(4)] == [0, 1, 4, 5]
     assert "Codegen" in str(model.index(2, PHASES).data(Qt.ItemDataRole.ToolTipRole))
-    more = {**sample_cells.graphs(1)[0], "id": "1/1 forward"}
+    more: GraphTold = {**sample_cells.graphs(1)[0], "id": "1/1 forward"}
     cells.hear({"graph": more})
     model.refresh()
     assert model.rowCount() == whole + 3
@@ -191,15 +202,14 @@ def test_what_pytorch_does_not_cache_is_named_with_its_reason(qtbot: QtBot) -> N
     pane.show()
     cells = Cells()
     cells.hear(some(2))
-    graph = {"cell": 0, "id": "0/0 forward", "name": "f"}
-    cells.hear({"graph": {**graph, "outcome": "miss"}})
-    bypass = {**graph, "id": "1/0 forward", "outcome": "bypass", "reason": "a custom pass"}
-    assert findings.heard(Job(1, "Warm", "warm", cells=cells), {"graph": bypass}) == (
+    cells.hear(lookup(0, "0/0 forward", "miss", name="f"))
+    bypass = lookup(0, "1/0 forward", "bypass", name="f", reason="a custom pass")
+    assert findings.heard(Job(1, "Warm", "warm", cells=cells), bypass) == (
         "Graph f: not cacheable: a custom pass"
     )
-    counts = {"graphs": 2, "misses": 1, "bypasses": 1}
-    cells.hear({"cell": {"index": 0, "state": "done", **counts}})
-    cells.hear({"cell": {"index": 1, "state": "done", **counts}})
+    for index in (0, 1):
+        cells.hear({"cell": {"index": index, "state": "done", "graphs": 2, "misses": 1,
+                             "bypasses": 1}})  # fmt: skip
     pane.show_cells(cells)
     pane.choose(0)
     said = "PyTorch does not cache 1 graph of it, which every program compiles again"
@@ -312,7 +322,7 @@ def test_what_fails_meanwhile_does_not_take_the_choice_away(qtbot: QtBot) -> Non
     qtbot.addWidget(pane)
     pane.show()
     cells = sample_cells.told(9, (4, 7), running=2)
-    cells.hear({"graph": {"cell": 7, "id": "7/0", "outcome": "miss"}})
+    cells.hear(lookup(7, "7/0", "miss"))
     pane.show_cells(cells)
     pane.bad.setChecked(True)
     pane.choose(7)
@@ -346,13 +356,12 @@ def test_hundreds_of_graphs_and_a_long_log_are_shown_without_a_pause(qtbot: QtBo
     cells.hear(some(2))
     cells.hear({"cell": {"index": 0, "state": "compiling"}})
     turns: list[float] = []
-    told = [("compiling", []), ("miss", [["codegen", 0.25]]), ("hit", [["codegen", 0.5]])]
+    told = [("compiling", []), ("miss", [("codegen", 0.25)]), ("hit", [("codegen", 0.5)])]
     for outcome_, phases in told:
         for first in range(0, 500, 50):
             begun = time.thread_time()
             for number in range(first, first + 50):
-                cells.hear({"graph": {"cell": 0, "id": f"{number}/0", "outcome": outcome_,
-                                      "phases": phases}})  # fmt: skip
+                cells.hear(lookup(0, f"{number}/0", outcome_, phases=phases))
                 cells.hear({"log": f"{number} {'x' * 200}", "cell": 0})
             pane.show_cells(cells)
             pane._refresh()
@@ -373,8 +382,8 @@ def test_hundreds_of_graphs_and_a_long_log_are_shown_without_a_pause(qtbot: QtBo
 def test_cells_of_a_large_verification_are_listed_up_to_a_point(qtbot: QtBot) -> None:
     table = VerifiedCells()
     qtbot.addWidget(table)
-    one = sample_cells.verified()
-    table.show_cells([{**one[n % len(one)], "index": n} for n in range(10_000)])
+    one: Any = sample_cells.verified()
+    table.show_cells([one[n % len(one)] | {"index": n} for n in range(10_000)])
     assert table.topLevelItemCount() == 501
     assert table.items()[-1].text(0) == "and 9,500 more"
 
@@ -385,9 +394,10 @@ def test_a_graph_for_which_no_cache_was_asked_is_neither_hit_nor_miss(qtbot: QtB
     job = Job(1, "Warm", "warm", state=State.RUNNING)
     findings.heard(job, some(1))
     findings.heard(job, {"cell": {"index": 0, "state": "compiling"}})
-    graph = {"cell": 0, "id": "0/0", "name": "f", "outcome": "none", "seconds": 0.5}
-    assert findings.heard(job, {"graph": graph}) == "Graph f: compiled, no cache asked · 0.50 s"
+    graph = lookup(0, "0/0", "none", name="f", seconds=0.5)
+    assert findings.heard(job, graph) == "Graph f: compiled, no cache asked · 0.50 s"
     # A script tells neither its device nor its threads.
+    script: CellFinding
     script = {"index": 0, "state": "done", "graphs": 1, "seconds": 1.0, "device": "", "threads": 0}
     findings.heard(job, {"cell": script})
     pane.show_cells(job.cells)
@@ -396,7 +406,8 @@ def test_a_graph_for_which_no_cache_was_asked_is_neither_hit_nor_miss(qtbot: QtB
     assert told(job.cells.rows[0]) == (
         "Callable · done · 1 graph: 0 hit, 0 missed, 1 without a cache"
     )
-    kept = Verified("/place", 0.0, {"torch": "", "device": "", "threads": 0}, "python", None)
+    nothing: Any = {"torch": "", "device": "", "threads": 0, "ratios": {}}
+    kept = Verified("/place", 0.0, nothing, "python", None)
     assert Beside(kept, changed=False).more == ""
     assert Beside(kept, changed=True).more.startswith("The place has changed")
 
@@ -420,9 +431,10 @@ def test_a_cell_says_what_becomes_of_each_graph() -> None:
 def test_an_outcome_says_what_is_not_warm(qtbot: QtBot) -> None:
     cells = sample_cells.told(16, (4, 7))
     job = Job(1, "Warm", "warm", "/place", State.DONE, cells=cells)
-    job.asked = {"then": ("/out.torchcache", "")}
+    job.asked = {"then": Then("/out.torchcache")}
     job.result = {"graphs": 22, "hits": 6, "misses": 16, "added": 18,
-                  "kinds": {"fxgraph": 16, "triton": 2}, "locks": 28}  # fmt: skip
+                  "kinds": {"fxgraph": 16, "triton": 2}, "locks": 28,
+                  "bypasses": 0, "things": {"graphs": 22}}  # fmt: skip
     said = outcome(job)
     assert (said.icon, said.title) == ("warning", "Warmed, but 2 cells are not")
     assert said.lines[0] == "14 of 16 cells are warm."
@@ -432,7 +444,7 @@ def test_an_outcome_says_what_is_not_warm(qtbot: QtBot) -> None:
     job.cells = sample_cells.told(16)
     assert outcome(job).title == "Warmed"
     # Where nothing is, there is no more to say.
-    job.cells, job.result, job.asked = sample_cells.told(1, (0,)), {"failed": 1}, {}
+    job.cells, job.result, job.asked = sample_cells.told(1, (0,)), {"added": 0}, {}
     job.cells.end()
     said = outcome(job)
     assert said.title == "Nothing is warm"

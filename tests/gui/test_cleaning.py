@@ -21,20 +21,19 @@ from torchkeeper.gui.dialogs.cleaning import CleanDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.window import Window
 from torchkeeper.link.engines import probes
+from torchkeeper.verdict.probed import Env
 
 pytestmark = pytest.mark.torch
 
 
 @pytest.fixture(scope="module")
-def known(torch_python: str) -> dict[str, Any]:
+def known(torch_python: str) -> Env:
     """What the interpreter with torch says."""
     return probes.probe(torch_python)
 
 
 @pytest.fixture
-def only_torch(
-    known: dict[str, Any], torch_python: str, monkeypatch: pytest.MonkeyPatch
-) -> dict[str, Any]:
+def only_torch(known: Env, torch_python: str, monkeypatch: pytest.MonkeyPatch) -> Env:
     """The one environment there is; what it said is kept, so that nobody waits for it again."""
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         monkeypatch.delenv(variable, raising=False)

@@ -19,6 +19,17 @@ from torchkeeper.gui.guide.steps import STEP, STEPS
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.window import PAGE, Window
 
+#: What jobs of the round come to, by their operation.
+RESULTS: dict[str, dict[str, object]] = {
+    "warm": {
+        "graphs": 1, "hits": 0, "misses": 1, "bypasses": 0, "things": {"graphs": 1},
+        "seconds": 1.0, "done": 1, "failed": 0, "added": 1, "kinds": {"fxgraph": 1},
+        "locks": 0, "headers": 0, "unknown": 0,
+    },
+    "export": {"entries": 1, "files": 1, "bytes": 1, "size": 1, "output": "/o.torchcache"},
+    "purge": {"entries": 1, "locks": 0, "headers": 0, "unknown": 0, "disk_bytes": 1},
+}  # fmt: skip
+
 
 def test_every_step_has_an_action(open_window: OpenWindow) -> None:
     window = open_window()
@@ -159,7 +170,8 @@ def test_while_a_step_is_taken_the_guide_says_so(qtbot: QtBot, open_window: Open
     window = open_window()
     window.actions_["first-steps"].trigger()
     bar = window.guide.bar
-    window.jobs.end(window.jobs.add("Warm", "warm", "/x"), State.DONE)
+    warmed = window.jobs.add("Warm", "warm", "/x")
+    window.jobs.end(warmed, State.DONE, result=RESULTS["warm"])
     assert bar.number == 0, "that is another place"
     job = window.jobs.add("Warm", "warm", own_folder())
     assert "under way" in bar.text.text() and bar.go.text() == "Show activity"
@@ -182,8 +194,8 @@ def test_a_step_may_be_taken_before_it_is_reached(
 
     def done(kind: str, state: State = State.DONE) -> None:
         job = window.jobs.add(kind, kind, None if kind == "export" else own_folder())
-        job.asked = {"from": own_folder()} if kind == "export" else {}
-        window.jobs.end(job, state)
+        job.asked = {"source": own_folder()} if kind == "export" else {}
+        window.jobs.end(job, state, result=RESULTS[kind])
 
     done("warm")
     done("export", State.CANCELLED)

@@ -5,6 +5,7 @@ what would leave with an entry, and how one gets to all of it.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from torchkeeper.gui.inspector.verdictcard import About, VerdictCard
 from torchkeeper.gui.verdicts.verifications import Beside
 from torchkeeper.link.kept.verified import Verified
 from torchkeeper.link.words.verdicts import must, told
+from torchkeeper.verdict.told import DifferenceTold, VerdictTold
 
 PASSWORD = "hunter2-not-a-real-password"
 HERE = About("2.13.0+cpu", "/opt/py312/bin/python")
@@ -39,12 +41,16 @@ def leaking(kept_291: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(kept_291, tmp_path / "leaking"))
 
 
-def judged(verdict: str, **differences: list[dict[str, Any]]) -> Entry:
-    said, why = told({"verdict": verdict, **differences})
+def judged(
+    verdict: str, reasons: Sequence[DifferenceTold] = (), conditions: Sequence[DifferenceTold] = ()
+) -> Entry:
+    row: VerdictTold
+    row = {"verdict": verdict, "reasons": list(reasons), "conditions": list(conditions)}
+    said, why = told(row)
     return entry(1)._replace(kind="fxgraph", verdict=said, why=why)
 
 
-def a(factor: str, made: str | None, here: str | None) -> dict[str, Any]:
+def a(factor: str, made: str | None, here: str | None) -> DifferenceTold:
     return {"factor": factor, "entry": made, "here": here}
 
 
@@ -113,7 +119,7 @@ def test_what_would_leave_is_looked_for_once_and_never_shown(
     asked: list[str] = []
     real = window.engines.ask
 
-    def ask(op: str, params: dict[str, Any], listener: Listener, **more: Any) -> int:
+    def ask(op: str, params: Mapping[str, Any], listener: Listener, **more: Any) -> int:
         if op == "leaks":
             asked.append(params["path"])
         return real(op, params, listener, **more)

@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 import torchkeeper
 from tests.gui.conftest import PATIENCE, OpenWindow, listed
 from tests.redis_server import Server, dump, serving
+from torchkeeper.artifacts.entry import measured, tallied
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.exporting import ExportDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
@@ -73,7 +74,7 @@ def test_a_purge_of_a_folder_is_red_while_it_goes_past_the_trash(
     dialog.at_once.setChecked(False)
     assert dialog.go.isDefault() and dialog.go.property("primary")
     dialog.reject()
-    window.flows.empty_trash_of(str(fixture_cache), {"entries": 3, "bytes": 1000})
+    window.flows.empty_trash_of(str(fixture_cache), {**tallied(3), **measured(1000, on_disk=True)})
     asked = shown(window, ConfirmDialog)
     assert is_red(asked.go) and asked.cancel.isDefault()
     asked.reject()

@@ -12,6 +12,8 @@ from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click
+from torchkeeper.artifacts.entry import tallied
+from torchkeeper.engine.messages.places import GroupRow
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.cleaning import CleanDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
@@ -112,12 +114,17 @@ def test_what_is_unsafe_stands_beside_what_is_usable(
     page = overview(qtbot, open_window())
     found = page.looking.found
     assert found is not None
-    about = {"place": str(two[0]), "kind": "fxgraph", "torch": "", "age": "day", "bytes": 1}
-    found.add([{**about, "entries": 3, "verdict": "stale"}])
+
+    def more(entries: int, verdict: str) -> GroupRow:
+        return {"place": str(two[0]), "kind": "fxgraph", "torch": "", "age": "day", "bytes": 1,
+                "content_bytes": 1, "disk_bytes": 1, "verdict": verdict, "compile_s": 0.0,
+                "timed": 0, **tallied(entries)}  # fmt: skip
+
+    found.add([more(3, "stale")])
     page._show()
     assert page.usable.more.text() == "of 3 entries judged"
     assert "may compute wrong" not in page.usable.toolTip()
-    found.add([{**about, "entries": 1_200, "verdict": "unsafe"}])
+    found.add([more(1_200, "unsafe")])
     page._show()
     assert page.usable.value.text() == "0%"
     assert page.usable.more.text() == "of 1,203 entries judged · 1,200 unsafe"

@@ -31,6 +31,7 @@ from torchkeeper.link.kept import warmed
 from torchkeeper.link.recipes import examples
 from torchkeeper.link.recipes import files as recipes
 from torchkeeper.link.words.problems import UserError
+from torchkeeper.warm.recipes.recipe import without_faults
 
 GOOD = """\
 [[callable]]
@@ -363,10 +364,10 @@ def test_the_rest_is_what_is_not_warm_by_name(folder: Path) -> None:
     warm += [("small", cell.format(4, "default")), ("small", "of which nobody knows")]
     file.write_text(GOOD.replace("[2, 4]", "[1, 2, 4]"))
     found = known.wire([str(folder)], warm)
-    assert found["paths"] == [str(other), str(file)]
-    assert found["before"] == [("a", 2), ("small", 1)]
+    assert found.paths == [str(other), str(file)]
+    assert found.before == [("a", 2), ("small", 1)]
     # Of the first the batch of 4; of the second all but its batch of 4 by default.
-    assert found["only"] == [2, 3, 4, 5, 6, 7, 9]
+    assert found.only == [2, 3, 4, 5, 6, 7, 9]
     file.unlink()
     other.write_text(GOOD.replace("[2, 4]", "[2]"))
     with pytest.raises(UserError) as told:
@@ -461,7 +462,7 @@ def test_a_recipe_lies_beside_the_file_that_was_chosen(
     assert [Path(name).name for name in dialog.selectedFiles()] == ["small.toml"]
     dialog.close()
     # One that lies somewhere names it from there, as long as it is below.
-    form = RecipeForm(editor, print, GOOD, tomllib.loads(GOOD), str(folder.parent))
+    form = RecipeForm(editor, print, GOOD, without_faults(tomllib.loads(GOOD)), str(folder.parent))
     form._name_file([str(folder / "models.py")])
     assert form.reference.text() == "recipes/models.py:small"
     form._name_file(["/elsewhere/models.py"])
@@ -470,15 +471,13 @@ def test_a_recipe_lies_beside_the_file_that_was_chosen(
 
 
 @pytest.mark.parametrize(
-    ("cells", "data", "name"),
-    [(["small, batch 2"], {}, "small.toml"), (["add.Tensor"], {}, "add.toml"),
-     (["train.py"], {}, "train.toml"), ([], None, "recipe.toml"), (["../.."], {}, "recipe.toml"),
-     (["x"], {"name": "a small / model"}, "a-small-model.toml")],
+    ("cells", "called", "name"),
+    [(["small, batch 2"], "", "small.toml"), (["add.Tensor"], "", "add.toml"),
+     (["train.py"], "", "train.toml"), ([], "", "recipe.toml"), (["../.."], "", "recipe.toml"),
+     (["x"], "a small / model", "a-small-model.toml")],
 )  # fmt: skip
-def test_what_a_file_may_be_called(
-    cells: list[str], data: dict[str, str] | None, name: str
-) -> None:
-    assert known.Looked([], cells, data=data).file_name == name
+def test_what_a_file_may_be_called(cells: list[str], called: str, name: str) -> None:
+    assert known.Looked([], cells, called=called).file_name == name
 
 
 def test_a_form_becomes_a_text(qtbot: QtBot, open_window: OpenWindow) -> None:
@@ -620,7 +619,9 @@ device = "cpu"
 
 def test_of_several_callables_each_is_shown_and_changed(qtbot: QtBot) -> None:
     taken: list[str] = []
-    form = RecipeForm(None, lambda text, _: taken.append(text), SEVERAL, tomllib.loads(SEVERAL))
+    form = RecipeForm(
+        None, lambda text, _: taken.append(text), SEVERAL, without_faults(tomllib.loads(SEVERAL))
+    )
     qtbot.addWidget(form)
     form.show()
     assert [form.which.itemText(n) for n in range(form.which.count())] == [
@@ -643,7 +644,7 @@ def test_of_several_callables_each_is_shown_and_changed(qtbot: QtBot) -> None:
     assert "callable.compile.options" in form.about.text()
     # What all have cannot be taken from one.
     text = SEVERAL.replace('"cpu"\n', '"cpu"\nmode = "default"\n')
-    other = RecipeForm(None, print, text, tomllib.loads(text))
+    other = RecipeForm(None, print, text, without_faults(tomllib.loads(text)))
     qtbot.addWidget(other)
     other.show()
     other.which.setCurrentIndex(1)

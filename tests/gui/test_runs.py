@@ -42,10 +42,10 @@ def keep(recorded: Path, change: str, ago: float, code: int = 0) -> runs.Run:
         result, graphs, _ = explained(session, recorded / change, known=True)
     finally:
         session.close()
-    graphs = [{**graph, "why": causes.cause(graph)} for graph in graphs]
+    told: list[Any] = [{**graph, "why": causes.cause(graph)} for graph in graphs]
     command = ["python", "changes.py", change, "--token=hunter2"]
     place = str(recorded / "cache")
-    return runs.keep(command, place, code, time.time() - ago, 5.0, result, graphs)
+    return runs.keep(command, place, code, time.time() - ago, 5.0, result, told)
 
 
 def opened(qtbot: QtBot, window: Window, count: int) -> RunsPage:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,6 +19,7 @@ from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle
 from tests.redis_server import Server, dump, free_port, serving
 from torchkeeper.artifacts.entry import Entry, tallied
 from torchkeeper.artifacts.layout import payload_name
+from torchkeeper.engine.messages.dead import Removed
 from torchkeeper.gui import start
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog
@@ -605,7 +606,7 @@ class Questions:
         self.facts: list[set[str]] = []
         ask = engines.ask
 
-        def heard(op: str, params: dict[str, Any], listener: Listener, **how: Any) -> int:
+        def heard(op: str, params: Mapping[str, Any], listener: Listener, **how: Any) -> int:
             if op == "facts" and params["items"]:
                 self.facts.append({path for _, path in params["items"]})
             return ask(op, params, listener, **how)
@@ -769,7 +770,10 @@ def test_a_purge_that_is_cancelled_says_what_is_gone_for_good(
     window = open_window()
     job = window.jobs.add("Purge it", "purge", "redis://127.0.0.1:1/0")
     window.jobs.begin(job)
-    gone = {**tallied(1500), "bytes": 3_000_000, "of": tallied(200_000), "sure": True}
+    gone: Removed = {
+        "entries": 1500, "locks": 0, "headers": 0, "unknown": 0,
+        "bytes": 3_000_000, "of": tallied(200_000), "sure": True,
+    }  # fmt: skip
     window.operations._findings(job, [{"removed": gone}])
     window.operations._ended(job, State.CANCELLED)
     said = "Removed by then: 1,500 of 200,000 entries, 3.0 MB."
@@ -832,8 +836,10 @@ def test_the_page_of_a_server_says_what_its_figures_mean(
 
 def test_every_meaning_has_words() -> None:
     for meaning in MEANINGS:
-        assert len(meanings({"meanings": [meaning]})) == 1
-    assert meanings({"meanings": ["of-tomorrow"]}) == [] == meanings({"meanings": None})
+        page: Any = {"meanings": [meaning]}
+        assert len(meanings(page)) == 1
+    page = {"meanings": ["of-tomorrow"]}
+    assert meanings(page) == []
 
 
 def test_the_window_opens_on_a_server(qtbot: QtBot, settings: QSettings, port: int) -> None:

@@ -28,6 +28,7 @@ from torchkeeper.artifacts.entry import tallied
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener, P
+from torchkeeper.gui.background.looked import Room
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.doctor.page import DoctorPage
 from torchkeeper.gui.jobs.model import State
@@ -63,7 +64,7 @@ class Dead(SampleEngines):
     def background(
         self,
         listener: Listener,
-        function: Callable[P, dict[str, Any]],
+        function: Callable[P, object],
         /,
         *args: P.args,
         **more: P.kwargs,
@@ -293,7 +294,7 @@ def test_a_disk_that_does_not_answer_holds_nobody_up(
     assert len(engines.hung) == 1, "who is still at it is not asked again"
     (_, listener) = engines.hung.pop()
     assert listener.result is not None
-    listener.result({"what": "folder", "free": 5_000_000_000, "total": 6_000_000_000})
+    listener.result(Room("folder", 5_000_000_000, 6_000_000_000))
     qtbot.waitUntil(lambda: not standing(window, TEAM).silent, timeout=PATIENCE)
     assert standing(window, TEAM).beside == "5.0 GB free"
 
@@ -316,7 +317,9 @@ def test_places_that_nobody_shows_are_added_up_by_an_engine(
         return standing(window, str(place))[:2]
 
     qtbot.waitUntil(lambda: held(third)[0] is not None, timeout=PATIENCE)
-    assert held(third) == held(other) == (window.entries.total, window.listing.result["bytes"])
+    result = window.listing.result
+    assert result is not None
+    assert held(third) == held(other) == (window.entries.total, result["bytes"])
     told = standing(window, str(third))
     assert told.free is not None and told.total is not None and told.free <= told.total
     assert standing(window, "redis://127.0.0.1:1/0") == Standing(), "of a server nobody asks"

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
@@ -27,6 +26,7 @@ from tests.stores.bundles.test_signing import sign
 from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.sshsig import Signature
 from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.background.keygens import Said
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.exporting import ExportDialog
 from torchkeeper.gui.dialogs.keychoice import SIGN_WITH
@@ -213,18 +213,18 @@ def test_the_helper_passes_questions_and_notes_on(
     """What ssh-keygen runs, run by itself: only a token has ssh-keygen note that it is waiting."""
     window = open_window()
     helper = link_signing.environment_asking()["SSH_ASKPASS"]
-    found: list[dict[str, Any]] = []
+    found: list[Said] = []
     over: list[object] = []
-    listener = Listener(findings=found.extend, result=over.append, failed=over.append)
+    listener = Listener(rows=found.extend, result=over.append, failed=over.append)
     ticket = window.engines.sign([helper, "Enter PIN for ED25519-SK key k: "], listener)
     qtbot.waitUntil(lambda: found != [], timeout=PATIENCE)
-    assert found == [{"ask": {"text": "Enter PIN for ED25519-SK key k:", "wrong": False}}]
+    assert found == [Said("Enter PIN for ED25519-SK key k:", asks=True)]
     window.engines.answer(ticket, "1234")
-    qtbot.waitUntil(lambda: over == [{}], timeout=PATIENCE)
+    qtbot.waitUntil(lambda: over == [None], timeout=PATIENCE)
     monkeypatch.setenv("SSH_ASKPASS_PROMPT", "none")
     window.engines.sign([helper, "Confirm user presence for key k"], listener)
-    qtbot.waitUntil(lambda: over == [{}, {}], timeout=PATIENCE)
-    assert found[1:] == [{"notice": "Confirm user presence for key k"}]
+    qtbot.waitUntil(lambda: over == [None, None], timeout=PATIENCE)
+    assert found[1:] == [Said("Confirm user presence for key k")]
 
 
 def test_a_window_that_is_closed_at_the_passphrase_leaves_nothing(

@@ -18,6 +18,7 @@ from tests.pace import LONG
 from torchkeeper.gui import start
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.looked import At
 from torchkeeper.gui.later import Later
 from torchkeeper.gui.window import Window
 from torchkeeper.link.engines.ahead import Ahead
@@ -67,7 +68,7 @@ def test_no_other_place_is_shown_before_the_one_that_was_named(
     may_look = threading.Event()
     offered = lookups.offered
 
-    def later(paths: Sequence[str]) -> dict[str, Any]:
+    def later(paths: Sequence[str]) -> list[At]:
         may_look.wait(LONG)
         return offered(paths)
 

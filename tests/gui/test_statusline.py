@@ -8,13 +8,13 @@ from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
 from torchkeeper.gui.chrome.statusline import StatusBar
-from torchkeeper.gui.chrome.verdictbar import VerdictBar
+from torchkeeper.gui.chrome.verdictbar import Counts, VerdictBar
 
-COUNTS = {
-    "verdicts": {"usable": 160_857, "conditional": 73_135, "unknown": 14_385, "unsafe": 31,
-                 "broken": 2, "stale": 124_528},
-    "made_by": {"2.9.1+cu128": 124_528},
-}  # fmt: skip
+COUNTS = Counts(
+    {"usable": 160_857, "conditional": 73_135, "unknown": 14_385, "unsafe": 31, "broken": 2,
+     "stale": 124_528},
+    {"2.9.1+cu128": 124_528}, {},
+)  # fmt: skip
 
 
 def shown(bar: StatusBar) -> list[str]:
@@ -75,17 +75,17 @@ def test_a_filter_by_verdict_leaves_the_other_switches(qtbot: QtBot) -> None:
     verdicts.resize(900, 30)
     verdicts.show()
     verdicts.mark("gemm is:broken")
-    verdicts.tell({"verdicts": {"broken": 2}, "there": COUNTS["verdicts"]}, "")
+    verdicts.tell(Counts({"broken": 2}, {}, COUNTS.verdicts), "")
     texts = {name: one.text() for name, one in verdicts.buttons.items() if one.isVisible()}
     others = dict.fromkeys(("usable", "conditional", "unknown", "unsafe", "stale"), "")
     assert texts == {"broken": "2 broken", **others}
     assert verdicts.buttons["broken"].isChecked()
     assert verdicts.buttons["usable"].accessibleName() == "Show only usable entries"
     # Nothing matches any more, and what is filtered by can still be taken back.
-    verdicts.tell({"verdicts": {}, "there": COUNTS["verdicts"]}, "")
+    verdicts.tell(Counts({}, {}, COUNTS.verdicts), "")
     assert all(one.isVisible() and not one.text() for one in verdicts.buttons.values())
     # Words alone: what they leave nothing of is no switch.
     verdicts.mark("gemm")
-    verdicts.tell({"verdicts": {"usable": 7}, "there": COUNTS["verdicts"]}, "")
+    verdicts.tell(Counts({"usable": 7}, {}, COUNTS.verdicts), "")
     texts = {name: one.text() for name, one in verdicts.buttons.items() if one.isVisible()}
     assert texts == {"usable": "7 usable"}

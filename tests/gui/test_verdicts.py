@@ -8,7 +8,6 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 from PySide6.QtCore import QSettings, Qt
@@ -34,21 +33,24 @@ from torchkeeper.link.engines import interpreters, probes
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words.verdicts import told
 from torchkeeper.stores.query import parse
+from torchkeeper.verdict.judging import Verdict
+from torchkeeper.verdict.probed import Env
 
 GRAPHS = ("fxgraph", "aotautograd")
 
 
 @pytest.fixture(scope="session")
-def facts(torch_python: str) -> dict[str, Any]:
+def facts(torch_python: str) -> Env:
     """What the interpreter with torch says, asked once."""
     with Engine(torch_python) as engine:
-        return engine.call("probe")
+        told: Env = engine.call("probe")
+    return told
 
 
 @pytest.fixture
 def judging(
     torch_python: str,
-    facts: dict[str, Any],
+    facts: Env,
     settings: QSettings,
     monkeypatch: pytest.MonkeyPatch,
 ) -> str:
@@ -64,8 +66,8 @@ def judged(qtbot: QtBot, window: Window) -> dict[str, int]:
     verdicts = window.here.verdicts
     qtbot.waitUntil(lambda: verdicts.counts is not None and not verdicts.asking, timeout=PATIENCE)
     settle(qtbot)
-    counts: dict[str, int] = (verdicts.counts or {})["verdicts"]
-    return counts
+    assert verdicts.counts is not None
+    return verdicts.counts["verdicts"]
 
 
 def graphs(window: Window) -> list[Entry]:
@@ -301,7 +303,7 @@ def test_a_large_server_is_judged_only_when_asked_for(
 
 
 def verdicts_of(every: list[Entry]) -> list[tuple[tuple[str, str], str, str]]:
-    whys = {verdict: told({"verdict": verdict})[1] for verdict in VERDICTS}
+    whys = {verdict: told(Verdict(verdict).to_json())[1] for verdict in VERDICTS}
     names = [VERDICTS[n * 7 % len(VERDICTS)] for n in range(len(every))]
     return [(e.identity, name, whys[name]) for e, name in zip(every, names, strict=True)]
 

@@ -43,6 +43,7 @@ from torchkeeper.link.kept import verified
 from torchkeeper.link.kept.verified import Verified
 from torchkeeper.link.words import preparing, verifying
 from torchkeeper.stores import places
+from torchkeeper.verdict.told import GraphTold
 from torchkeeper.warm.options import MOST_THREADS
 
 #: Milliseconds that cold compiles may take on two busy cores.
@@ -68,13 +69,18 @@ def asked(qtbot: QtBot, window: Window) -> VerifyDialog:
     return dialog
 
 
+def looked_up(outcome: str) -> GraphTold:
+    """A graph as a finding tells of it."""
+    return {"id": "0/0 forward", "name": "f", "outcome": outcome, "seconds": None, "phases": []}
+
+
 def test_what_is_found_and_built_counts_for_the_run_under_way() -> None:
     runs = laps.waiting(["prepared", "cold", "warm"])
     assert [lap.name for lap in runs] == ["cold", "warm", "prepared"]
     assert laps.heard(runs, {"run": {"name": "cold"}})
-    assert laps.heard(runs, {"graph": {"id": "0/0 forward", "name": "f", "outcome": "miss"}})
+    assert laps.heard(runs, {"graph": looked_up("miss")})
     assert laps.heard(runs, {"run": {"name": "warm"}})
-    assert laps.heard(runs, {"graph": {"id": "0/0 forward", "name": "f", "outcome": "hit"}})
+    assert laps.heard(runs, {"graph": looked_up("hit")})
     assert laps.heard(runs, {"built": {"path": "ab/cabc.main.so"}})
     assert not laps.heard(runs, {"log": "something else"})
     cold, warm, prepared = runs
@@ -82,7 +88,7 @@ def test_what_is_found_and_built_counts_for_the_run_under_way() -> None:
     assert cold.seconds is not None
     assert laps.progress(warm) == "running · 1 hit, 0 missed · 1 object built"
     assert laps.progress(prepared) == "waiting"
-    laps.finish(runs, {"seconds": {"cold": 20.0, "warm": 2.5}})
+    laps.finish(runs, result(seconds={"cold": 20.0, "warm": 2.5}))
     assert (cold.seconds, warm.seconds, prepared.seconds) == (20.0, 2.5, None)
 
 
@@ -484,11 +490,11 @@ def test_a_job_gives_way_and_what_is_looked_at_does_not(
 def test_nobody_waits_for_a_large_folder_to_go_but_the_end(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer, real, heard = threading.Event(), shutil.rmtree, list[dict[str, Any]]()
+    answer, real, heard = threading.Event(), shutil.rmtree, list[str]()
     window = open_window()
     window.engines.scratch("verifying", Listener(result=heard.append))
     qtbot.waitUntil(lambda: len(heard) == 1, timeout=PATIENCE)
-    folder = Path(heard[0]["folder"])
+    folder = Path(heard[0])
     assert folder.name.startswith("torchkeeper-verifying-")
 
     def slow(path: str, ignore_errors: bool = False) -> None:
@@ -503,7 +509,7 @@ def test_nobody_waits_for_a_large_folder_to_go_but_the_end(
     try:
         qtbot.waitUntil(lambda: len(heard) == 2, timeout=PATIENCE // 2)
         window.close_surely()
-        qtbot.waitUntil(lambda: not Path(heard[1]["folder"]).exists(), timeout=PATIENCE)
+        qtbot.waitUntil(lambda: not Path(heard[1]).exists(), timeout=PATIENCE)
         assert window.engines.running
         assert folder.exists()
     finally:
@@ -514,7 +520,8 @@ def test_nobody_waits_for_a_large_folder_to_go_but_the_end(
 
 def test_what_is_prepared_for_another_user_has_to_be_given_to_him(qtbot: QtBot) -> None:
     folder = "/tmp/torchinductor_ada/precompiled_headers"
-    came = {"built": 2, "there": 0, "bytes": 298_000_000, "seconds": 11.4, "folder": folder}
+    came = {"built": 2, "there": 0, "bytes": 298_000_000, "seconds": 11.4, "folder": folder,
+            "user": None}  # fmt: skip
     job = Job(1, "Prepare", "prepare", state=State.DONE, result=came)
     mine = outcome(job)
     assert (mine.icon, mine.title) == ("done", "Prepared")

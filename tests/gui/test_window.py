@@ -320,7 +320,10 @@ def test_what_is_not_known_to_be_ours_is_dealt_with_only_by_who_says_how(
     assert sorted(red) == ["Carry it out", "Forget it"]
     dialog.cancel.click()
     assert len(list(brought.glob(".torchkeeper-journal*"))) == 1
-    window.flows.tell_cut_off({"outcome": "not-believed", "place": str(brought), "file": "again"})
+    window.flows.tell_cut_off(
+        {"outcome": "not-believed", "place": str(brought), "file": "again", "what": "import",
+         "made": None, "entries": 0, "files": 0, "bytes": 0, "left": 0}
+    )  # fmt: skip
     window.note_bar.button.click()
     dialog = window.findChildren(ConfirmDialog)[-1]
     [forget] = [one for one in dialog.findChildren(QPushButton) if one.text() == "Forget it"]

@@ -77,7 +77,7 @@ class Memory:
 class Told(Report):
     """Whatever is told must fit the wire."""
 
-    def rows(self, rows: list[dict[str, Any]]) -> None:
+    def rows(self, rows: Any) -> None:
         wire.encode({"rows": rows})
 
     def finding(self, **what: Any) -> None:

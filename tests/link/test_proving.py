@@ -8,19 +8,19 @@ from torchkeeper.link.recipes import proving
 from torchkeeper.link.recipes.proving import Proof
 
 
-def cell(index: int, name: str = "Net", hits: int = 1, problem: str = "") -> dict[str, Any]:
+def cell(index: int, name: str = "Net", hits: int = 1, problem: str = "") -> Any:
     told = {"code": problem, "params": {"name": "Net", "why": "no"}} if problem else None
     return {"index": index, "name": name, "hits": hits, "misses": 0, "problem": told}
 
 
-def graph(key: str | None, outcome: str = "miss", cause: str = "nothing") -> dict[str, Any]:
+def graph(key: str | None, outcome: str = "miss", cause: str = "nothing") -> Any:
     return {"id": "0/0 forward", "key": key, "name": f"of {key}", "outcome": outcome,
             "cause": {"code": cause}}  # fmt: skip
 
 
 def test_what_the_program_has_left_is_what_is_to_be_found() -> None:
     found = proving.looked_up([
-        graph("a"), {**graph("b", "hit"), "cause": None}, graph("c", cause="failed"),
+        graph("a"), graph("b", "hit") | {"cause": None}, graph("c", cause="failed"),
         graph("d", "bypass", "bypass"), graph(None), graph("e", cause="cut"),
     ])  # fmt: skip
     assert found == {"a": "of a", "b": "of b"}
@@ -79,5 +79,5 @@ def test_what_this_machine_cannot_run_is_not_proved() -> None:
 
 
 def test_graphs_that_autograd_entries_hold_themselves_are_found() -> None:
-    bundled = {**cell(0, hits=0), "autograd": {"hits": 1, "misses": 0}}
+    bundled = cell(0, hits=0) | {"autograd": {"hits": 1, "misses": 0}}
     assert proving.judged({"a": "x"}, [bundled], set(), {"a"}) == Proof(1, 1)

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from torchkeeper.engine.messages.bundles import Described, Maker
 from torchkeeper.link import carrying
 from torchkeeper.link.words import say
 from torchkeeper.link.words.catalogue import CATALOGUE
@@ -71,8 +72,12 @@ def test_one_thing_is_said_in_the_singular() -> None:
                     if code != "undo-full":  # the others are more than one
                         assert not of_more.search(f"{told.what} {told.why}"), code
     assert counted > 10
-    for answer in ({"maker": {"what": "bundle"}}, {"maker": {"torch": "2.9"}}, {}):
-        assert not of_more.search(carrying.undescribed({"objects": 3, "described": 2, **answer}))
+    makers: list[Maker | None] = [
+        {"what": "bundle", "torch": None}, {"what": "environment", "torch": "2.9"}, None
+    ]  # fmt: skip
+    for maker in makers:
+        export: Described = {"objects": 3, "described": 2, "maker": maker}
+        assert not of_more.search(carrying.undescribed(export))
 
 
 def test_how_many_of_something() -> None:

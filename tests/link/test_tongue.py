@@ -5,16 +5,26 @@ shown by a language in which each stands in brackets.
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import runpy
 import string
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from torchkeeper.artifacts.builds import Builder, Claims, MadeIn
+from torchkeeper.artifacts.entry import measured, tallied
+from torchkeeper.artifacts.leaked import Private, Secret
+from torchkeeper.artifacts.told import Sized
+from torchkeeper.engine.messages.bundles import Maker
+from torchkeeper.engine.messages.doctor import DiagnoseResult, LeftCheck
+from torchkeeper.engine.messages.entries import RunnableName, RunnableResult
+from torchkeeper.engine.messages.servers import ServerResult
 from torchkeeper.link import carrying, diagnosing
 from torchkeeper.link.engines.everywhere import Everywhere
 from torchkeeper.link.profiles import keeping, profile
@@ -48,6 +58,12 @@ from torchkeeper.link.words.catalogue import CATALOGUE
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.origins import Origin, Override
 from torchkeeper.settings.processes import Process
+from torchkeeper.stores.folders.in_use import InUse
+from torchkeeper.stores.told import CutOff, Who
+from torchkeeper.verdict.graphdiff import GraphDifference
+from torchkeeper.verdict.judging import Difference, Verdict
+from torchkeeper.verdict.probed import Env
+from torchkeeper.verdict.told import AotTold, FactorTold, FieldTold, GraphTold
 
 ROOT = Path(__file__).parents[2]
 LINK = ROOT / "app" / "torchkeeper" / "link"
@@ -119,14 +135,19 @@ def of_figures() -> Iterator[str]:
         yield say.until(1, 1 - gone)
     yield say.until(0)
     yield say.things({"graphs": 2, "eager": 1, "triton": 4})
-    for one in ({"holds_all": True}, {"why": "environment"}, {"why": "mapped"}, {"entries": 1},
-                {"entries": 2}, {"why": "mapped", "entries": 2}):  # fmt: skip
-        yield words.user_of_place({"name": FACT, "pid": 7, **one})
+    for why in ("environment", "mapped", "open"):
+        for entries in (0, 1, 2):
+            for all_ in (True, False):
+                yield words.user_of_place(
+                    {"name": FACT, "pid": 7, "why": why, "entries": entries, "holds_all": all_}
+                )
     for sure in (True, False):
         yield words.removed_by_then({"entries": 2, "of": 3, "bytes": 9, "sure": sure})
     yield words.not_looked_at(3)
-    for one in ({"sees": "none"}, {"sees": "own"}, {"hidden": 1}, {"hidden": 2}):
-        yield words.unseen_users(one)
+    for sees, hidden in (("none", 0), ("own", 0), ("all", 1), ("all", 2)):
+        yield words.unseen_users(
+            {"processes": [], "count": 0, "sees": sees, "hidden": hidden, "all": False}
+        )
     yield words.waiting_for({"code": "place-missing", "params": {"place": FACT}})
     yield words.leftovers_gone({"bytes": 7})
     yield words.leftovers_gone({})
@@ -135,31 +156,29 @@ def of_figures() -> Iterator[str]:
 
 
 def of_verdicts() -> Iterator[str]:
-    seen: list[dict[str, Any]]
-    seen = [{"factor": name, "entry": FACT, "here": None} for name in verdicts._NAMES]
-    seen += [{"factor": "payload", "entry": "payload-empty"}, {"factor": "code", "entry": FACT}]
-    seen += [{"factor": "fxgraph triton", "entry": None, "here": FACT}]
-    conditions: list[dict[str, Any]]
-    conditions = [{"factor": "cpp_runtime_thread_count", "entry": "2", "here": "1"},
-                  {"factor": verdicts._HEADERS, "entry": "True", "here": "False"},
-                  {"factor": "cuda_matmul_settings", "entry": "high"},
-                  {"factor": "inductor_config[X]", "entry": "True"}]  # fmt: skip
+    seen = [Difference(name, FACT) for name in verdicts._NAMES]
+    seen += [Difference("payload", "payload-empty"), Difference("code", FACT)]
+    seen += [Difference("fxgraph triton", None, FACT)]
+    conditions = [Difference("cpp_runtime_thread_count", "2", "1"),
+                  Difference(verdicts._HEADERS, "True", "False"),
+                  Difference("cuda_matmul_settings", "high"),
+                  Difference("inductor_config[X]", "True")]  # fmt: skip
     for one in (*seen, *conditions):
-        yield verdicts.difference(one)
-        yield verdicts.condition(one)
-        yield verdicts.must(one)
+        yield verdicts.difference(one.to_json())
+        yield verdicts.condition(one.to_json())
+        yield verdicts.must(one.to_json())
     for verdict in ("conditional", "unknown", "stale", "broken"):
-        yield verdicts.why({"verdict": verdict, "reasons": seen, "conditions": conditions})
+        yield verdicts.why(Verdict(verdict, tuple(seen), tuple(conditions)).to_json())
     counts = dict.fromkeys(("usable", "conditional", "unknown", "stale", "broken", "none"), 3)
     yield verdicts.summary({"verdicts": counts, "made_by": {"2.9": 3}})
-    yield verdicts.summary({"verdicts": {}})
-    yield verdicts.warning({"verdicts": {"stale": 1}}, FACT)
-    yield verdicts.warning({"verdicts": {"stale": 1, "unknown": 1}}, FACT)
+    yield verdicts.summary({"verdicts": {}, "made_by": {}})
+    yield verdicts.warning({"verdicts": {"stale": 1}, "made_by": {}}, FACT)
+    yield verdicts.warning({"verdicts": {"stale": 1, "unknown": 1}, "made_by": {}}, FACT)
 
 
 def of_causes() -> Iterator[str]:
     for code in (*causes._CAUSES, "bypass", "failed"):
-        yield causes.cause({"cause": {"code": code}})
+        yield causes.why({"code": code}, None)
     for where in causes._WHERE:
         yield causes.place({"where": where})
     yield causes.uncached(2)
@@ -170,24 +189,32 @@ def of_causes() -> Iterator[str]:
               "spent": 3.0, "saved": 4.0, "graphs": 9}  # fmt: skip
     yield causes.summary(totals)
     yield causes.summary({**totals, "local": 0, "remote": 0})
-    graph = {"id": 1, "outcome": "hit"}
-    for found, graphs in (({}, []), ({"outcome": "bypass"}, []), ({"there": True}, []),
-                          ({"graphs": [1]}, [graph]), ({"graphs": [1]}, [{"id": 1}])):  # fmt: skip
-        yield causes.autograd(found, graphs)
-    for result, env in (({}, {"TORCH_COMPILE_DISABLE": "1"}),
-                        ({}, {"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}),
-                        ({}, {"TORCHINDUCTOR_FX_GRAPH_CACHE": "0"}),
-                        ({"compiles": 2}, {}), ({"compiles": 0, "files": 1}, {}),
-                        ({"compiles": 0, "files": 0}, {})):  # fmt: skip
+    graph: GraphTold
+    graph = {"id": "1", "name": "", "outcome": "hit", "seconds": None, "phases": [], "process": ""}
+    aot: AotTold = {"id": "", "process": "", "name": "", "outcome": "miss", "key": None,
+                    "saved": None, "reason": None, "there": None, "dropped": False,
+                    "graphs": ["1"]}  # fmt: skip
+    yield causes.autograd(aot, [])
+    yield causes.autograd({**aot, "outcome": "bypass"}, [])
+    yield causes.autograd({**aot, "there": True}, [])
+    yield causes.autograd(aot, [graph])
+    yield causes.autograd(aot, [{**graph, "outcome": "miss"}])
+    for compiles, files, env in ((0, 0, {"TORCH_COMPILE_DISABLE": "1"}),
+                                 (0, 0, {"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}),
+                                 (0, 0, {"TORCHINDUCTOR_FX_GRAPH_CACHE": "0"}),
+                                 (2, 0, {}), (0, 1, {}), (0, 0, {})):  # fmt: skip
+        result: Any = {"compiles": compiles, "files": files}
         yield causes.nothing(result, env)
 
 
-def row(group: str, factor: str, a: object, b: object, **more: object) -> dict[str, object]:
-    return {"group": group, "factor": factor, "a": a, "b": b, **more}
+def row(
+    group: str, factor: str, a: str | None, b: str | None, fields: list[FieldTold] | None = None
+) -> FactorTold:
+    made: FactorTold = {"group": group, "factor": factor, "a": a, "b": b, "follows": False}
+    return {**made, "fields": fields} if fields else made
 
 
 def of_differences() -> Iterator[str]:
-    field = [{"field": "DIM", "a": "8", "b": "16"}]
     rows = [
         row("torch", "torch", FACT, None), row("gpu", "system_info[device]", "None", FACT),
         row("configuration", "deterministic_algorithms_settings", "(True, 1)", "(False, 1)"),
@@ -204,56 +231,65 @@ def of_differences() -> Iterator[str]:
         yield explaining.phrase(one)
         yield explaining.factor({**one, "half": "forward"})
         yield explaining.sentence({"differences": [one]})
-    for fields in (field, [{"field": "value", "a": "s7", "b": "8"}], [{"field": "DIM", "a": "8"}],
-                   [{"field": "value", "a": "8", "b": "s7"}], []):  # fmt: skip
+    every: tuple[list[FieldTold], ...]
+    every = (
+        [{"field": "DIM", "a": "8", "b": "16"}], [{"field": "value", "a": "s7", "b": "8"}],
+        [{"field": "DIM", "a": "8", "b": None}], [{"field": "value", "a": "8", "b": "s7"}], [],
+    )  # fmt: skip
+    for fields in every:
         for many in (1, 2, 5):
-            some = [row("inputs", f"example_inputs[{n}]", None, None, fields=fields)
-                    for n in range(many)]  # fmt: skip
-            for inputs in (None, [5, 5], [4, 5]):
+            some = [row("inputs", f"example_inputs[{n}]", None, None, fields) for n in range(many)]
+            yield explaining.sentence({"differences": some})
+            for inputs in ((5, 5), (4, 5)):
                 yield explaining.sentence({"differences": some, "inputs": inputs})
             yield from explaining.values(some[0], {})
     gm = row("graph", "gm", FACT, FACT)
     for own in ([], ["A"], list("ABCDEF")):
         for other in ([], ["B"]):
-            told: dict[str, object] = {"only_a": own, "only_b": other, "model_a": own,
-                                       "model_b": other}  # fmt: skip
-            yield explaining.sentence({"differences": [gm], "graph": told})
-            yield explaining.sentence({"differences": [gm], "graph": {**told, "alike": 0.1}})
-            same = {**told, "same_ops": True, "diff": ["+ X"] if own else []}
-            yield explaining.sentence({"differences": [gm], "graph": same})
+            told = GraphDifference(tuple(own), tuple(other), False, 1.0, tuple(own), tuple(other))
+            same = replace(told, same_ops=True, diff=("+ X",) if own else ())
+            for graph in (told, replace(told, alike=0.1), same):
+                yield explaining.sentence({"differences": [gm], "graph": graph.to_json()})
     yield from explaining.values(gm, {})
     yield explaining.sentence({"differences": rows, "same_graph": True})
     yield explaining.sentence({"differences": some, "same_graph": True})
     yield explaining.sentence({})
-    yield explaining.sentence({"a": {"key": 1}})
-    for recorded in ([True, False], [False, True], [False, False]):
+    yield explaining.sentence({}, other_key=True)
+    for recorded in ((True, False), (False, True), (False, False)):
         yield explaining.sentence({"recorded": recorded})
     for group in explaining.GROUPS:
         yield explaining.group(group)
 
 
 def of_owners() -> Iterator[str]:
-    whos: list[dict[str, object]] = [
-        {"kind": "user", "name": "BOB"}, {"kind": "user", "number": 7}, {"kind": "all"},
-        {"kind": "group", "name": "ML"}, {"kind": "group", "number": 7},
+    whos: list[Who] = [
+        {"kind": "user", "number": 5, "name": "BOB"}, {"kind": "user", "number": 7, "name": None},
+        {"kind": "all", "number": 0, "name": None}, {"kind": "group", "number": 5, "name": "ML"},
+        {"kind": "group", "number": 7, "name": None},
     ]  # fmt: skip
-    paths = {"place": "/P", "path": "/Q", "root": "/R", "among": "/A"}
+    several = list(itertools.product((False, True), repeat=4))
     for what in owned._WORDS:
         for who in whos:
-            several = {"folders": 2, "files": 1, "users": 3, "owners": [[who, 2]]}
-            for flags in ({}, {"grave": True, "default": True}, {"mine": True, "grave": True},
-                          {"owned": True, "sticky": True}, {"mine": True, "files": 3},
-                          several):  # fmt: skip
-                for one in owned.told([{"what": what, "who": who, **paths, **flags}]):
+            for (grave, mine, default, other), (folders, files, users) in itertools.product(
+                several, ((1, 0, 1), (0, 3, 1), (2, 1, 3))
+            ):
+                for one in owned.told([{
+                    "what": what, "grave": grave, "place": "/P", "path": "/Q", "root": "/R",
+                    "among": "/A", "who": who, "default": default, "mine": mine, "owned": other,
+                    "sticky": other, "folders": folders, "files": files, "users": users,
+                    "owners": [(who, 2)], "host": "H", "port": 7, "reach": "unknown", "all": other,
+                }]):  # fmt: skip
                     command = re.escape(one.command)
                     yield re.sub(command, "", f"{one.what}{one.why}{one.remedy}{one.short}")
 
 
 def of_doctor() -> Iterator[str]:
     told = [diagnosing.Told(Finding(FACT, each), FACT) for each in ("error", "warning", "advice")]
-    left = {"left": [{"code": "cancelled"}], "checks": [1, 2]}
+    whole: DiagnoseResult = {"checks": ["a"], "left": []}
+    undone: LeftCheck = {"check": "a", "place": "", "code": "cancelled", "params": {}}
+    cut: DiagnoseResult = {"checks": ["a", "b"], "left": [undone]}
     for found in ([], told):
-        for result in ({"checks": [1]}, left):
+        for result in (whole, cut):
             yield diagnosing.summary(found, result)
     yield diagnosing.rest(Finding(FACT, "error", fix="trash-stale"))
     yield diagnosing.rest(Finding(FACT, "error"))
@@ -262,15 +298,22 @@ def of_doctor() -> Iterator[str]:
 def of_dead() -> Iterator[str]:
     for code in dead._REASONS:
         yield dead.reason(code)
-        yield from dead.totals({"because": {code: {"entries": 3, "bytes": 9}}})
+        because: dict[str, Sized] = {code: {**tallied(3), **measured(9, on_disk=True)}}
+        yield from dead.totals(
+            {"plan": 1, "entries": 3, "locks": 0, "headers": 0, "unknown": {"goes": 0, "stays": 0},
+             "files": 3, "bytes": 9, "disk_bytes": 9, "because": because,
+             "in_use": {**InUse().told([]), "left": 0, "stays": tallied(0)}}
+        )  # fmt: skip
     for code in dead._RESTS:
         yield dead.rests(code)
-    envs = [("/P", {"torch": "2.9"})] * 3
+    envs: list[tuple[str, Env]] = [("/P", {"torch": "2.9"})] * 3
     yield dead.environments(Everywhere(envs, []), 1).replace("torch 2.9", "")
     yield cutoff.unproven({"place": FACT, "why": FACT})
+    told: CutOff = {"place": FACT, "what": "purge", "outcome": "", "made": None, "entries": 0,
+                    "files": 0, "bytes": 0, "left": 0, "file": FACT}  # fmt: skip
     for what in cutoff._WHAT:
         for made in (None, 3.0):
-            yield cutoff.ended({"what": what, "made": made, "place": FACT})
+            yield cutoff.ended({**told, "what": what, "made": made})
     for outcome in (
         "not-believed",
         "of-another",
@@ -281,9 +324,9 @@ def of_dead() -> Iterator[str]:
         "no-room",
     ):
         for many in (0, 1, 2):
-            counts = {"files": many, "entries": many, "left": many}
-            yield cutoff.ended({"what": "purge", "outcome": outcome, "place": FACT, "file": FACT,
-                                **counts})  # fmt: skip
+            yield cutoff.ended(
+                {**told, "outcome": outcome, "files": many, "entries": many, "left": many}
+            )
 
 
 def of_entries() -> Iterator[str]:
@@ -301,58 +344,77 @@ def of_entries() -> Iterator[str]:
     for what in ("url-password", "url-token", "private-key", "token", "again", "value"):
         for name in ("AWS", "hex", ""):
             for file in ("key", "F"):
-                one = {"what": what, "name": name.upper() if what != "again" else name,
-                       "key": "K", "kind": "K", "file": file, "offset": 3, "times": 2,
-                       "excerpt": "X"}  # fmt: skip
+                one: Secret = {"what": what, "name": name.upper() if what != "again" else name,
+                               "key": "K", "kind": "K", "path": "P", "file": file, "offset": 3,
+                               "times": 2, "excerpt": "X", "redactable": False}  # fmt: skip
                 yield leaks.line(one)
                 yield leaks.of_entry(one)
     for what in leaks._FACTS:
-        some = [{"what": what, "value": FACT, "entries": 2}] * 6
+        some: list[Private] = [
+            {"what": what, "value": FACT, "entries": 2, "times": 3, "kind": "K", "key": "K",
+             "path": "P", "file": "F", "offset": 3}
+        ] * 6  # fmt: skip
         yield from leaks.private(some)
         yield from leaks.in_one(some)
-    strange = {"name": FACT, "strange": True, "kinds": ["K"], "entries": 3, "key": "K"}
-    rows = [{"kind": "K", "pickles": 1, "sources": 2, "objects": 3, "unread": 4}]
-    for every in ([], [{"name": FACT}], [strange] * 9):
-        found = {"globals": every, "kinds": rows, "more": True}
+    strange: RunnableName = {
+        "name": FACT, "strange": True, "kinds": ["K"], "entries": 3, "key": "K"
+    }  # fmt: skip
+    known: RunnableName = {**strange, "strange": False}
+    for every in ([], [known], [strange] * 9):
+        found: RunnableResult = {
+            "globals": every, "strange": 3, "more": True,
+            "kinds": [{"kind": "K", "entries": 9, "pickles": 1, "sources": 2, "objects": 3,
+                       "unread": 4}],
+        }  # fmt: skip
         for name, value in runnable.lines(found):
             yield from (name, value)
         yield runnable.warning(found)
 
 
 def of_places() -> Iterator[str]:
-    page = {"version": FACT, "used_memory": 3, "max_memory": 0, "policy": FACT, "evicted": 3,
-            "hits": 2, "misses": 1, "keys": 9, "expiring": 3, "clients": 2,
-            "meanings": list(serverpage._MEANINGS)}  # fmt: skip
+    page: ServerResult = {
+        "place": "redis://P:1/0", "version": FACT, "uptime_s": 3, "used_memory": 3,
+        "max_memory": 0, "policy": FACT, "evicted": 3, "hits": 2, "misses": 1, "keys": 9,
+        "expiring": 3, "role": FACT, "read_only": False, "quiet": False, "clients": 2,
+        "forbidden": [], "meanings": list(serverpage._MEANINGS), "changes": {}, "owners": [],
+    }  # fmt: skip
     for name, value in serverpage.figures(page):
         yield from (name, value)
     yield from serverpage.meanings(page)
     for code in (*serverpage._WHY_NOT, None):
-        yield serverpage.changes({"changes": {"copy": code, "expire": code, "purge": None}})
-        yield serverpage.changes({"changes": {"copy": code}})
-    claim = {"compiler": FACT, "libc": FACT, "cpu_flags": []}
+        may = {"copy": code, "expire": code, "purge": None}
+        yield serverpage.changes({**page, "changes": may})
+        yield serverpage.changes({**page, "changes": {"copy": code}})
+    claim: Builder = {"torch": FACT, "torch_key": FACT, "python": FACT, "compiler": FACT,
+                      "libc": FACT, "cpu_flags": []}  # fmt: skip
     for built in (0, 1, 2):
-        about = {"objects": 2, "built": built, "portable": 1, "native": claim}
+        about: Claims = {"objects": 2, "built": built, "headers": 0, "portable": 1,
+                         "native": claim}  # fmt: skip
         for name, value in carrying.lines(about):
             yield from (name, value.replace(preparing.VARIABLE, ""))
     yield from carrying.advice([{"headers": 1, "portable": 1}], "/P")[:2]
-    for maker in (None, {"what": "bundle"}, {"torch": FACT}):
+    makers: list[Maker | None] = [
+        None, {"what": "bundle", "torch": None}, {"what": "environment", "torch": FACT}
+    ]  # fmt: skip
+    for maker in makers:
         yield carrying.undescribed({"objects": 3, "described": 1, "maker": maker})
-    yield carrying.threads({"threads": 2}, {"threads": 4})
-    made = {"built": 2, "there": 0, "bytes": 9, "folder": "/P/torchinductor_U/F", "seconds": 3}
-    for one in (made, {**made, "there": 1}, {**made, "built": 0}):
+    made_in: MadeIn = {"torch": None, "torch_git": None, "cuda": None, "gpus": [], "threads": 2}
+    yield carrying.threads(made_in, {"threads": 4})
+    made: Any = {"built": 2, "there": 0, "bytes": 9, "folder": "/P/torchinductor_U/F", "seconds": 3}
+    for one in (made, made | {"there": 1}, made | {"built": 0}):
         yield preparing.said(one)
     yield preparing.finds(made)
-    yield preparing.warning({**made, "user": "U"})
+    yield preparing.warning(made | {"user": "U"})
     yield preparing.threads(4)
 
 
 def of_runs() -> Iterator[str]:
     for name in ("cold", "mega", "warm", "prepared"):
         yield verifying.beginning(name)
-    good = {"hits": 3, "misses": 0, "autograd": {"misses": 0}, "rebuilt": 0, "bypasses": 0,
+    good: Any = {"hits": 3, "misses": 0, "autograd": {"misses": 0}, "rebuilt": 0, "bypasses": 0,
             "graphs": 3}  # fmt: skip
-    bad = {**good, "misses": 2, "autograd": {"misses": 1}, "rebuilt": 2, "bypasses": 1}
-    none = {**good, "hits": 0, "misses": 3}
+    bad: Any = {**good, "misses": 2, "autograd": {"misses": 1}, "rebuilt": 2, "bypasses": 1}
+    none: Any = {**good, "hits": 0, "misses": 3}
     ratios = {f"{a}_{b}": 2.0 for a in ("warm", "prepared") for b in ("cold", "mega")}
     rows = [{"name": FACT, "outcome": "miss", "why": FACT}]
     for one in (good, bad, none, {**good, "rebuilt": 1}, {**good, "autograd": {"misses": 1}}):
@@ -365,15 +427,15 @@ def of_runs() -> Iterator[str]:
                 for told in ([], rows):
                     for things in ({}, {"eager": 3}, {"triton": 3}):
                         for some in (ratios, {"warm_cold": 2.0}, {"warm_mega": 2.0}, {}):
-                            result = {**one, "good": one is good, "runs": runs, "threads": 2,
+                            result: Any = {**one, "good": one is good, "runs": runs, "threads": 2,
                                       "ratios": some, "rows": told, "things": things,
                                       "whole": {"cells": many, "good": 1}}  # fmt: skip
                             yield verifying.verdict(result)
                             yield verifying.outcome(result)
                             yield from verifying.advice(result, 4)
-    cell = {**good, "problem": None, "good": False, "why": None}
-    for one in (cell, {**cell, **bad}, {**cell, **none}, {**cell, "good": True}):
-        yield verifying.of_cell({**one, "misses": 1 if one["hits"] else 3})
+    cell: Any = {**good, "problem": None, "good": False, "why": None}
+    for one in (cell, cell | bad, cell | none, cell | {"good": True}):
+        yield verifying.of_cell(one | {"misses": 1 if one["hits"] else 3})
         yield verifying.of_cell(one)
 
 

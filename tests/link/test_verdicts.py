@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from torchkeeper.link.words import verdicts
+from torchkeeper.verdict.told import DifferenceTold, VerdictTold
 
 HEADERS = "inductor_config[cpp_cache_precompile_headers]"
 
@@ -28,8 +27,8 @@ HEADERS = "inductor_config[cpp_cache_precompile_headers]"
     ],
 )  # fmt: skip
 def test_a_condition_says_what_to_do(factor: str, entry: str, here: str, said: str) -> None:
-    one = {"factor": factor, "entry": entry, "here": here}
-    row: dict[str, Any] = {"verdict": "conditional", "reasons": [], "conditions": [one]}
+    one: DifferenceTold = {"factor": factor, "entry": entry, "here": here}
+    row: VerdictTold = {"verdict": "conditional", "reasons": [], "conditions": [one]}
     verdict, why = verdicts.told(row)
     assert (verdict, why) == ("conditional", f"if the program has {said}")
     assert why.conditions == [said]

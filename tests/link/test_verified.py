@@ -19,7 +19,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def result(**change: Any) -> dict[str, Any]:
+def result(**change: Any) -> Any:
     counts: dict[str, Any] = {"graphs": 2, "hits": 2, "misses": 0, "bypasses": 0, "rebuilt": 0}
     counts["autograd"] = {"hits": 1, "misses": 0}
     warm = {**counts, "seconds": 2.5}

@@ -7,7 +7,6 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,9 @@ from torchkeeper.link.words import settled
 from torchkeeper.link.words.problems import UserError
 from torchkeeper.link.words.settled import Settled
 from torchkeeper.settings.known import BY_NAME, SETTINGS
-from torchkeeper.settings.origins import Origin
+from torchkeeper.settings.origins import Origin, Override
+from torchkeeper.settings.processes import Process
+from torchkeeper.settings.told import LookedTold
 
 pytestmark = pytest.mark.torch
 
@@ -160,24 +161,28 @@ def test_an_interpreter_without_torch(bare_python: str) -> None:
 
 
 def test_what_makes_no_sense_is_left_out(tmp_path: Path) -> None:
-    told: dict[str, Any] = {
-        "settings": [
-            None, {}, {"name": "PATH"}, {"name": FX, "by": "magic", "value": 7, "overrides": 3},
-            {"name": AOT, "by": "code", "overrides": [None, {"wins": "yes"}], "where": None},
-        ],
-        "findings": [None, {}], "torch": 3,
-        "process": {"pid": 1, "folders": [None, {}], "command": None, "started": "now"},
-        "looked": {"unread": [None, [1], ["a", "b"]], "files": True},
-    }  # fmt: skip
-    found = settled.process_from(told)
-    assert [(one.name, one.by, one.value) for one in found.origins] == [
-        (FX, "unknown", None), (AOT, "code", None),
+    override = Override("a.py:3", "assigned", None, False, None)
+    told = [
+        Origin("PATH", "/", "variable"), Origin(FX, "7", "magic"),
+        Origin(AOT, None, "code", overrides=(override,)),
     ]  # fmt: skip
-    assert found.process
+    process = Process(1, "p", [], None, "", "", True, None, None)
+    looked: LookedTold = {
+        "kind": "script", "main": "a.py", "files": 1, "unread": [("a", "b")], "changed": [],
+        "stopped": "",
+    }  # fmt: skip
+    found = settled.process_from({
+        "settings": [one.to_json() for one in told], "findings": [], "lost": False,
+        "process": process.to_json(), "looked": looked,
+    })  # fmt: skip
+    assert [(one.name, one.by, one.value) for one in found.origins] == [
+        (FX, "unknown", "7"), (AOT, "code", None),
+    ]  # fmt: skip
+    assert (found.origins[1].overrides, found.process) == ((override,), process)
     assert found.unread == [("a", "b")]
-    assert settled.process_from({}).origins == []
-    assert settled.environment_from({"settings": "all"}).origins == []
-    assert settled.processes_from([None, {"pid": "x"}, {"pid": 3}], {"hidden": None}).hidden == 0
+    rows = [None, {"pid": "x"}, {"pid": 3}, process.to_json()]
+    running = settled.processes_from(rows, {"count": 4, "hidden": 2, "sees": "own"})
+    assert (running.processes, running.hidden, running.sees) == ([process], 2, "own")
     assert settled.unseen(found)
     for one in found.origins:
         assert settled.by_words(one, found)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.origins import Origin, Override, fitting
 from torchkeeper.settings.process_origins import of_process
 from torchkeeper.settings.processes import root_of, running
+from torchkeeper.settings.told import OfProcessTold, OriginTold, ProcessesTold
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 
@@ -69,23 +70,23 @@ class Heard(Report):
     """Keeps the rows."""
 
     def __init__(self) -> None:
-        self.found: dict[int, dict[str, Any]] = {}
+        self.found: dict[int, Any] = {}
 
-    def rows(self, rows: list[dict[str, Any]]) -> None:
+    def rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
         self.found |= {row["pid"]: row for row in rows}
 
 
-def listed() -> tuple[dict[int, dict[str, Any]], dict[str, Any]]:
+def listed() -> tuple[dict[int, Any], ProcessesTold]:
     heard = Heard()
     result = running(heard)
     return heard.found, result
 
 
-def by_name(told: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def by_name(told: OfProcessTold) -> dict[str, OriginTold]:
     return {one["name"]: one for one in told["settings"]}
 
 
-def brief(told: dict[str, Any], name: str) -> tuple[Any, ...]:
+def brief(told: OfProcessTold, name: str) -> tuple[Any, ...]:
     one = by_name(told)[name]
     return one["value"], one["by"], one["variable"], one["where"], one["sure"]
 

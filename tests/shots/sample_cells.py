@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchkeeper.artifacts.told import Fault
+from torchkeeper.engine.messages.findings import CellFinding
 from torchkeeper.gui.matrix.cells import Cells
 from torchkeeper.gui.matrix.phases import PHASES
+from torchkeeper.verdict.told import GraphTold
 
 _NAMES = [
     *(("decode", f"decode, batch {batch}, {dtype}, {mode}", "callable")
@@ -22,7 +25,7 @@ _FORWARD = (0.42, 0.03, 0.11, 0.16, 0.24, 0.93, 2.61, 0.12)
 _BACKWARD = (0.0, 0.0, 0.0, 0.0, 0.31, 1.07, 3.02, 0.08)
 
 #: Why the cell that failed did.
-FAILURE = {"code": "warm-failed", "params": {
+FAILURE: Fault = {"code": "warm-failed", "params": {
     "what": "RuntimeError", "why": "mat1 and mat2 shapes cannot be multiplied (32x96 and 64x64)",
 }}  # fmt: skip
 #: Why PyTorch does not cache the second graph of the cell of that number.
@@ -39,18 +42,18 @@ LOG = [
 ]
 
 
-def rows() -> list[dict[str, Any]]:
+def rows() -> list[CellFinding]:
     """The cells, as the first finding of a job names them."""
     return [
-        {"index": number, "recipe": recipe, "name": name, "source": source}
+        {"index": number, "recipe": recipe, "name": name, "source": source, "state": "queued"}
         for number, (recipe, name, source) in enumerate(_NAMES)
     ]
 
 
-def graphs(cell: int, part: float = 1.0) -> list[dict[str, Any]]:
+def graphs(cell: int, part: float = 1.0) -> list[GraphTold]:
     """Findings of the graphs of a cell, of which a part is done."""
     grown = 0.55 + 0.09 * (cell * 7 % 11)
-    found = []
+    found: list[GraphTold] = []
     for number, (direction, spent) in enumerate((("forward", _FORWARD), ("backward", _BACKWARD))):
         if number and part < 0.6:
             break
@@ -61,17 +64,17 @@ def graphs(cell: int, part: float = 1.0) -> list[dict[str, Any]]:
             outcome, seconds = "hit", [x / 12 for x in seconds]
         found.append({"id": f"{cell}/0 {direction}", "name": "Decoder.forward", "cell": cell,
                       "outcome": outcome, "seconds": round(sum(seconds), 2),
-                      "phases": [list(x) for x in zip(PHASES, seconds, strict=True)]})  # fmt: skip
+                      "phases": list(zip(PHASES, seconds, strict=True))})  # fmt: skip
     if cell == UNCACHED:
-        found[-1] |= {"outcome": "bypass", "reason": REASON}
+        found[-1]["outcome"], found[-1]["reason"] = "bypass", REASON
     return found
 
 
-def done(cell: int) -> dict[str, Any]:
+def done(cell: int) -> CellFinding:
     """A cell that is done."""
     native = cell < 13
     some = graphs(cell) if native else []
-    took = sum(one["seconds"] for one in some) + 0.7 if native else 3.4 + cell % 3
+    took = sum(one["seconds"] or 0.0 for one in some) + 0.7 if native else 3.4 + cell % 3
     hits, bypasses = (sum(one["outcome"] == how for one in some) for how in ("hit", "bypass"))
     return {
         "index": cell, "state": "done", "graphs": len(some), "hits": hits,
@@ -82,7 +85,7 @@ def done(cell: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def failed(cell: int) -> dict[str, Any]:
+def failed(cell: int) -> CellFinding:
     """A cell that failed."""
     return {"index": cell, "state": "failed", "seconds": 1.31, "problem": FAILURE, "log": LOG}
 
@@ -105,6 +108,7 @@ def result(cells: Cells) -> dict[str, Any]:
         **sums, "graphs": sum(sums.values()), "seconds": sum(one.seconds or 0.0 for one in over),
         "done": len(good), "failed": len(over) - len(good),
         "added": sum(kinds.values()), "kinds": kinds, "locks": 2 * sums["misses"],
+        "things": {"graphs": sum(sums.values())},
     }  # fmt: skip
 
 

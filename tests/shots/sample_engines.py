@@ -23,8 +23,13 @@ from tests.shots import (
     samples,
 )
 from torchkeeper.artifacts.entry import KINDS, Entry, measured, tallied, tally
+from torchkeeper.artifacts.told import Sized
+from torchkeeper.engine.decoding import misfit
+from torchkeeper.engine.protocol import TABLE
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener, P
+from torchkeeper.gui.background.looked import At, PastJobs, Room
+from torchkeeper.gui.background.requests import Revealed
 from torchkeeper.gui.profiles import known as known_profiles
 from torchkeeper.gui.recipes import known as known_recipes
 from torchkeeper.gui.recipes.known import Listed
@@ -68,14 +73,14 @@ class SampleEngines(Engines):
         silent: Collection[str] = (),
         failing: Mapping[str, UserError] | None = None,
         progress: Mapping[str, tuple[float, float | None, str]] | None = None,
-        found: Mapping[str, list[dict[str, Any]]] | None = None,
+        found: Mapping[str, list[Any]] | None = None,
     ) -> None:
         super().__init__(idle=True)
         self.entries = samples.entries() if entries is None else entries
         self.silent = set(silent)
         self.failing = dict(failing or {})
         self.progress = dict(progress or {})
-        self.found = dict(found or {})
+        self.found: dict[str, list[Any]] = dict(found or {})
         self.in_use: dict[str, Any] = {}
         #: Who else can change what lies in the places (folders.owners).
         self.owners: list[dict[str, Any]] = []
@@ -107,7 +112,7 @@ class SampleEngines(Engines):
     def background(
         self,
         listener: Listener,
-        function: Callable[P, dict[str, Any]],
+        function: Callable[P, object],
         /,
         *args: P.args,
         **more: P.kwargs,
@@ -137,7 +142,7 @@ class SampleEngines(Engines):
             return self._ticket(listener)
         return look(listener, *args, **more)
 
-    def ask(self, op: str, params: dict[str, Any], listener: Listener, **how: Any) -> int:
+    def ask(self, op: str, params: Mapping[str, Any], listener: Listener, **how: Any) -> int:
         """Answer after a turn of the event loop, as an engine would."""
         ticket = self._ticket(listener)
         if op == "probe":
@@ -147,23 +152,21 @@ class SampleEngines(Engines):
 
     def _paths(self, listener: Listener, paths: Any) -> int:
         """Every path is a folder, or a file where its name ends so; what is called gone is."""
-        there = [{"path": path, "what": _what(path)} for path in paths]
-        return self._tell({"paths": there}, listener)
+        return self._tell([At(path, _what(path)) for path in paths], listener)
 
     def _room(self, listener: Listener, path: str) -> int:
         """Every disk but a full one has room; what is there, nobody says again."""
         free = 712_000_000 if "full" in path else 412_300_000_000
-        return self._tell({"what": "", "free": free, "total": 1_920_000_000_000}, listener)
+        return self._tell(Room("", free, 1_920_000_000_000), listener)
 
     def _offered(self, listener: Listener, paths: Any) -> int:
         """As ``look``, but that a recipe is one."""
-        there = [{"path": path, "what": "recipes" if path.endswith(".toml") else _what(path)}
-                 for path in paths]  # fmt: skip
-        return self._tell({"paths": there}, listener)
+        there = [At(path, "recipes" if path.endswith(".toml") else _what(path)) for path in paths]
+        return self._tell(there, listener)
 
     def reveal(self, path: str, listener: Listener) -> int:
         """Every file is shown."""
-        return self._tell({"what": "file", "shown": bool(path)}, listener)
+        return self._tell(Revealed("file", bool(path)), listener)
 
     def _interpreters(self, listener: Listener, add: str = "", remove: str = "") -> int:
         """Those of the samples, unless ``interpreters`` is silent or there is none."""
@@ -172,19 +175,20 @@ class SampleEngines(Engines):
         every = [] if "interpreters" in self.failing else samples.interpreters()
         less = {remove, samples.BROKEN_PYTHON} if self.all_answer else {remove}
         every = [one for one in every if one["python"] not in less]
-        return self._tell({"interpreters": every, "added": add}, listener)
+        found = {"interpreters": every, "added": add, "problem": None}
+        return self._tell(found, listener)
 
     def _keyring(self, listener: Listener) -> int:
         """There is a keyring."""
-        return self._tell({"keyring": True}, listener)
+        return self._tell(True, listener)
 
     def give(self, server: str, password: str, listener: Listener, *, keep: bool = False) -> int:
         """Every password is taken."""
-        return self._tell({"kept": keep and bool(server and password)}, listener)
+        return self._tell(keep and bool(server and password), listener)
 
     def protected(self, listener: Listener) -> int:
         """The places that were made read-only."""
-        return self._tell({"protected": sorted(self._read_only)}, listener)
+        return self._tell(sorted(self._read_only), listener)
 
     def protect(self, place: str, on: bool, listener: Listener) -> int:
         """Every place can be made read-only."""
@@ -198,7 +202,7 @@ class SampleEngines(Engines):
         if forget and "runs" in self.failing:
             return self._fail(self.failing["runs"], listener)
         self.kept = Kept([run for run in self.kept.runs if run.id not in forget], self.kept.damaged)
-        return self._tell({"kept": self.kept}, listener)
+        return self._tell(self.kept, listener)
 
     def keep_jobs(self, some: Sequence[Past]) -> None:
         """Nothing is left behind."""
@@ -214,7 +218,7 @@ class SampleEngines(Engines):
         self.past = history.Kept(
             [one for one in jobs if forget is not None and one.id not in forget], self.past.damaged
         )
-        told = {"kept": self.past, "elsewhere": self.elsewhere}
+        told = PastJobs(self.past, self.elsewhere)
         return self._tell_or_fail("past_jobs", told, listener)
 
     def _recipes(self, listener: Listener, *_: object, **__: object) -> int:
@@ -222,15 +226,15 @@ class SampleEngines(Engines):
         if "recipes" in self.failing:
             return self._fail(self.failing["recipes"], listener)
         listed = self.listed_recipes or sample_recipes.listed(empty=self.no_recipes)
-        return self._tell({"recipes": listed}, listener)
+        return self._tell(listed, listener)
 
     def _recipe_cells(self, listener: Listener, names: Sequence[str]) -> int:
         """What the recipes of the samples make."""
-        return self._tell({"made": sample_recipes.made(list(names))}, listener)
+        return self._tell(sample_recipes.made(list(names)), listener)
 
     def _recipe_text(self, listener: Listener, path: str) -> int:
         """A text of the samples."""
-        return self._tell({"text": sample_recipes.PATHS.get(path, "")}, listener)
+        return self._tell(sample_recipes.PATHS.get(path, ""), listener)
 
     def _recipe_looked(self, listener: Listener, text: str, path: str) -> int:
         """What a text really comes to."""
@@ -271,13 +275,13 @@ class SampleEngines(Engines):
         """What the samples say of places."""
         found = {place: self.verifications[place] for place in places
                  if place in self.verifications}  # fmt: skip
-        return self._tell({"verified": found}, listener)
+        return self._tell(found, listener)
 
     def _mark(self, listener: Listener, place: str) -> int:
         """No place ever changes."""
-        return self._tell({"mark": place}, listener)
+        return self._tell(place, listener)
 
-    def _tell_or_fail(self, name: str, result: dict[str, Any], listener: Listener) -> int:
+    def _tell_or_fail(self, name: str, result: object, listener: Listener) -> int:
         error = self.failing.get(name)
         if error is None:
             return self._tell(result, listener)
@@ -288,12 +292,12 @@ class SampleEngines(Engines):
         QTimer.singleShot(0, self, lambda: self._on_failed(ticket, error, []))
         return ticket
 
-    def _tell(self, result: dict[str, Any], listener: Listener) -> int:
+    def _tell(self, result: object, listener: Listener) -> int:
         ticket = self._ticket(listener)
         QTimer.singleShot(0, self, lambda: self._on_result(ticket, result, []))
         return ticket
 
-    def _answer(self, ticket: int, op: str, params: dict[str, Any]) -> None:
+    def _answer(self, ticket: int, op: str, params: Mapping[str, Any]) -> None:
         listener = self._listeners.get(ticket)
         if listener is None:
             return
@@ -314,12 +318,15 @@ class SampleEngines(Engines):
             self._on_failed(ticket, error, [])
             return
         rows, result = self._said(op, place, params, listener)
+        # What no engine could have said shows nothing.
+        why = misfit(TABLE[op].result, result, op)
+        assert not why, why
         if listener.rows and rows:
             listener.rows(rows)
         self._on_result(ticket, result, [])
 
     def _said(
-        self, op: str, place: str, params: dict[str, Any], listener: Listener
+        self, op: str, place: str, params: Mapping[str, Any], listener: Listener
     ) -> tuple[list[Any], dict[str, Any]]:
         if op == "places":
             reasons = {samples.PLACE: "default", samples.KERNELS: "triton-default"}
@@ -364,7 +371,7 @@ class SampleEngines(Engines):
         if op == "signature":
             return [], _signature(str(params["file"]))
         if op == "leaks":
-            leaks = sample_leaks.of_entry(self.leaky)
+            leaks: Any = sample_leaks.of_entry(self.leaky)
             if listener.findings:
                 listener.findings(leaks)
             return [], dict(leaks[-1]["leaks"])
@@ -415,7 +422,7 @@ class SampleEngines(Engines):
             return [], _foretold(op, params, self.entries, listener, self.leaky)
         return [], {}
 
-    def _suggested(self, place: str, params: dict[str, Any]) -> dict[str, Any]:
+    def _suggested(self, place: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """What is dead; nothing where there are no entries."""
         some, disk = int(bool(self.entries)), scheme_of(place).on_disk
         found = {"stale": (412, 1_284_000_000), "broken": (3, 204_800),
@@ -444,7 +451,7 @@ class SampleEngines(Engines):
         about = {"look": 1, "rests": rests, "together": together}
         return {**total, **about, "reasons": reasons}
 
-    def _compared(self, place: str, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    def _compared(self, place: str, params: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         other = samples.KERNELS if "nearest" in params else place
         found = sample_compare.answer(self.cause or "none", self.entries, place, other)
         if not self.cause:
@@ -473,7 +480,8 @@ class SampleEngines(Engines):
             rows = [samples.on_server(entry, number) for number, entry in enumerate(rows)]
             more = {"format": "redis", "trash": None, "plan": 1}
         files = sum(entry.files for entry in rows)
-        return rows, {**_counts(rows), "files": files, **more}
+        others = {"broken": 0, "unread": 0, "orphans": 0, "apart_files": 0, "apart_bytes": 0}
+        return rows, {**_counts(rows), "files": files, **others, **more}
 
 
 def _what(path: str) -> str:
@@ -490,7 +498,7 @@ def _signature(file: str) -> dict[str, Any]:
 
 
 def _foretold(
-    op: str, params: dict[str, Any], every: list[Entry], listener: Listener, leaky: bool
+    op: str, params: Mapping[str, Any], every: list[Entry], listener: Listener, leaky: bool
 ) -> dict[str, Any]:
     """What an engine would say of an export, an import or a copy that is to come.
 
@@ -510,21 +518,24 @@ def _foretold(
         files = [_compared(str(path), portable, "same" in where) for path in params["files"]]
         renamed = 9 if params.get("env") and "same" not in where else 0
         if renamed and listener.findings:
-            listener.findings([{"left": one} for one in samples.LEFT])
+            lefts: Any = [{"left": one} for one in samples.LEFT]
+            listener.findings(lefts)
         return {"files": files, "needed": 4_300_000, "space": space, "renamed": renamed}
     if listener.findings and leaky:
-        listener.findings(sample_leaks.leaks(portable))
+        some: Any = sample_leaks.leaks(portable)
+        listener.findings(some)
     stays = tally(entry.kind for entry in every if entry.kind == "lock")
     if listener.findings:
         for entry in every:
             if entry not in portable and entry.kind != "lock":
                 code = "entry-broken" if entry.problem else "kind-not-portable"
                 about = {"kind": entry.kind, "problem": entry.problem}
-                listener.findings([{"left": {"code": code, "params": about}}])
+                listener.findings([{"left": {"code": code, "params": about, "path": None}}])
     if op == "copy":
         same = any(x in where for x in ("same", "missing", *_BUNDLES))
         if listener.findings and portable and not same:
-            listener.findings([{"left": {"code": "key-taken", "params": {"path": "mn/x.py"}}}])
+            params = {"path": "mn/x.py"}
+            listener.findings([{"left": {"code": "key-taken", "params": params, "path": None}}])
         more: dict[str, Any] = {"needed": 4_300_000, "there": there, "into": where}
         return {**_copied(where, portable), **more, "stays": stays}
     held = sum(entry.size for entry in portable)
@@ -550,7 +561,7 @@ def _foretold(
     }  # fmt: skip
 
 
-def _maker(params: dict[str, Any]) -> dict[str, Any] | None:
+def _maker(params: Mapping[str, Any]) -> dict[str, Any] | None:
     builders = params.get("builders")
     return {"what": "environment", "torch": builders["torch"]} if builders else None
 
@@ -597,6 +608,6 @@ def _compared(path: str, entries: list[Entry], same: bool) -> dict[str, Any]:
     return {"file": path, "kinds": kinds, **whole}
 
 
-def _counts(entries: list[Entry]) -> dict[str, int]:
+def _counts(entries: list[Entry]) -> Sized:
     size = sum(entry.size for entry in entries)
     return {**tally(entry.kind for entry in entries), **measured(size, on_disk=False)}

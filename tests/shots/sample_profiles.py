@@ -105,12 +105,15 @@ def settled(pid: int | None) -> dict[str, Any]:
             text, by, where = "1", "code", "serve.py:12"
         rows.append({"name": one.name, "value": text if by != "default" else default(one),
                      "by": by, "variable": one.name if by == "variable" else "", "where": where,
-                     "computed": False, "sure": True, "seen": "", "overrides": []})  # fmt: skip
+                     "computed": False, "sure": True, "seen": "", "overrides": [],
+                     "otherwise": None, "cut": False})  # fmt: skip
     found = [one.to_json() for one in check(variables)]
     told: dict[str, Any] = {"settings": rows, "torch": "2.13.0+cu130", "triton": "3.7.1",
                             "findings": found}  # fmt: skip
     if pid is not None:
+        told["lost"] = False
         told["process"] = next(one for one in PROCESSES if one["pid"] == pid)
         told["looked"] = {"kind": "script", "main": "serve.py", "files": 14, "stopped": "",
+                          "changed": [],
                           "unread": [["plugins/generated.py", "too-large"]]}  # fmt: skip
     return told

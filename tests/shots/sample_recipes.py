@@ -74,7 +74,7 @@ PATHS = {
 
 
 def _known(path: str, name: str, warmed: Warmed | None = None) -> Known:
-    found = looked(PATHS[path], path)["looked"]
+    found = looked(PATHS[path], path)
     said = (line for line in PATHS[path].splitlines() if line.startswith("about"))
     about = next(said).partition(" = ")[2].strip('"')
     cells = len(found.cells)
@@ -109,8 +109,9 @@ def made(names: list[str]) -> Made:
             cells.append((BUILTIN, BUILTIN, BUILTIN))
             recipes += 1
         for path, text in texts.items():
-            found = looked(text, path)["looked"]
+            found = looked(text, path)
             stem = path.rpartition("/")[2].removesuffix(".toml")
             cells += [(stem, cell, found.source) for cell in found.cells]
             recipes += 1
-    return Made(cells, recipes, [{"name": name} for name in names if name != BUILTIN])
+    sent = [name for name in names if name != BUILTIN]
+    return Made(cells, recipes, [{"name": name, "folder": "/", "data": {}} for name in sent])

@@ -240,7 +240,7 @@ def factors() -> list[dict[str, str]]:
     ]
 
 
-def detail(entry: Entry, every: list[Entry]) -> dict[str, Any]:
+def detail(entry: Entry, every: list[Entry]) -> Any:
     """What an engine would tell of an entry."""
     graph = entry.kind in ("fxgraph", "aotautograd") and entry.problem is None
     facts: dict[str, Any] = {"name": entry.name, **sample_kinds.facts(entry)}
@@ -343,17 +343,18 @@ def interpreters() -> list[dict[str, Any]]:
     """The interpreters that are found: the first is the one that is used."""
     old = {**ENVIRONMENT, "torch": "2.9.1+cu128", "triton": "3.5.1", "cuda": "12.8"}
     none = dict.fromkeys(ENVIRONMENT) | {"python": "3.12.3", "platform": "Linux"}
+    usual = {"added": False, "starts": True, "counts": True, "writers": [], "facts": None}
     return [
-        {"python": PYTHON, "label": "TORCHKEEPER_TORCH_PYTHON", "facts": None},
-        {"python": PLAIN_PYTHON, "label": "python3 on the PATH", "facts": none},
-        {"python": BROKEN_PYTHON, "label": "added", "added": True, "facts": None},
-        {"python": OLD_PYTHON, "label": "added", "added": True, "facts": old},
+        {**usual, "python": PYTHON, "label": "TORCHKEEPER_TORCH_PYTHON"},
+        {**usual, "python": PLAIN_PYTHON, "label": "python3 on the PATH", "facts": none},
+        {**usual, "python": BROKEN_PYTHON, "label": "added", "added": True},
+        {**usual, "python": OLD_PYTHON, "label": "added", "added": True, "facts": old},
         {
+            **usual,
             "python": "/home/ada/downloads/llama/.venv/bin/python",
             "starts": False,
             "counts": False,
             "label": "virtual or conda environment",
-            "facts": None,
         },
     ]
 
@@ -364,7 +365,7 @@ def probed(python: str) -> dict[str, Any]:
     return dict(known.get(python) or ENVIRONMENT)
 
 
-def judged(entries: list[Entry], python: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def judged(entries: list[Entry], python: str) -> tuple[Any, Any]:
     """What an engine would find of entries in an environment: the finding, and the counts."""
     here = "2.9.1+cu128" if python == OLD_PYTHON else "2.13.0+cu130"
     broken = next((one.problem for one in entries if one.problem), "payload-unreadable")

@@ -29,7 +29,7 @@ _GRAPHS = (
 _SECONDS = {"cold": 23.8, "mega": 26.4, "warm": 8.3, "prepared": 2.6}
 
 
-def result(misses: int = 0, rebuilt: int = 0, *, threads: int = 32) -> dict[str, Any]:
+def result(misses: int = 0, rebuilt: int = 0, *, threads: int = 32) -> Any:
     """What a verification could have come to (``link.kept.verified.checked``)."""
     seconds = dict(_SECONDS)
     if misses:

@@ -17,6 +17,7 @@ from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.scheme import Scheme
 from torchkeeper.stores.store import Removal, Store
+from torchkeeper.stores.told import Beside
 
 SORTS = ("folder", "bundle", "server")
 #: What each kind says it can.
@@ -134,7 +135,9 @@ def test_each_kind_answers_everything(store: Store, sort: str, session: Session)
     if kept is not None:
         kept.close()
     assert (store.owners() is None) == (sort == "bundle")
-    assert set(store.beside([])) == BESIDE[sort]
+    told: Beside = {"trash": None}
+    store.tell_beside(told, [])
+    assert set(told) == BESIDE[sort]
     assert set(store.strays()) == ({"others", "kernels_maybe"} if sort == "server" else set())
     assert set(store.room()) in (set(), {"free_bytes", "total_bytes", "disk"})
     for answer in (store.trash(), store.trash_size(report), store.orphans(items, None)):

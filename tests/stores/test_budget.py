@@ -78,7 +78,7 @@ class Asked(Reader):
         report: Report,
         full: bool = False,
         budget: Budget | None = None,
-    ) -> list[dict[str, Any]]:
+    ) -> list[Any]:
         """As Reader.facts."""
         self.asked += len(readings)
         self.times += bool(readings)

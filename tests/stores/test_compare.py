@@ -16,7 +16,7 @@ from tests.stores.bundles.test_bundle import Left, Stops, bring, edit, first_cod
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.bundles.bundle import Bundle
-from torchkeeper.stores.compare import OUTCOMES, Compared, compare
+from torchkeeper.stores.compare import OUTCOMES, Compared, Counts, compare
 from torchkeeper.stores.folders.importing import import_bundles
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.space import space
@@ -62,11 +62,11 @@ def look(into: Path, *files: Path, report: Report | None = None) -> tuple[list[C
 
 
 def total(found: list[Compared], outcome: str) -> tuple[int, int, int]:
-    whole = [one.to_json()[outcome] for one in found]
+    whole: list[Counts] = [getattr(one.whole, outcome) for one in found]
     return (
-        sum(w["entries"] for w in whole),
-        sum(w["files"] for w in whole),
-        sum(w["bytes"] for w in whole),
+        sum(w.entries for w in whole),
+        sum(w.files for w in whole),
+        sum(w.bytes for w in whole),
     )
 
 

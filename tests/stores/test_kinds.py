@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pytest
 from filelock import FileLock
@@ -18,6 +18,7 @@ from tests.snapshots import snapshot
 from torchkeeper.artifacts.entry import WITHOUT_VERDICT, Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.detail import Details, Full
+from torchkeeper.engine.messages.selecting import Select
 from torchkeeper.engine.session import Session, chosen_of
 from torchkeeper.link.words.facts import told
 from torchkeeper.stores import places
@@ -44,7 +45,7 @@ def entries(place: Path, kind: str | None = None) -> list[Entry]:
     return [one.entry for one in described(place) if kind in (None, one.entry.kind)]
 
 
-def chosen(place: Path, **select: Any) -> list[Described]:
+def chosen(place: Path, **select: Unpack[Select]) -> list[Described]:
     session = Session()
     try:
         return chosen_of(session, Folder(str(place)), select, Report())
@@ -110,8 +111,9 @@ def test_a_precompiled_function(other_kinds: Path) -> None:
     assert (one.entry.name, one.entry.torch, one.entry.device) == ("wave", "2.13.0+cpu", "cpu")
     assert one.entry.path == f"dynamo/{one.entry.key}"
     assert (one.facts["variants"], one.facts["graphs"]) == (2, 2)
-    assert one.facts["python"].startswith("3.")
-    assert one.facts["functions"][0].startswith("wave at ")
+    facts: Any = one.facts
+    assert facts["python"].startswith("3.")
+    assert facts["functions"][0].startswith("wave at ")
     json.dumps(one.facts)
 
 
@@ -163,7 +165,7 @@ def test_each_eager_kernel_is_an_entry(other_kinds: Path) -> None:
     ]
     for one in found:
         assert (one.entry.device, one.entry.problem) == ("cpu", None)
-        assert [f for f in one.item.files if f.path.endswith(one.facts["library"])]
+        assert [f for f in one.item.files if f.path.endswith(str(one.facts["library"]))]
     # The list is counted once.
     listed = [one.item for one in described(other_kinds / "cache")]
     files = Counter(file.path for item in listed for file in item.files)
@@ -213,7 +215,7 @@ def test_a_kernel_is_taken_off_its_list_and_comes_back(other_cache: Path) -> Non
     conf = other_cache / "aoti_eager" / "aten" / "cpu" / "abs.json"
     first, second = json.loads(conf.read_text())
     (entry,) = [e for e in entries(other_cache, "aoti_eager") if "float64" in str(e.name)]
-    taken = chosen(other_cache, items=[["aoti_eager", entry.path]])
+    taken = chosen(other_cache, items=[("aoti_eager", entry.path)])
     assert [o.entry.name for o in taken] == ["aten::abs(float64[3])"]
     assert len(chosen(other_cache, filter="add.Tensor kind:aoti_eager")) == 1
     plan = trash.Plan(str(other_cache), [one.item for one in taken])
@@ -483,7 +485,8 @@ def test_a_model_that_was_compiled_ahead(vllm_root: Path, tmp_path: Path) -> Non
     assert (whole.entry.kind, whole.entry.name, whole.entry.torch) == (
         "precompile", "wave", "2.13.0+cpu",
     )  # fmt: skip
-    assert whole.facts["functions"][0].startswith("wave at ")
+    facts: Any = whole.facts
+    assert facts["functions"][0].startswith("wave at ")
     left = exported(place, tmp_path / "a.torchcache")
     assert left == [("precompile", "part-of-artifact")]
     (place / "model").write_bytes((place / "model").read_bytes()[:900])

@@ -105,7 +105,7 @@ def test_code_is_not_judged_by_graphs_that_were_not_read(fixture_cache: Path) ->
 
 def test_an_older_engine_says_nothing_of_orphans(kept_291: Path) -> None:
     entry = listed(kept_291)[0].entry
-    row = entry.to_json()
+    row = dict(entry.to_json())
     assert row.pop("orphan") is None
     assert entry_from_json(row) == entry
     with pytest.raises(ValueError, match="orphan"):

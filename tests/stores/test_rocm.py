@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,8 +21,9 @@ from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.query import parse
 from torchkeeper.stores.reader import Reader
 from torchkeeper.verdict import judging, kinds
+from torchkeeper.verdict.probed import Env
 
-ENVIRONMENTS: dict[str, dict[str, Any]] = json.loads((DATA / "environments.json").read_text())
+ENVIRONMENTS: dict[str, Env] = json.loads((DATA / "environments.json").read_text())
 FX, AOT, MODULE = "f" + "a" * 51, "a" * 52, "c" + "b" * 51
 
 #: A module as PyTorch generates it, with a kernel of Triton's (PythonWrapperCodegen and

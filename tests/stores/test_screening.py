@@ -9,6 +9,7 @@ import io
 import os
 import pickle
 import shutil
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 from urllib.parse import quote
@@ -18,6 +19,7 @@ import pytest
 from tests.redis_server import dump, serving
 from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import PORTABLE, Problem
+from torchkeeper.artifacts.leaked import Secrets
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.engines.process import Engine
@@ -41,14 +43,14 @@ def forms(secret: bytes) -> list[bytes]:
     return found
 
 
-def ask(op: str, **params: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def ask(op: str, **params: Any) -> tuple[dict[str, Any], list[Mapping[str, Any]]]:
     heard: list[Message] = []
     with Engine() as engine:
         done = engine.call(op, params, heard.append)
     return done, [one.body for one in heard if one.type == "finding"]
 
 
-def left_of(findings: list[dict[str, Any]]) -> set[tuple[str, str]]:
+def left_of(findings: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
     left = [one["left"] for one in findings if "left" in one]
     return {(one["kind"], one["code"]) for one in left if one["kind"] != "lock"}
 
@@ -236,7 +238,7 @@ class Flaky:
 @pytest.mark.parametrize("when", ["opened", "read"])
 @pytest.mark.parametrize("choice", [None, "leave", "redact", "allow"])
 def test_what_could_not_be_searched_is_held_back(
-    clean_291: Path, when: str, choice: str | None
+    clean_291: Path, when: str, choice: Secrets | None
 ) -> None:
     folder = Folder(str(clean_291))
     reader = Reader()

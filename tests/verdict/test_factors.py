@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from torchkeeper.artifacts import aotautograd, fxgraph
 from torchkeeper.verdict import judging
 from torchkeeper.verdict.native import Code
+from torchkeeper.verdict.probed import Env
 
 Factor = tuple[str, str, str]
 #: A whole entry and an environment in which it is usable.
-Case = tuple[str, str, list[Factor], dict[str, Any]]
+Case = tuple[str, str, list[Factor], Env]
 #: Which no program can change.
 ENVIRONMENT = ("torch_version", "system_info[hash]")
 
@@ -25,10 +26,11 @@ def case(root: Path, kind: str = "fxgraph") -> Case:
     files = sorted(path for path in (root / kind).rglob("*") if path.is_file())
     read = fxgraph.facts if kind == "fxgraph" else aotautograd.facts
     graph = fxgraph.facts(next((root / "fxgraph").rglob("*/*/*")).read_bytes(), full=False)
-    torch = graph["torch"]
-    factors = [(str(h), str(n), str(v)) for h, n, v in read(files[0].read_bytes(), True)["factors"]]
-    shared = {n: [h, v] for h, n, v in factors if not fxgraph.of_graph(n)}
-    env = {
+    torch = str(graph["torch"])
+    listed: Any = read(files[0].read_bytes(), True)["factors"]
+    factors = [(str(h), str(n), str(v)) for h, n, v in listed]
+    shared = {n: (h, v) for h, n, v in factors if not fxgraph.of_graph(n)}
+    env: Env = {
         "torch": torch,
         "key_factors": shared,
         "devices": [{"type": "cpu", "name": "CPU", "arch": "x86_64"}],
@@ -40,7 +42,8 @@ def case(root: Path, kind: str = "fxgraph") -> Case:
 def verdict(case: Case, factors: list[Factor] | None = None, **env: Any) -> judging.Verdict:
     torch, device, own, here = case
     code = Code(widths="512")
-    return judging.graph(torch, device, own if factors is None else factors, {**here, **env}, code)
+    changed: Any = {**here, **env}
+    return judging.graph(torch, device, own if factors is None else factors, changed, code)
 
 
 def removed(factors: list[Factor], names: set[str]) -> list[Factor]:
@@ -62,7 +65,7 @@ def every_one(case: Case) -> None:
     """Take each fact away, and change each, one at a time."""
     assert verdict(case) == judging.Verdict("usable")
     torch, _, factors, env = case
-    shared = env["key_factors"]
+    shared = env["key_factors"] or {}
     # The hash of the system is of all that tells of it.
     parts = {n for n in shared if n.startswith("system_info[")} - set(ENVIRONMENT)
     for name in shared.keys() - parts:
@@ -82,7 +85,7 @@ def every_one(case: Case) -> None:
     assert judging.graph(torch, "cpu", removed(factors, set(shared)), env).verdict == "unknown"
     for field in ("key_factors", "vector_bits"):
         assert verdict(case, **{field: None}).verdict == "unknown", field
-    cuda = judging.graph(torch, "cpu,cuda", factors, {**env, "devices": None}, Code())
+    cuda = judging.graph(torch, "cpu,cuda", factors, {**env, "devices": []}, Code())
     assert cuda.verdict == "unknown"
     assert verdict(case, vector_bits=256).verdict == "unsafe"
 
@@ -105,7 +108,9 @@ def test_each_fact_of_a_new_entry(new: Case) -> None:
 def test_whatever_is_missing_or_another_is_never_usable(old: Case, data: st.DataObject) -> None:
     _, _, factors, env = old
     # A program has hundreds of settings; those of the environment are to come up, too.
-    every = sorted(name for name in env["key_factors"] if not name.startswith("system_info[v"))
+    every = sorted(
+        name for name in env["key_factors"] or () if not name.startswith("system_info[v")
+    )
     names = st.sampled_from(every) | st.sampled_from(ENVIRONMENT)
     gone, other = data.draw(st.sets(names, max_size=9)), data.draw(st.sets(names, max_size=9))
     own = [(h + "x" * (n in other), n, v) for h, n, v in removed(factors, gone)]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from torchkeeper.verdict import native
 from torchkeeper.verdict.native import Code
+from torchkeeper.verdict.probed import Env
 
 
 @pytest.mark.parametrize(
@@ -59,7 +58,7 @@ HERE = {"vector": ["avx", "avx2", "fma"]}
     ],
 )
 def test_objects_run_where_their_instructions_are(
-    objects: list[str | None], env: dict[str, Any], state: str | None
+    objects: list[str | None], env: Env, state: str | None
 ) -> None:
     said = native.objects(Code(objects=frozenset({frozenset(objects)})), env)
     assert [one for one, _ in said] == ([state] if state else [])
@@ -69,6 +68,6 @@ def test_what_triton_links_is_to_be_the_same() -> None:
     libs = Code(libs="libdevice-abc")
     assert native.libraries(Code(), {}) is None
     assert native.libraries(libs, {"triton_libs": "libdevice-abc"}) is None
-    for here, state in (({"triton_libs": "libdevice-def"}, "stale"),
-                        ({"triton_libs": None}, "unknown"), ({}, "unknown")):  # fmt: skip
-        assert native.libraries(libs, here) == state
+    assert native.libraries(libs, {"triton_libs": "libdevice-def"}) == "stale"
+    assert native.libraries(libs, {"triton_libs": None}) == "unknown"
+    assert native.libraries(libs, {}) == "unknown"

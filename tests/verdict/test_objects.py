@@ -9,6 +9,7 @@ import pytest
 from torchkeeper.link.words.catalogue import CATALOGUE
 from torchkeeper.link.words.problems import user_error
 from torchkeeper.verdict.objects import why_not, why_not_library
+from torchkeeper.verdict.probed import Env
 
 KERNEL = "None {cxx} i -O3 -march=native -I{torch}/include -mavx2 -mfma -o o.so"
 CHECK = "gcc version 12.2.0 (Debian)_=-mavx2 -mfma=2.13.0+cpu"
@@ -21,10 +22,10 @@ CLAIM: dict[str, Any] = {
 OWN = frozenset({"avx2", "sse2"})
 
 
-def here(**other: Any) -> dict[str, Any]:
+def here(**other: Any) -> Env:
     """An environment as that of the claim, but for these facts of how it builds."""
-    native = CLAIM | {"commands": [{"portable": KERNEL}, {"portable": CHECK}]} | other
-    return {name: native[name] for name in ("cpu_flags", "libc")} | {"native": native}
+    native: Any = CLAIM | {"commands": [{"portable": KERNEL}, {"portable": CHECK}]} | other
+    return {"cpu_flags": native["cpu_flags"], "libc": native["libc"], "native": native}
 
 
 def code(*arguments: Any) -> str | None:
@@ -121,7 +122,7 @@ def test_where_its_making_is_not_recorded(claim: dict[str, Any] | None) -> None:
 
 
 def test_a_machine_without_an_environment() -> None:
-    machine = {"cpu_flags": FLAGS, "libc": "glibc 2.36"}
+    machine: dict[str, Any] = {"cpu_flags": FLAGS, "libc": "glibc 2.36"}
     for facts in (machine, machine | {"native": None, "torch": None}):
         assert code(CLAIM, KERNEL, OWN, facts) is None
         assert code(CLAIM, KERNEL, None, facts) is None
@@ -161,6 +162,7 @@ def test_a_library_of_an_eager_kernel(
     problem = why_not_library(claim, own, here(**other))
     assert (problem.code if problem else None) == found
     # Without an environment only the machine is known.
-    alone = {name: here(**other)[name] for name in ("cpu_flags", "libc")}
+    whole = here(**other)
+    alone: Env = {"cpu_flags": whole["cpu_flags"], "libc": whole["libc"]}
     problem = why_not_library(claim, own, alone)
     assert (problem.code if problem else None) == (None if found == "object-torch" else found)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.warm import processes, supervise
+from torchkeeper.warm import following, processes, supervise
 
 
 @dataclass
@@ -51,14 +51,14 @@ def recorder() -> type[Recorder]:
 def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """The process ids of the compile jobs a test starts; none may leave anything running."""
     started: list[int] = []
-    start = supervise._start
+    start = following.launch
 
     def spied(*arguments: Any) -> Any:
         process = start(*arguments)
         started.append(process.pid)
         return process
 
-    monkeypatch.setattr(supervise, "_start", spied)
+    monkeypatch.setattr(supervise, "launch", spied)
     yield started
     assert [processes.family(pid) for pid in started] == [set()] * len(started)
 

@@ -213,7 +213,7 @@ def ran(shared: Path, folder: Path, torch_python: str, header_folder: Path) -> R
     sent = [{"name": one, "folder": str(folder), "data": data} for one, data in recipes.items()]
 
     def make(made: Path) -> None:
-        findings: list[Answer] = []
+        findings: list[Any] = []
 
         def heard(message: Message) -> None:
             if message.type == "finding":

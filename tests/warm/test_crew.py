@@ -46,7 +46,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-def recipe(folder: Path, name: str, *commands: list[str], **more: Any) -> Answer:
+def recipe(folder: Path, name: str, *commands: list[str], **more: Any) -> Any:
     items = [{"name": f"{i}", "command": command} for i, command in enumerate(commands)]
     return {"name": name, "folder": str(folder), "data": {"script": items, **more}}
 
@@ -80,7 +80,7 @@ def test_what_ends_a_process_ends_one_cell(
     ]
     report = Recorder()
     result = warm({"into": str(tmp_path / "place"), "recipes": recipes}, report)
-    problems = [(row["problem"]["code"], row["problem"]["params"]) for row in result["cells"]]
+    problems: Any = [(row["problem"]["code"], row["problem"]["params"]) for row in result["cells"]]
     ended = ["warm-killed", "warm-timeout", "cell-memory"]
     codes = [code for code, _ in problems]
     assert codes == [NOTHING, ended[0], NOTHING, ended[1], NOTHING, ended[2], NOTHING]
@@ -116,9 +116,9 @@ def test_two_at_a_time(
     # The first waits for a second, which only another process can begin meanwhile.
     said = ["sh", "-c", "echo compile with $TORCHINDUCTOR_COMPILE_THREADS; echo >> begun; "
             "until [ $(wc -l < begun) -ge 2 ]; do sleep 0.05; done"]  # fmt: skip
-    asked = {"into": str(tmp_path / "place"), "recipes": [recipe(folder, "a", *[said] * 5)]}
+    asked: Any = {"into": str(tmp_path / "place"), "recipes": [recipe(folder, "a", *[said] * 5)]}
     report = Recorder()
-    warm({**asked, "jobs": 2}, report)
+    warm(asked | {"jobs": 2}, report)
     assert len(jobs) == 2
     assert overlap(report, 0, 1)
     assert "compile with 4" in report.all("log")
@@ -126,7 +126,7 @@ def test_two_at_a_time(
 
     jobs.clear()
     report = Recorder()
-    warm({**asked, "only": [1, 4]}, report)
+    warm(asked | {"only": [1, 4]}, report)
     assert len(jobs) == 1
     assert sorted(when(report)) == [1, 4]
     assert not overlap(report, 1, 4)
@@ -160,12 +160,15 @@ def test_another_process_has_to_be_worth_its_start(monkeypatch: pytest.MonkeyPat
 def test_no_more_than_there_is_room_for(
     folder: Path, tmp_path: Path, jobs: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = {"into": str(tmp_path / "place"), "recipes": [recipe(folder, "a", *[["true"]] * 5)]}
+    asked: Any = {
+        "into": str(tmp_path / "place"),
+        "recipes": [recipe(folder, "a", *[["true"]] * 5)],
+    }
     for cores, free, why in ((1, 1 << 40, "cores"), (8, 1 << 20, "memory")):
         monkeypatch.setattr(processes, "cores", lambda cores=cores: cores)
         monkeypatch.setattr(processes, "available", lambda free=free: free)
         report = Recorder()
-        warm({**asked, "jobs": 3}, report)
+        warm(asked | {"jobs": 3}, report)
         assert report.all("jobs") == [{"asked": 3, "given": 1, "why": why}]
     assert len(jobs) == 2
 
@@ -273,9 +276,9 @@ def test_a_path_that_cannot_be_compiled_into(tmp_path: Path) -> None:
 def test_a_path_that_is_no_good_is_told_before_anything_starts(tmp_path: Path) -> None:
     """Also where a kernel beside could be had there, and where nothing is to be compiled yet."""
     kernel = {"kernel": "k:add", "signature": {"x": "*fp32:16"}, "targets": ["cuda:90"]}
-    recipe = {"name": "kernel", "folder": str(tmp_path), "data": {"triton": kernel}}
+    recipe: Any = {"name": "kernel", "folder": str(tmp_path), "data": {"triton": kernel}}
     place = tmp_path / "a b"
-    asked = {"into": str(place), "recipes": ["builtin", recipe], "device": "cpu"}
+    asked: Any = {"into": str(place), "recipes": ["builtin", recipe], "device": "cpu"}
     with pytest.raises(Problem) as failure:
         warm(asked, Recorder())
     assert (failure.value.code, place.exists()) == ("place-blank", False)
@@ -338,14 +341,14 @@ def test_a_thread_that_goes_on_holds_no_process_up(folder: Path) -> None:
 def test_what_is_certain_to_fail_has_failed_at_once(
     folder: Path, tmp_path: Path, jobs: list[int]
 ) -> None:
-    exported = {"data": {"exported": {"file": "made.pt2"}}, "folder": str(folder)}
-    recipes = [
+    exported: Any = {"data": {"exported": {"file": "made.pt2"}}, "folder": str(folder)}
+    recipes: Any = [
         {**exported, "name": "too early"},
         recipe(folder, "a", ["no-such-program"], ["none.py"], ["true"]),
         recipe(folder, "b", ["no-such-program"], environment={"PATH": "/usr/bin:/bin"}),
     ]
     report = Recorder()
-    asked = {"into": str(tmp_path / "place"), "recipes": recipes}
+    asked: Any = {"into": str(tmp_path / "place"), "recipes": recipes}
     result = warm(asked, report)
     codes = [row["problem"]["code"] for row in result["cells"]]
     missing = "command-missing"
@@ -355,19 +358,19 @@ def test_what_is_certain_to_fail_has_failed_at_once(
         (0, "failed"), (1, "failed"), (2, "failed"), (3, "starting")]  # fmt: skip
     assert report.steps[0] == (3, 5, "cells")
     # A cell before it may make the file.
-    [cell] = checked({**asked, "recipes": [{**exported, "name": "later"}]}).cells
+    [cell] = checked({"recipes": [exported | {"name": "later"}]}, asked["into"]).cells
     maker = Cell(0, "a", "b", "script", {"command": ["true"]}, str(folder))
     assert None not in foreseen([replace(cell, index=1)])
     assert list(foreseen([maker, replace(cell, index=1)])) == [None, None]
     with pytest.raises(Problem) as failure:
-        warm({**asked, "only": [2]}, Recorder())
+        warm(asked | {"only": [2]}, Recorder())
     assert failure.value.code == "script-missing"
-    assert warm({**asked, "only": [2], "each": True}, Recorder())["failed"] == 1
+    assert warm(asked | {"only": [2], "each": True}, Recorder())["failed"] == 1
 
 
 def test_files_of_two_folders_share_no_process(tmp_path: Path) -> None:
     def group(name: str, kind: str = "function") -> Any:
-        return group_of(Cell(0, "a", "b", "callable", {kind: name}, str(tmp_path)))
+        return group_of(Cell(0, "a", "b", "callable", cast("Any", {kind: name}), str(tmp_path)))
 
     assert group("a/m.py:f") == group("a/n.py:C", "factory") == group("./a/n.py:e", "example")
     assert group("a/m.py:f") != group("b/m.py:f")

@@ -34,8 +34,8 @@ def recipes(folder: Path) -> list[Any]:
     return ["builtin", *told]
 
 
-def warmed(python: str, place: Path, gpu: str) -> tuple[Answer, list[Answer]]:
-    findings: list[Answer] = []
+def warmed(python: str, place: Path, gpu: str) -> tuple[Answer, list[Any]]:
+    findings: list[Any] = []
 
     def heard(message: Message) -> None:
         if message.type == "finding":

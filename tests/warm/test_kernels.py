@@ -42,7 +42,7 @@ BAD: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def request(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def request(items: list[dict[str, Any]]) -> Any:
     return [{"name": "kernels", "folder": str(DATA), "data": {"triton": items}}]
 
 
@@ -56,7 +56,7 @@ def warmed(shared: Path, with_torch: list[int]) -> Path:
     """A place with the good kernels in ``place``, and what warming said. Not to be changed."""
 
     def make(folder: Path) -> None:
-        asked = {"into": str(folder / "place"), "recipes": request([*GOOD, *bad_items()])}
+        asked: Any = {"into": str(folder / "place"), "recipes": request([*GOOD, *bad_items()])}
         (folder / "said.json").write_text(json.dumps(supervise.warm(asked, Recorder())))
 
     return once(shared, "warmed-kernels", make)
@@ -126,7 +126,7 @@ def test_what_another_writes_beside_it_is_not_taken_for_its_own(
     (tmp_path / "beside.py").write_text(BESIDE)
     item = {**GOOD[0], "kernel": "beside.py:add", "targets": ["cuda:90"]}
     recipe = {**request([item])[0], "folder": str(tmp_path)}
-    asked = {"into": str(tmp_path / "place"), "recipes": [recipe]}
+    asked: Any = {"into": str(tmp_path / "place"), "recipes": [recipe]}
     for counts in ((0, 1), (1, 0)):
         result = supervise.warm(asked, Recorder())
         assert (result["hits"], result["misses"]) == counts
@@ -198,7 +198,7 @@ def test_a_kernel_that_is_gone_is_missed(warmed: Path, tmp_path: Path, with_torc
     ]
     shutil.rmtree(gone)
     report = Recorder()
-    asked = {"place": str(place), "recipes": request(GOOD), "only": [0, 1], "runs": ["warm"]}
+    asked: Any = {"place": str(place), "recipes": request(GOOD), "only": [0, 1], "runs": ["warm"]}
     result = verify(asked, report)
     assert [cell["good"] for cell in result["cells"]] == [True, False]
     assert [cell["proof"] for cell in result["cells"]] == [
@@ -210,6 +210,6 @@ def test_a_kernel_that_is_gone_is_missed(warmed: Path, tmp_path: Path, with_torc
     assert (result["hits"], result["misses"], result["good"]) == (1, 1, False)
     assert not gone.exists()  # it is a copy that Triton wrote to
     # Alone: the same, and a sum of one.
-    [one] = verify({**asked, "only": [0]}, Recorder())["cells"]
+    [one] = verify(asked | {"only": [0]}, Recorder())["cells"]
     assert one["good"]
     assert one["seconds"]["warm"] > 0

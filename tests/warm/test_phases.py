@@ -183,7 +183,7 @@ def test_it_costs_next_to_nothing() -> None:
 
 
 def test_what_another_process_tells() -> None:
-    assert phases.checked([["build", 3], ["dynamo", 0.5]]) == [["dynamo", 0.5], ["build", 3.0]]
+    assert phases.checked([["build", 3], ["dynamo", 0.5]]) == [("dynamo", 0.5), ("build", 3.0)]
     for wrong in ([["x", 1]], [["build", -1]], [["build", float("nan")]], [["build"]], [[[], 1]]):
         with pytest.raises((ValueError, TypeError, LookupError)):
             phases.checked(wrong)

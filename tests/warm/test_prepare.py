@@ -80,7 +80,7 @@ def stand_in(fake_torch: Any, started: list[int], monkeypatch: pytest.MonkeyPatc
     return lambda more="": fake_torch(TORCH + more)
 
 
-def problem_of(params: dict[str, Any], report: Recorder | None = None) -> Problem:
+def problem_of(params: Any, report: Recorder | None = None) -> Problem:
     with pytest.raises(Problem) as failure:
         prepare.prepare(params, report or Recorder())
     return failure.value
@@ -89,8 +89,7 @@ def problem_of(params: dict[str, Any], report: Recorder | None = None) -> Proble
 @pytest.mark.parametrize(
     ("params", "field"),
     [
-        ({"into": ""}, "into"), ({"into": 3}, "into"), ({"into": "a\0b"}, "into"),
-        ({"limit_s": 0}, "limit_s"), ({"limit_s": True}, "limit_s"),
+        ({"into": ""}, "into"), ({"into": "a\0b"}, "into"), ({"limit_s": 0}, "limit_s"),
     ],
 )  # fmt: skip
 def test_wrong_requests(params: dict[str, Any], field: str, started: list[int]) -> None:
@@ -115,10 +114,10 @@ def test_where_headers_belong(
     into: str | None, folder: str | None, user: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOGNAME", "me/x")
-    target, _ = prepare.checked({"into": into})
+    target = prepare.target_of(into)
     assert (target.folder, target.foreign) == (folder, user)
     usual = os.path.join(tempfile.gettempdir(), "torchinductor_me_x", "precompiled_headers")
-    assert prepare.headers_for({"into": into}) == (folder or usual)
+    assert prepare.headers_for(into) == (folder or usual)
 
 
 def test_the_environment_is_that_of_the_programs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -446,7 +445,7 @@ def test_threads_change_one_factor_of_every_graph(
 
 
 def _factors(path: Path) -> dict[str, tuple[str, str]]:
-    factors = fxgraph.facts(path.read_bytes(), full=True)["factors"]
+    factors: Any = fxgraph.facts(path.read_bytes(), full=True)["factors"]
     return {name: (digest, value) for digest, name, value in factors}
 
 

@@ -45,7 +45,7 @@ def own_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def cell(where: Path, *command: object, **item: Any) -> Cell:
-    told = {"command": [str(one) for one in command], **item}
+    told: Any = {"command": [str(one) for one in command], **item}
     return Cell(3, "recipe", "the script", "script", told, str(where))
 
 
@@ -54,7 +54,7 @@ def made(cell: Cell) -> tuple[Work, list[dict[str, Any]]]:
     return scripts.make(cell, "cpu", lambda **what: told.append(what["graph"])), told
 
 
-def ran(cell: Cell) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def ran(cell: Cell) -> tuple[Any, list[dict[str, Any]]]:
     work, told = made(cell)
     for step in work.steps:
         step.run()
@@ -184,7 +184,7 @@ def test_a_job_runs_it_without_torch(
     (tmp_path / "events.log").write_bytes(events)
     (tmp_path / "serve.py").write_text(TRACING)
     data = {"script": [{"command": ["serve.py", "events.log", "a"]}, {"command": ["-c", "3 / 0"]}]}
-    asked = {"name": "served", "folder": str(tmp_path), "data": data}
+    asked: Any = {"name": "served", "folder": str(tmp_path), "data": data}
     heard = recorder()
     result = supervise.warm({"into": str(tmp_path / "place"), "recipes": [asked]}, heard)
     good, bad = result["cells"]

@@ -29,9 +29,9 @@ def cell(index: int, source: str = "callable", **more: Any) -> Cell:
 
 
 def run(seconds: float, hits: int = 0, misses: int = 0, **more: Any) -> Ran:
-    counts = {"graphs": hits + misses, "hits": hits, "misses": misses, "bypasses": 0}
+    counts: Any = {"graphs": hits + misses, "hits": hits, "misses": misses, "bypasses": 0}
     about = {"autograd": {"hits": hits, "misses": 0}, "device": "cpu", "threads": 2, "torch": "2"}
-    return Ran({**counts, **about, "seconds": seconds}, **more)
+    return Ran(counts | about | {"seconds": seconds}, **more)
 
 
 def test_what_each_source_is_run_with() -> None:
@@ -51,7 +51,7 @@ def test_sums_and_each_by_itself() -> None:
         {"cold": run(4, misses=1), "warm": run(4, misses=1, graphs=[miss], built=["a.so"])},
         {"cold": run(100, misses=1)},
     ]
-    problem = {"code": "inputs-refused", "params": {"why": "no", "where": "m.py:3"}}
+    problem: Any = {"code": "inputs-refused", "params": {"why": "no", "where": "m.py:3"}}
     rows = [
         of_cell(cell(index), one, problem if index == 2 else None) for index, one in enumerate(runs)
     ]
@@ -76,7 +76,7 @@ def test_sums_and_each_by_itself() -> None:
 def test_however_many_cells_there_are_the_result_fits_a_line() -> None:
     runs = {"warm": run(1, misses=1)}
     why = {"code": "said", "text": "x" * 400}
-    rows = [{**of_cell(cell(index), runs, None), "why": why} for index in range(10_000)]
+    rows: Any = [{**of_cell(cell(index), runs, None), "why": why} for index in range(10_000)]
     result = told([runs] * len(rows), rows)
     assert len(json.dumps(result)) < wire.MAX_LINE
     assert len(result["cells"]) > 100
@@ -115,7 +115,7 @@ def test_nothing_came_of_any() -> None:
 @pytest.mark.parametrize("change", ["source", "proof", "problem", "seconds"])
 def test_a_cell_that_is_none_is_not_kept(change: str) -> None:
     runs = {"warm": run(1, hits=1)}
-    result = told([runs], [of_cell(cell(0), runs, None)])
+    result: Any = told([runs], [of_cell(cell(0), runs, None)])
     verified.checked(result)
     result["cells"][0][change] = 7
     with pytest.raises(ValueError, match=r"."):

@@ -18,13 +18,15 @@ import torchkeeper
 from tests.warm.conftest import Recorder
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
+from torchkeeper.engine.decoding import misfit
+from torchkeeper.engine.protocol import WARM, traits
 from torchkeeper.warm import crew, following, prepare, processes, supervise, workers
 from torchkeeper.warm.recipes.cells import Cell
 
 APP = str(Path(torchkeeper.__file__).resolve().parent.parent)
 
 
-def problem_of(params: dict[str, Any], report: Recorder | None = None) -> Problem:
+def problem_of(params: Any, report: Recorder | None = None) -> Problem:
     with pytest.raises(Problem) as failure:
         supervise.warm(params, report or Recorder())
     return failure.value
@@ -33,28 +35,14 @@ def problem_of(params: dict[str, Any], report: Recorder | None = None) -> Proble
 @pytest.mark.parametrize(
     ("params", "field"),
     [
-        ({}, "into"),
         ({"into": ""}, "into"),
         ({"into": "a\0b"}, "into"),
-        ({"into": 3}, "into"),
-        ({"into": "x", "recipes": "builtin"}, "recipes"),
-        ({"into": "x", "recipes": [1]}, "recipes"),
-        ({"into": "x", "device": 0}, "device"),
         ({"into": "x", "limit_s": 0}, "limit_s"),
-        ({"into": "x", "threads": "2"}, "threads"),
-        ({"into": "x", "threads": True}, "threads"),
-        ({"into": "x", "portable": 1}, "portable"),
-        ({"into": "x", "each": 1}, "each"),
-        ({"into": "x", "limit_s": True}, "limit_s"),
         ({"into": "x", "limit_s": float("nan")}, "limit_s"),
         ({"into": "x", "jobs": 0}, "jobs"),
-        ({"into": "x", "jobs": True}, "jobs"),
         ({"into": "x", "only": []}, "only"),
         ({"into": "x", "only": [7]}, "only"),
-        ({"into": "x", "only": [False]}, "only"),
-        ({"into": "x", "settings": []}, "settings"),
         ({"into": "x", "settings": {"PATH": "/"}}, "settings"),
-        ({"into": "x", "settings": {"TMPDIR": 1}}, "settings"),
         ({"into": "x", "settings": {"TMPDIR": "\0"}}, "settings"),
     ],
 )
@@ -62,6 +50,30 @@ def test_wrong_requests(params: dict[str, Any], field: str, jobs: list[int]) -> 
     problem = problem_of(params)
     assert (problem.code, problem.params) == ("bad-request", {"field": field})
     assert jobs == []
+
+
+@pytest.mark.parametrize(
+    ("params", "why"),
+    [
+        ({}, "params.into is missing"),
+        ({"into": 3}, "params.into is 3"),
+        ({"into": "x", "recipes": "builtin"}, "params.recipes is 'builtin'"),
+        ({"into": "x", "recipes": [1]}, "params.recipes[0] is 1"),
+        ({"into": "x", "recipes": [{"name": "a", "folder": "/"}]}, "params.recipes[0].data is"),
+        ({"into": "x", "device": 0}, "params.device is 0"),
+        ({"into": "x", "threads": "2"}, "params.threads is '2'"),
+        ({"into": "x", "threads": True}, "params.threads is True"),
+        ({"into": "x", "portable": 1}, "params.portable is 1"),
+        ({"into": "x", "each": 1}, "params.each is 1"),
+        ({"into": "x", "limit_s": True}, "params.limit_s is True"),
+        ({"into": "x", "jobs": True}, "params.jobs is True"),
+        ({"into": "x", "only": [False]}, "params.only[0] is False"),
+        ({"into": "x", "settings": []}, "params.settings is []"),
+        ({"into": "x", "settings": {"TMPDIR": 1}}, "params.settings.TMPDIR is 1"),
+    ],
+)
+def test_requests_of_other_types(params: Any, why: str) -> None:
+    assert misfit(traits(WARM).params, params, "params").startswith(why)
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1025])

@@ -33,7 +33,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def problem_of(params: dict[str, Any], report: Recorder | None = None) -> Problem:
+def problem_of(params: Any, report: Recorder | None = None) -> Problem:
     with pytest.raises(Problem) as failure:
         verify(params, report or Recorder())
     return failure.value
@@ -234,13 +234,11 @@ def test_what_cannot_be_verified(
     assert problem_of({"place": str(tmp_path / "empty")}).code == "nothing-to-verify"
     assert problem_of({"place": place, "recipes": ["none"]}).code == "recipe-unknown"
     for wrong in (
-        {"place": 3},
         {"runs": ["hot"]},
         {"runs": ["mega"]},
         {"runs": ["cold"]},
-        {"runs": 3},
         {"scratch": "relative"},
-        {"limit_s": "soon"},
+        {"limit_s": -1.0},
     ):
         assert problem_of({"place": place, **wrong}).code == "bad-request", wrong
     asked = module.checked({"place": place, "runs": ["warm", "mega"]})
@@ -271,6 +269,6 @@ def test_a_disk_that_fills_up_meanwhile(
     ],
 )
 def test_good(change: dict[str, Any], good: bool) -> None:
-    result = {"hits": 2, "misses": 0, "autograd": {"hits": 2, "misses": 0}, **change}
+    result: Any = {"hits": 2, "misses": 0, "autograd": {"hits": 2, "misses": 0}, **change}
     assert Ran(result).good is good
     assert not Ran(result, built=["aa/x.so"]).good

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from torchkeeper.artifacts.aoti_eager import MAX_LIST, digest
 from torchkeeper.artifacts.entry import Problem
@@ -36,10 +36,10 @@ class Alone(NamedTuple):
 
     op: str
     device: str
-    item: dict[str, Any]
+    item: dict[str, object]
 
 
-def alone(op: str, device: str, item: dict[str, Any]) -> bytes:
+def alone(op: str, device: str, item: Mapping[str, object]) -> bytes:
     """The text of a kernel on its own: the same for the same kernel, wherever it was listed."""
     about = {"op": op, "device": device, "item": item}
     return json.dumps(about, sort_keys=True).encode("ascii")

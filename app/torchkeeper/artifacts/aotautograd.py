@@ -6,12 +6,15 @@ the class AOTAutogradCacheEntry. A bundled entry holds its graphs itself.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts import fxgraph, graphs, inert
 
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.payload import Facts
 
-def facts(data: bytes, full: bool) -> dict[str, Any]:
+
+def facts(data: bytes, full: bool) -> Facts:
     """name, compile_s, fx_keys (keys of the FX graphs it needs, forward first), group and prints as
     of ``fxgraph.facts``; torch and device only where the entry holds its graphs itself. With
     ``full`` also its texts and key factors.
@@ -36,7 +39,7 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
     ]
     taken = [time for time in times if time is not None]
     direction = "forward and backward" if halves[1] else None
-    found: dict[str, Any] = {
+    found: Facts = {
         "name": graphs.title(graphs.function(forward), graphs.main_ops("", forward), direction),
         "direction": direction,
         "compile_s": sum(taken) if taken else None,
@@ -60,23 +63,24 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
         bundled = inert.fields(half.get("result"))
         if bundled:
             inner = fxgraph.from_state(bundled, full=False)
-            found |= {k: inner[k] for k in ("torch", "device", "made_in")}
+            found["torch"], found["device"] = inner["torch"], inner["device"]
+            found["made_in"] = inner["made_in"]
             if inner["libs"] is not None:
                 found["libs"] = inner["libs"]
-            for name in ("kernels", "code_names", "triton_keys"):
-                found[name] = found.get(name, []) + inner[name]
-            found["code_keys"] = [*found.get("code_keys", []), inner["code_key"]]
+            found["kernels"] = found.get("kernels", []) + inner["kernels"]
+            found["code_names"] = found.get("code_names", []) + inner["code_names"]
+            found["triton_keys"] = found.get("triton_keys", []) + inner["triton_keys"]
+            own_key = inner["code_key"]
+            found["code_keys"] = found.get("code_keys", []) + ([own_key] if own_key else [])
             if inner["widths"] is not None:
                 # Both halves are of one compile.
-                either = found.get("widths", inner["widths"]).split()
+                either = (found.get("widths") or inner["widths"]).split()
                 found["widths"] = " ".join(w for w in inner["widths"].split() if w in either)
             found["opaque"] = found.get("opaque") or inner["opaque"]
     if full:
-        found |= {
-            "ops": graphs.main_ops("", forward, 40),
-            "guards": inert.text(state.get("guards_expr")),
-            "graph": forward,
-            "backward_graph": inert.text(state.get("aot_backward_graph_str")),
-            "factors": [factor for some in factors for factor in some],
-        }
+        found["ops"] = graphs.main_ops("", forward, 40)
+        found["guards"] = inert.text(state.get("guards_expr"))
+        found["graph"] = forward
+        found["backward_graph"] = inert.text(state.get("aot_backward_graph_str"))
+        found["factors"] = [factor for some in factors for factor in some]
     return found

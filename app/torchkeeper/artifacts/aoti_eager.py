@@ -11,16 +11,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts import elf
 from torchkeeper.artifacts.code import needed_by
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.payload import Facts
 
 #: A list of kernels is some kilobytes.
 MAX_LIST = 4 << 20
 
 
-def items(data: bytes) -> list[dict[str, Any]]:
+def items(data: bytes) -> list[dict[str, object]]:
     """The kernels of a list. Raises ValueError or TypeError for what is no such list."""
     listed = json.loads(data)
     if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
@@ -28,13 +32,13 @@ def items(data: bytes) -> list[dict[str, Any]]:
     return listed
 
 
-def digest(item: dict[str, Any]) -> str:
+def digest(item: Mapping[str, object]) -> str:
     """What tells a kernel from others of its list, whatever its position: its inputs."""
     inputs = json.dumps(item.get("meta_info"), sort_keys=True)
     return hashlib.sha256(inputs.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def facts(texts: dict[str, bytes], names: list[str]) -> dict[str, Any]:
+def facts(texts: dict[str, bytes], names: list[str]) -> Facts:
     """name: the operator and its inputs; op, device, inputs; library, and whether it is there;
     instructions and requires: as of ``code.facts``, for the library.
 
@@ -54,7 +58,7 @@ def facts(texts: dict[str, bytes], names: list[str]) -> dict[str, Any]:
     if not isinstance(meta, list) or not isinstance(library, str):
         raise TypeError("a kernel lacks a field")
     inputs = [_input(one) for one in meta[:64]]
-    found: dict[str, Any] = {
+    found: Facts = {
         "name": f"{about.get('op')}({', '.join(inputs)})",
         "op": about.get("op"),
         "device": about.get("device"),
@@ -64,7 +68,7 @@ def facts(texts: dict[str, bytes], names: list[str]) -> dict[str, Any]:
     if library.rpartition("/")[2] not in names:
         found["problem"] = "library-missing"
     elif objects:
-        found |= needed_by(list(objects.values()))
+        found.update(needed_by(list(objects.values())))
         if found["device"] == "cuda" and any(elf.backend(d) == "hip" for d in objects.values()):
             found["device"] = "hip"
     return found

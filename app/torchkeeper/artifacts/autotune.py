@@ -9,10 +9,14 @@ codegen/cutlass/cache.py, autoheuristic/autoheuristic.py, all below torch/_induc
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.payload import Facts
 
 
-def facts(data: bytes, full: bool, file: str = "") -> dict[str, Any]:
+def facts(data: bytes, full: bool, file: str = "") -> Facts:
     """name: the chosen configuration; device where recorded. Raises ValueError if not JSON.
 
     file: its name, which tells a text that AutoHeuristic collected.
@@ -34,7 +38,7 @@ def facts(data: bytes, full: bool, file: str = "") -> dict[str, Any]:
     extra = [f"{k}={config[k]}" for k in ("num_warps", "num_stages")
              if isinstance(config.get(k), int)]  # fmt: skip
     triton_hash = config.get("triton_cache_hash")
-    found: dict[str, Any] = {
+    found: Facts = {
         "name": " ".join(blocks + extra)[:200] or None,
         "triton_keys": [triton_hash] if isinstance(triton_hash, str) else [],
     }
@@ -43,7 +47,7 @@ def facts(data: bytes, full: bool, file: str = "") -> dict[str, Any]:
     return found
 
 
-def _choices(system: dict[str, Any], cache: dict[str, Any], full: bool) -> dict[str, Any]:
+def _choices(system: Mapping[str, object], cache: Mapping[str, object], full: bool) -> Facts:
     """name, gpu, triton key, cuda or hip version, and how many choices were timed for what."""
     device, version = system.get("device"), system.get("version")
     said = device if isinstance(device, dict) else {}
@@ -51,7 +55,7 @@ def _choices(system: dict[str, Any], cache: dict[str, Any], full: bool) -> dict[
     gpu = said.get("name") if isinstance(said.get("name"), str) else None
     backend = next((name for name in ("cuda", "hip") if versions.get(name)), None)
     ops = {op: _leaves(about, 3) for op, about in list(cache.items())[:1000]}
-    found: dict[str, Any] = {
+    found: Facts = {
         "name": f"GEMM choices for {gpu or 'a system without a GPU'}",
         "device": backend,
         "gpu": gpu,

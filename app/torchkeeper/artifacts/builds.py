@@ -12,13 +12,66 @@ told of it, only in which environment's cache it was.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 #: Characters of a version or a flag, and of a command; how many flags and commands there may be.
 #: Real ones have 100, 4,000, 150 and 20.
 _MAX_WORD, _MAX_COMMAND = 200, 20_000
 _MAX_FLAGS, _MAX_COMMANDS = 2000, 500
-_WORDS = ("torch", "torch_key", "python", "compiler", "libc")
+_WORDS = ("torch", "torch_key", "python", "compiler")
+
+
+class MadeIn(TypedDict):
+    """Where something says that it was made; None is what it does not tell, or where entries
+    differ. gpus: their names.
+    """
+
+    torch: str | None
+    torch_git: str | None
+    cuda: str | None
+    gpus: list[str] | None
+    threads: int | None
+
+
+class Builder(TypedDict):
+    """What built objects, as somebody says.
+
+    python: the tag of its extension modules, as ``cpython-311-x86_64-linux-gnu``. compiler: the
+    first line of its ``--version``. libc: None for another than the GNU one. cpu_flags: all that
+    Linux says the CPU has, sorted.
+    """
+
+    torch: str
+    torch_key: str
+    python: str
+    compiler: str
+    libc: str | None
+    cpu_flags: list[str]
+
+
+class Native(Builder):
+    """The same, with the commands: texts without the paths of torch, Python and the cache."""
+
+    commands: list[str]
+
+
+class Kernels(TypedDict):
+    """How many kernels are for programs that precompile headers, and for those that do not."""
+
+    headers: int
+    portable: int
+
+
+class Claims(Kernels):
+    """What a bundle says of its objects, unproven, and of its kernels of which it is told how they
+    were built.
+
+    objects: how many entries hold something built; built: of how many of these it is told how.
+    """
+
+    native: Builder | None
+    objects: int
+    built: int
 
 
 class Build(NamedTuple):
@@ -34,13 +87,6 @@ class Build(NamedTuple):
     object: str
     command: int | None
     elsewhere: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """As the manifest says it."""
-        said = self._asdict()
-        if not self.elsewhere:
-            del said["elsewhere"]
-        return said
 
 
 def build_from(said: object) -> Build | None:
@@ -62,36 +108,37 @@ def build_from(said: object) -> Build | None:
     return Build(source, made, command, elsewhere)
 
 
-def origin_from(said: object) -> dict[str, Any] | None:
+def origin_from(said: object) -> Native | None:
     """What a manifest says of where its objects were built; None where it says nothing, or
     nonsense.
-
-    ``{torch, torch_key, python, compiler, libc, cpu_flags, commands}``: python is the tag of its
-    extension modules, as ``cpython-311-x86_64-linux-gnu``; compiler the first line of its
-    ``--version``; libc, alone, may be None; cpu_flags: all that Linux says the CPU has, sorted;
-    commands: texts without the paths of torch, Python and the cache.
     """
     if not isinstance(said, dict):
         return None
-    found: dict[str, Any] = {}
-    for name in _WORDS:
-        value = said.get(name)
-        if not (_is_text(value, _MAX_WORD) or (name == "libc" and value is None)):
-            return None
-        found[name] = value
-    for name, most, longest in (
-        ("cpu_flags", _MAX_FLAGS, _MAX_WORD),
-        ("commands", _MAX_COMMANDS, _MAX_COMMAND),
-    ):
-        values = said.get(name)
-        if not isinstance(values, list) or len(values) > most:
-            return None
-        if not all(_is_text(value, longest) for value in values):
-            return None
-        found[name] = list(values)
-    found["cpu_flags"] = sorted(set(found["cpu_flags"]))
-    return found
+    torch, torch_key, python, compiler = (_text(said.get(name)) for name in _WORDS)
+    libc = _text(said.get("libc"))
+    flags = _texts(said.get("cpu_flags"), _MAX_FLAGS, _MAX_WORD)
+    commands = _texts(said.get("commands"), _MAX_COMMANDS, _MAX_COMMAND)
+    if torch is None or torch_key is None or python is None or compiler is None:
+        return None
+    if flags is None or commands is None or (libc is None and said.get("libc") is not None):
+        return None
+    return {
+        "torch": torch,
+        "torch_key": torch_key,
+        "python": python,
+        "compiler": compiler,
+        "libc": libc,
+        "cpu_flags": sorted(set(flags)),
+        "commands": commands,
+    }
 
 
-def _is_text(value: object, longest: int) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= longest
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and 0 < len(value) <= _MAX_WORD else None
+
+
+def _texts(values: object, most: int, longest: int) -> list[str] | None:
+    if not isinstance(values, list) or len(values) > most:
+        return None
+    good = all(isinstance(value, str) and 0 < len(value) <= longest for value in values)
+    return list(values) if good else None

@@ -13,10 +13,13 @@ import hashlib
 import json
 import re
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts import vectors
 from torchkeeper.artifacts.layout import VLLM_FACTORS, is_vllm
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.payload import Facts
 
 _KERNEL = re.compile(
     r"^(\w{1,300}) = async_compile\.cpp\w*\((?:\[[^\]]*\], )?r?'''(.*?)'''",
@@ -97,7 +100,7 @@ def names(module: str) -> tuple[list[str], bool]:
     )
 
 
-def facts(texts: dict[str, bytes], full: bool) -> dict[str, Any]:
+def facts(texts: dict[str, bytes], full: bool) -> Facts:
     """What the sources of one stem are: name, device where the text tells, kernels, digest.
 
     role: "module", "triton" or "kernel" for what is written for FX graphs alone; code_names: the
@@ -108,7 +111,7 @@ def facts(texts: dict[str, bytes], full: bool) -> dict[str, Any]:
 
     texts: the source files and built objects by name, each possibly cut.
     """
-    found: dict[str, Any] = {"name": None, "device": None, "kernels": []}
+    found: Facts = {"name": None, "device": None, "kernels": []}
     objects = []
     for name, data in sorted(texts.items()):
         if name.endswith(".so"):
@@ -116,7 +119,7 @@ def facts(texts: dict[str, bytes], full: bool) -> dict[str, Any]:
             continue
         text = data.decode("utf-8", "replace")
         if name.endswith(".py"):
-            found |= _module(text)
+            found.update(_module(text))
         elif name.endswith((".cpp", ".cu")):
             found["digest"] = digest(text)
             if _BINDINGS in text:
@@ -125,7 +128,7 @@ def facts(texts: dict[str, bytes], full: bool) -> dict[str, Any]:
                 found["name"] = f"check for {check[1].upper()}"
                 found["device"] = "cpu"
     if objects:
-        found |= needed_by(objects)
+        found.update(needed_by(objects))
     if any(map(is_vllm, texts)):
         found["name"] = "vLLM's graph and key factors"
         found["hashes"] = _hashes(texts.get(VLLM_FACTORS, b""))
@@ -138,7 +141,7 @@ def facts(texts: dict[str, bytes], full: bool) -> dict[str, Any]:
     return found
 
 
-def needed_by(objects: list[bytes]) -> dict[str, Any]:
+def needed_by(objects: list[bytes]) -> Facts:
     """What objects that are loaded together may use: instructions and requires, as of ``facts``.
 
     What is behind a cut (MAX_OBJECT) may say more.
@@ -169,7 +172,7 @@ def _hashes(factors: bytes) -> dict[str, str]:
     return {name: value[:100] for name, value in parts.items() if isinstance(value, str)}
 
 
-def _module(text: str) -> dict[str, Any]:
+def _module(text: str) -> Facts:
     graph = _AOT_ID.search(text)
     if not graph and (triton := _TRITON.search(text)):
         # A module has the texts of its kernels in it.

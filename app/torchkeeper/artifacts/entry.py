@@ -5,7 +5,10 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.told import EntryRow, Held, Measured, Tally
 
 #: Every kind of entry, in the order in which places are read and totals are printed.
 #: FX graphs come first because they name what the others belong to.
@@ -29,9 +32,12 @@ PORTABLE = frozenset(
     {"fxgraph", "aotautograd", "code", "triton", "autotune", "pgo", "precompile", "aoti_eager"}
 )
 
+_Count = Literal["entries", "locks", "headers", "unknown"]
 #: Kinds that neither PyTorch nor Triton nor vLLM could use, by what their number is called wherever
 #: something is counted. They are no entries: these are all the rest (``tally``).
-COUNTED_APART = {"lock": "locks", "header": "headers", "unknown": "unknown"}
+COUNTED_APART: dict[str, _Count] = {"lock": "locks", "header": "headers", "unknown": "unknown"}
+#: The names of all counts (``tally``).
+COUNTS: tuple[_Count, ...] = ("entries", "locks", "headers", "unknown")
 
 #: Whether an entry will be used in an environment, and to what end, from the best to the worst.
 #: What is unsafe is used like what is usable, and should not be; of several environments it is
@@ -62,7 +68,7 @@ def too_short(kind: str, size: int) -> str | None:
     return "payload-unreadable" if size else "payload-empty"
 
 
-def tally(kinds: Iterable[str]) -> dict[str, int]:
+def tally(kinds: Iterable[str]) -> Tally:
     """How many entries there are among what has these kinds, and what else, counted apart.
 
     The result is ``{entries, locks, headers, unknown}``, as every count on the wire, in JSON and
@@ -71,42 +77,44 @@ def tally(kinds: Iterable[str]) -> dict[str, int]:
     return counted(Counter(kinds))
 
 
-def counted(kinds: Mapping[str, int]) -> dict[str, int]:
+def counted(kinds: Mapping[str, int]) -> Tally:
     """As ``tally`` of so many of each kind."""
-    found = {"entries": 0, **dict.fromkeys(COUNTED_APART.values(), 0)}
+    found: Tally = {"entries": 0, "locks": 0, "headers": 0, "unknown": 0}
     for kind, number in kinds.items():
-        found[COUNTED_APART.get(kind, "entries")] += number
+        found[_count_of(kind)] += number
     return found
 
 
-def tallied(count: int, kind: str = "") -> dict[str, int]:
+def _count_of(kind: str) -> _Count:
+    return COUNTED_APART.get(kind, "entries")
+
+
+def tallied(count: int, kind: str = "") -> Tally:
     """As ``tally`` of so many of one kind; without it, of so many entries."""
     return counted({kind: count})
 
 
-def holds(kinds: Mapping[str, tuple[int, int]]) -> dict[str, int]:
+def holds(kinds: Mapping[str, tuple[int, int]]) -> Held:
     """What a place holds that has so many of each kind, and their content in bytes.
 
     The result is ``tally``, ``measured`` of the entries alone, and ``apart_bytes``, the content of
     what is counted apart.
     """
-    counts = tally(())
-    entries = apart = 0
-    for kind, (count, size) in kinds.items():
-        counts[COUNTED_APART.get(kind, "entries")] += count
-        entries, apart = (
-            (entries, apart + size) if kind in COUNTED_APART else (entries + size, apart)
-        )
-    return {**counts, **measured(entries, on_disk=False), "apart_bytes": apart}
+    counts = counted({kind: count for kind, (count, _) in kinds.items()})
+    apart = sum(size for kind, (_, size) in kinds.items() if kind in COUNTED_APART)
+    entries = sum(size for _, size in kinds.values()) - apart
+    return {**counts, "bytes": entries, "content_bytes": entries, "apart_bytes": apart}
 
 
-def measured(count: int, *, on_disk: bool) -> dict[str, int]:
+def measured(count: int, *, on_disk: bool) -> Measured:
     """So many bytes by what they are: content, which is what files hold and a copy carries, or room
     on the disk, of all that is named, a file with several names once.
 
     Content is told of what a place holds and what is copied, room of what comes free.
     """
-    return {"bytes": count, "disk_bytes" if on_disk else "content_bytes": count}
+    if on_disk:
+        return {"bytes": count, "disk_bytes": count}
+    return {"bytes": count, "content_bytes": count}
 
 
 class Problem(Exception):
@@ -170,9 +178,9 @@ class Entry(NamedTuple):
     owner: str | None = None
     why: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> EntryRow:
         """The entry as one flat JSON object."""
-        return dict(zip(_CHECKED, self, strict=False))
+        return cast("EntryRow", dict(zip(_CHECKED, self, strict=False)))
 
     @property
     def broken(self) -> bool:

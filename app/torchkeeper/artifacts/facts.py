@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts import (
     aotautograd,
@@ -19,6 +19,9 @@ from torchkeeper.artifacts import (
 )
 from torchkeeper.artifacts.layout import ARTIFACT, MEMOIZED, PRECOMPILED, VLLM_MODEL
 
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.payload import Facts
+
 #: Kinds whose files are pickles, and what comes after a kind where only what they name is asked.
 PICKLES = frozenset({"fxgraph", "aotautograd", "pgo", "precompile", "ondisk"})
 NAMED = "/named"
@@ -26,7 +29,7 @@ NAMED = "/named"
 LARGE = 32 << 20
 
 
-def read(kind: str, names: list[str], files: dict[str, bytes], full: bool) -> dict[str, Any]:
+def read(kind: str, names: list[str], files: dict[str, bytes], full: bool) -> Facts:
     """The facts of one entry.
 
     names: its files; files: the contents of those that are to be read, by name. ``strange``, where
@@ -54,7 +57,7 @@ def read(kind: str, names: list[str], files: dict[str, bytes], full: bool) -> di
         return {"problem": "payload-unreadable", "why": why}
 
 
-def _read(kind: str, names: list[str], files: dict[str, bytes], full: bool) -> dict[str, Any]:
+def _read(kind: str, names: list[str], files: dict[str, bytes], full: bool) -> Facts:
     if kind == "triton":
         return triton.facts(files, names, full)
     if kind == "code":
@@ -79,7 +82,7 @@ def _read(kind: str, names: list[str], files: dict[str, bytes], full: bool) -> d
     raise ValueError(f"nothing to read in {kind}")
 
 
-def _precompile(files: dict[str, bytes], full: bool) -> dict[str, Any]:
+def _precompile(files: dict[str, bytes], full: bool) -> Facts:
     name = PRECOMPILED if PRECOMPILED in files else next(iter(files))
     if not files[name]:
         return {"problem": "payload-empty"}

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts import code, graphs, inert, vectors
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.payload import Facts
 
 _VERSION = re.compile(r"^# torch version: (\S{1,80})$", re.MULTILINE)
 _CUDA = re.compile(r"^# torch cuda version: (\S{1,40})$", re.MULTILINE)
@@ -31,7 +35,7 @@ _OF_GRAPH_TOO = (
 )
 
 
-def facts(data: bytes, full: bool) -> dict[str, Any]:
+def facts(data: bytes, full: bool) -> Facts:
     """What a CompiledFxGraph tells of itself; with ``full`` also its texts and key factors.
 
     name, torch, device ("hip" where torch says "cuda" of a GPU of AMD's), compile_s; made_in
@@ -50,7 +54,7 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
     return from_state(inert.fields(obj), full)
 
 
-def from_state(state: dict[str, Any], full: bool) -> dict[str, Any]:
+def from_state(state: Mapping[str, Any], full: bool) -> Facts:
     """As ``facts``, from the attributes of a CompiledFxGraph."""
     source = inert.text(state.get("source_code")) or ""
     graph = inert.text(state.get("inductor_post_grad_graph_str")) or ""
@@ -65,7 +69,7 @@ def from_state(state: dict[str, Any], full: bool) -> dict[str, Any]:
     devices = sorted({"hip" if one == "cuda" and rocm else one for one in types})
     bundle = inert.fields(state.get("_triton_bundle")).get("kernel_artifacts")
     names, every = code.names(source)
-    facts: dict[str, Any] = {
+    facts: Facts = {
         "name": graphs.title(found, ops, "backward" if backward else None),
         "torch": _first(_VERSION, runnable),
         "device": ",".join(devices) or None,
@@ -89,15 +93,14 @@ def from_state(state: dict[str, Any], full: bool) -> dict[str, Any]:
         },
     }
     if full:
-        facts |= {
-            "function": " at ".join(found) if found else None,
-            "ops": graphs.main_ops(source, graph or runnable, 40),
-            "inputs": [value for _, name, value in factors if name.startswith("example_inputs[")],
-            "guards": inert.text(state.get("guards_expr")),
-            "graph": graph or runnable,
-            "source": source,
-            "factors": factors,
-        }
+        given = [value for _, name, value in factors if name.startswith("example_inputs[")]
+        facts["function"] = " at ".join(found) if found else None
+        facts["ops"] = graphs.main_ops(source, graph or runnable, 40)
+        facts["inputs"] = given
+        facts["guards"] = inert.text(state.get("guards_expr"))
+        facts["graph"] = graph or runnable
+        facts["source"] = source
+        facts["factors"] = factors
     return facts
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 #: A cache entry names a few hundred classes; a bomb names millions.
@@ -89,7 +89,7 @@ class _Unpickler(pickle.Unpickler):
         if found is None:
             if len(self._classes) >= MAX_GLOBALS:
                 raise TooManyGlobals
-            members: dict[str, Any] = {"__slots__": (), "module": module, "qualname": name}
+            members: dict[str, object] = {"__slots__": (), "module": module, "qualname": name}
             if (module, name) == _GETATTR:
                 members["__new__"] = self._get
             found = type("Inert", (Inert,), members)
@@ -174,12 +174,12 @@ def class_name(obj: Any) -> str:
     return type(obj).__name__
 
 
-def fields(obj: Any) -> dict[str, Any]:
+def fields(obj: Any) -> Mapping[str, Any]:
     """The attributes an inert object would have had."""
     state = obj.state if isinstance(obj, Inert) else None
     # A state of (dict, slots) is what pickle writes for classes with __slots__.
     parts = state if isinstance(state, tuple) else (state,)
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for part in parts:
         if isinstance(part, dict):
             found.update((k, v) for k, v in part.items() if isinstance(k, str))

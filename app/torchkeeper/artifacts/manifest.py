@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii as _text
 from typing import Any
 
 from torchkeeper.artifacts import layout
-from torchkeeper.artifacts.builds import Build, build_from, origin_from
+from torchkeeper.artifacts.builds import Build, MadeIn, Native, build_from, origin_from
 from torchkeeper.artifacts.entry import PORTABLE, Problem
 
 FORMAT = "torchcache"
@@ -83,9 +83,9 @@ class Manifest:
     """
 
     made_by: str
-    made_in: dict[str, Any] | None
+    made_in: MadeIn | None
     entries: tuple[Listed, ...]
-    native: dict[str, Any] | None = None
+    native: Native | None = None
     mega_cache: str | None = None
 
     def to_bytes(self) -> bytes:
@@ -147,9 +147,9 @@ class Coming:
     """A manifest whose entries are read one by one. ``entries`` raises as ``parse``."""
 
     made_by: str
-    made_in: dict[str, Any] | None
+    made_in: MadeIn | None
     entries: Iterator[Listed]
-    native: dict[str, Any] | None
+    native: Native | None
     mega_cache: str | None
 
 
@@ -179,13 +179,12 @@ def begin(data: bytes) -> Coming:
     made_by = whole.get("made_by")
     made_by = made_by[:80] if isinstance(made_by, str) else "?"
     native = origin_from(whole.get("native"))
-    mega_cache = whole.get("mega_cache")
-    known = isinstance(mega_cache, str) and _SHA256.fullmatch(mega_cache)
-    entries = map(_entry, listed)
-    return Coming(made_by, origin(made_in), entries, native, mega_cache if known else None)
+    said = whole.get("mega_cache")
+    mega_cache = said if isinstance(said, str) and _SHA256.fullmatch(said) else None
+    return Coming(made_by, origin(made_in), map(_entry, listed), native, mega_cache)
 
 
-def _parts(data: bytes) -> tuple[dict[str, Any], Iterable[object] | None]:
+def _parts(data: bytes) -> tuple[Mapping[str, object], Iterable[object] | None]:
     """What a manifest says but for its entries, and those; None where it has no list of them."""
     try:
         text = data.decode()
@@ -244,23 +243,24 @@ def _values(text: str, at: int, end: int) -> Iterator[object]:
         raise Problem("bundle-damaged", why="Its manifest is not JSON") from e
 
 
-def origin(made_in: object) -> dict[str, Any] | None:
-    """What something says of where it was made, with every field of its type, or None.
-
-    torch, torch_git, cuda: text or None; gpus: a list of names; threads: a number or None.
-    """
+def origin(made_in: object) -> MadeIn | None:
+    """What something says of where it was made, with every field of its type, or None."""
     if not isinstance(made_in, dict):
         return None
-    found: dict[str, Any] = {}
-    for name in ("torch", "torch_git", "cuda"):
-        value = made_in.get(name)
-        found[name] = value[:80] if isinstance(value, str) else None
+    torch, torch_git, cuda = (
+        value[:80] if isinstance(value := made_in.get(name), str) else None
+        for name in ("torch", "torch_git", "cuda")
+    )
     gpus, threads = made_in.get("gpus"), made_in.get("threads")
     listed = gpus[:16] if isinstance(gpus, list) else []
-    found["gpus"] = [gpu[:80] for gpu in listed if isinstance(gpu, str)]
     is_count = isinstance(threads, int) and not isinstance(threads, bool) and 0 < threads < 1 << 20
-    found["threads"] = threads if is_count else None
-    return found
+    return {
+        "torch": torch,
+        "torch_git": torch_git,
+        "cuda": cuda,
+        "gpus": [gpu[:80] for gpu in listed if isinstance(gpu, str)],
+        "threads": threads if is_count else None,
+    }
 
 
 def _entry(item: object) -> Listed:
@@ -294,7 +294,7 @@ def _file(file: object) -> ListedFile:
     raise Problem("bundle-damaged", why="A file of its manifest lacks a field")
 
 
-def _size(item: dict[str, Any]) -> int:
+def _size(item: Mapping[str, object]) -> int:
     size = item.get("size")
     if not isinstance(size, int) or isinstance(size, bool) or size < 0:
         raise Problem("bundle-damaged", why="A size in its manifest is no size")

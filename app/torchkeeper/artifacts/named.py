@@ -12,9 +12,12 @@ The table is what torch 2.9.1 and 2.13.0 were seen to write, and what a tensor i
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts import inert
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.payload import Facts
 
 #: Pickles in one another are read so deep; so many in all, one after the other in one text, and so
 #: many objects are looked through.
@@ -106,7 +109,7 @@ def strange(kind: str, named: list[tuple[str, str]], most: int = 20) -> list[str
     return [f"{m}.{n}" for m, n in named if is_strange(kind, m, n)][:most]
 
 
-def facts(kind: str, files: dict[str, bytes]) -> dict[str, Any]:
+def facts(kind: str, files: dict[str, bytes]) -> Facts:
     """What an entry's pickles name, those in texts of pickles included.
 
     pickles: how many there are; globals: ``module.name`` of all that is named, MAX_TOLD at most,

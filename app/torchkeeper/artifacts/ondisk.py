@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts import inert
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.payload import Facts
 
 _PREFIX = 4
 #: Versions of OnDiskCache that there have been.
@@ -22,7 +25,7 @@ def is_value(head: bytes) -> bool:
     return head[:_PREFIX] in _VERSIONS
 
 
-def facts(data: bytes) -> dict[str, Any]:
+def facts(data: bytes) -> Facts:
     """name: the type of the value; prefix: of the version, hexadecimal; version where known.
 
     Raises as ``inert.load`` does, and ValueError for a file without a prefix.
@@ -36,7 +39,7 @@ def facts(data: bytes) -> dict[str, Any]:
     return {"name": kind, "prefix": prefix.hex(), "version": _VERSIONS.get(prefix)}
 
 
-def memoized(data: bytes) -> dict[str, Any]:
+def memoized(data: bytes) -> Facts:
     """name: how many calls a program's memoizers remembered at its end, and of what.
 
     Raises ValueError or TypeError for what is no such list.

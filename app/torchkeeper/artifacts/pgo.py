@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts import inert
 
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.payload import Facts
 
-def facts(data: bytes, full: bool) -> dict[str, Any]:
+
+def facts(data: bytes, full: bool) -> Facts:
     """name: the functions the profile is about. With ``full`` all of them with file and line.
 
     Raises as ``fxgraph.facts`` does.
@@ -27,7 +30,7 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
             functions.append((name, inert.place(file, line) if file else ""))
     names = list(dict.fromkeys(name for name, _ in functions))
     said = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    found: dict[str, Any] = {"name": f"profile of {said}" if names else None}
+    found: Facts = {"name": f"profile of {said}" if names else None}
     if full:
         found["functions"] = [f"{name} at {place}" for name, place in functions[:500]]
     return found

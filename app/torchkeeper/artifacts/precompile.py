@@ -8,14 +8,18 @@ model in torch/_dynamo/aot_compile.py (AOTCompiledFunction.serialize).
 from __future__ import annotations
 
 import struct
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts import inert
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.payload import Facts
 
 _HEADERS = (b"CacheCompiledArtifact", b"AOTCompiledArtifact")
 
 
-def facts(data: bytes, full: bool) -> dict[str, Any]:
+def facts(data: bytes, full: bool) -> Facts:
     """name: of the function; torch, device; python and gpu it needs; variants: how often it was
     compiled for other inputs, each with guards of its own; graphs: how many are compiled in it.
 
@@ -30,7 +34,7 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
     system = inert.fields(dynamo.get("system_info"))
     codes = [inert.fields(code) for code in _list(dynamo.get("codes"))]
     backends = whole.get("backends")
-    found: dict[str, Any] = {
+    found: Facts = {
         "name": inert.text(dynamo.get("fn_name")),
         "torch": _version(system.get("torch_version")),
         "device": inert.text(dynamo.get("device_type")),
@@ -46,13 +50,13 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
     return found
 
 
-def _said(code: dict[str, Any]) -> str:
+def _said(code: Mapping[str, object]) -> str:
     """A code object by its name and place."""
     place = inert.place(code.get("co_filename"), code.get("co_firstlineno"))
     return f"{inert.text(code.get('co_name')) or '?'} at {place}"
 
 
-def _modules(source_info: dict[str, Any]) -> list[str]:
+def _modules(source_info: Mapping[str, object]) -> list[str]:
     """The modules that a function was traced through."""
     traced = source_info.get("inlined_sources")
     names = {
@@ -74,7 +78,7 @@ def _version(value: Any) -> str | None:
     return inert.text(value)
 
 
-def model(data: bytes, full: bool) -> dict[str, Any]:
+def model(data: bytes, full: bool) -> Facts:
     """Of a function or model that was compiled ahead as a whole: as ``facts``, without variants.
 
     backend: what it was compiled with. Of a pickle that is built otherwise, as other versions may
@@ -85,7 +89,7 @@ def model(data: bytes, full: bool) -> dict[str, Any]:
         return {"name": "compiled model"}
     code = inert.fields(state["original_code"])
     system = inert.fields(state.get("system_info"))
-    found: dict[str, Any] = {
+    found: Facts = {
         "name": inert.text(code.get("co_qualname")) or inert.text(code.get("co_name")),
         "torch": _version(system.get("torch_version")),
         "device": inert.text(state.get("device_type")),
@@ -99,7 +103,7 @@ def model(data: bytes, full: bool) -> dict[str, Any]:
     return found
 
 
-def artifact(name: str, data: bytes) -> dict[str, Any]:
+def artifact(name: str, data: bytes) -> Facts:
     """Of a piece of a graph that vLLM had compiled: its name and the class that reads it.
 
     It starts with a checksum of 4 bytes and the name of the class, with its length as a uint64

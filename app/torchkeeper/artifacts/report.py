@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -19,7 +20,7 @@ class Report:
     def progress(self, done: int, total: int | None, unit: str) -> None:
         """``done`` of ``total`` (None where not known); unit: entries, files, bytes, steps."""
 
-    def rows(self, rows: list[dict[str, Any]]) -> None:
+    def rows(self, rows: Sequence[Mapping[str, object]]) -> None:
         """Some rows of the answer, in order."""
 
     def finding(self, **what: Any) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts import elf
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.payload import Facts
 
 #: What the drivers of Triton's backends build for themselves (driver.py of triton/backends), and
 #: for which backend.
@@ -94,7 +97,7 @@ def _stem(name: str) -> str:
     return name[: built.start()] if built else name.rpartition(".")[0]
 
 
-def facts(texts: dict[str, bytes], names: list[str], full: bool) -> dict[str, Any]:
+def facts(texts: dict[str, bytes], names: list[str], full: bool) -> Facts:
     """name, device (``cuda:90``, ``hip:gfx942``), triton version, warp size, from its JSON; of a
     launcher or a driver's helper, which ``helper`` says it is, only the name and the backend.
 
@@ -105,7 +108,7 @@ def facts(texts: dict[str, bytes], names: list[str], full: bool) -> dict[str, An
     texts = {n: d for n, d in texts.items() if n not in objects}
     described = {n: _object(d) for n, d in texts.items() if not n.startswith(GROUP_PREFIX)}
     groups = {n: _object(d) for n, d in texts.items() if n.startswith(GROUP_PREFIX)}
-    found: dict[str, Any] = {"name": None, "device": None}
+    found: Facts = {"name": None, "device": None}
     for name, meta in described.items():
         kernel = meta.get("name")
         found["name"] = kernel if isinstance(kernel, str) else name.removesuffix(".json")
@@ -150,14 +153,14 @@ def unfinished(names: list[str]) -> bool:
     return own and not any(n.startswith(GROUP_PREFIX) for n in names)
 
 
-def _object(data: bytes) -> dict[str, Any]:
+def _object(data: bytes) -> dict[str, object]:
     value = json.loads(data)
     if not isinstance(value, dict):
         raise TypeError("not a JSON object")
     return value
 
 
-def device(meta: dict[str, Any]) -> str | None:
+def device(meta: Mapping[str, object]) -> str | None:
     """``backend:arch`` from a kernel's metadata, as ``GPUTarget`` says it."""
     target = meta.get("target")
     backend, arch = meta.get("backend_name"), meta.get("arch")
@@ -168,14 +171,14 @@ def device(meta: dict[str, Any]) -> str | None:
     return None
 
 
-def _warp(meta: dict[str, Any]) -> int | None:
+def _warp(meta: Mapping[str, object]) -> int | None:
     """Threads of a warp, which a kernel is built for."""
     target = meta.get("target")
     found = target.get("warp_size") if isinstance(target, dict) else meta.get("warp_size")
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
-def children(group: dict[str, Any]) -> list[str]:
+def children(group: Mapping[str, object]) -> list[str]:
     """The names of the files a group file lists."""
     paths = group.get("child_paths")
     return [name for name in paths if isinstance(name, str)] if isinstance(paths, dict) else []

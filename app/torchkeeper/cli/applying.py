@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from torchkeeper.cli import findings, output
-from torchkeeper.cli.asking import Answer
 from torchkeeper.link.engines import interpreters, knowing
 from torchkeeper.link.profiles import applying
 from torchkeeper.link.profiles.chosen import found
 from torchkeeper.link.profiles.profile import Profile
 from torchkeeper.settings.rules import About, about_of
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.compiling import WarmParams
 
 
 def add_profile(command: argparse.ArgumentParser, for_whom: str) -> None:
@@ -23,7 +26,7 @@ def add_profile(command: argparse.ArgumentParser, for_whom: str) -> None:
                          "in it is wrong")  # fmt: skip
 
 
-def for_warm(args: argparse.Namespace, params: Answer) -> None:
+def for_warm(args: argparse.Namespace, params: WarmParams) -> None:
     """Put the profile of the arguments, if there is one, into a request for a warm-up.
 
     Raises UserError where it cannot be used, before anything is compiled.
@@ -33,18 +36,18 @@ def for_warm(args: argparse.Namespace, params: Answer) -> None:
         return
     if not args.json:
         for said in [*applying.moved(one, args.into),
-                     *applying.overruled(one, params["recipes"])]:  # fmt: skip
+                     *applying.overruled(one, params.get("recipes") or ())]:  # fmt: skip
             output.note(said)
     params["settings"] = applying.sent(one)
 
 
-def for_verify(args: argparse.Namespace) -> Answer:
-    """What a request for a verification says of the profile of the arguments.
+def for_verify(args: argparse.Namespace) -> Mapping[str, str] | None:
+    """The settings of a request for a verification: those of the profile of the arguments.
 
     Raises UserError as ``for_warm``.
     """
     one = _compiling(args)
-    return {} if one is None else {"settings": applying.sent(one)}
+    return None if one is None else applying.sent(one)
 
 
 def _compiling(args: argparse.Namespace) -> Profile | None:

@@ -7,7 +7,7 @@ import contextlib
 import os
 import shlex
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.cli import output, owning
@@ -20,13 +20,15 @@ from torchkeeper.link.words import found
 from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import scheme_of
 
-Answer = dict[str, Any]
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.findings import Finding, LeftFinding
+    from torchkeeper.stores.told import CutOff
 
 #: Problems of a server that another password may solve.
 LOCKED = frozenset({"password-needed", "password-wrong"})
 
 
-def say_finding(what: Answer) -> None:
+def say_finding(what: Finding) -> None:
     """A line on standard error for what one operation alone tells."""
     if text := found.noted(what):
         output.note(text)
@@ -45,16 +47,16 @@ class Asker:
         self,
         engine: Engine,
         quiet: bool = False,
-        on_rows: Callable[[list[Answer]], None] | None = None,
+        on_rows: Callable[[list[Any]], None] | None = None,
     ) -> None:
         self._engine = engine
         self._progress = output.Progress(quiet)
-        self.rows: list[Answer] = []
-        self.left: list[Answer] = []
-        self.findings: list[Answer] = []
+        self.rows: list[Any] = []
+        self.left: list[LeftFinding] = []
+        self.findings: list[Finding] = []
         self.unreadable = False
         self._on_rows = on_rows or self.rows.extend
-        self.on_finding: Callable[[Answer], None] | None = None
+        self.on_finding: Callable[[Finding], None] | None = None
         self.aside: Callable[[], str] = str
         self._far = ""
         #: Servers that were tried with the password for any, and of which one was typed.
@@ -63,8 +65,8 @@ class Asker:
         #: Whether bundles are taken only from the user's signers, whatever is required.
         self.only_signed = False
 
-    def ask(self, op: str, **params: Any) -> Answer:
-        """The result of one operation. Raises UserError."""
+    def ask(self, op: str, **params: Any) -> Any:
+        """The result of one operation, which is of its type. Raises UserError."""
         self.rows.clear()
         protected.guard(op, params)
         params |= signers.vouched(op, self.only_signed)
@@ -75,7 +77,7 @@ class Asker:
         servers = list(wanted)
         return self._ask_servers(servers, op, params) if servers else self._call(op, params)
 
-    def _call(self, op: str, params: Answer) -> Answer:
+    def _call(self, op: str, params: Mapping[str, object]) -> Any:
         def interrupted(again: bool) -> None:
             with contextlib.suppress(OSError):  # the terminal may be gone
                 self._progress.clear()
@@ -87,7 +89,7 @@ class Asker:
         finally:
             self._progress.clear()
 
-    def _ask_servers(self, servers: list[str], op: str, params: Answer) -> Answer:
+    def _ask_servers(self, servers: list[str], op: str, params: Mapping[str, object]) -> Any:
         """The same, with the passwords of servers, each asked for once where it is needed."""
         self._log_in(servers)
         while True:
@@ -130,15 +132,15 @@ class Asker:
             self._far = output.progress_text(message.body)
             self._show()
         elif message.type == "finding":
-            self._found({k: v for k, v in message.body.items() if k not in ("type", "id")})
+            self._found(message.finding)
 
-    def _found(self, what: Answer) -> None:
-        if isinstance(left := what.get("left"), dict):
-            self.left.append(left)
-        elif isinstance(folder := what.get("unreadable"), dict):
+    def _found(self, what: Finding) -> None:
+        if "left" in what:
+            self.left.append(what["left"])
+        elif "unreadable" in what:
             self.unreadable = True
             self._progress.clear()
-            output.complain(user_error("folder-unreadable", folder))
+            output.complain(user_error("folder-unreadable", what["unreadable"]))
         elif "owners" in what:
             self._progress.clear()
             owning.warn_of_use(what["owners"])
@@ -173,8 +175,8 @@ class Asker:
         """The rows of the last request as entries."""
         return [entry_from_json(row) for row in self.rows]
 
-    def end(self, args: argparse.Namespace, op: str, answer: Answer, place: str,
-            more: Answer | None = None, **asked: object) -> int:  # fmt: skip
+    def end(self, args: argparse.Namespace, op: str, answer: Mapping[str, Any], place: str,
+            more: Mapping[str, object] | None = None, **asked: object) -> int:  # fmt: skip
         """Say what was left and what came of an operation; its exit code. more: what its JSON has
         besides; place, asked: as of ``outcomes.Ended``.
         """
@@ -188,14 +190,12 @@ class Asker:
         return outcomes.code(one)
 
 
-def completing(told: Mapping[str, Any]) -> str:
-    """A line: what completes what was cut off, or deals with it; "" where nobody can here. told: a
-    Recovered by the names of its fields.
-    """
-    how = f"torchkeeper recover {printable(shlex.quote(str(told.get('place'))))}"
-    if told.get("outcome") == "waiting":
+def completing(told: CutOff) -> str:
+    """A line: what completes what was cut off, or deals with it; "" where nobody can here."""
+    how = f"torchkeeper recover {printable(shlex.quote(told['place']))}"
+    if told["outcome"] == "waiting":
         return f"“{how}” completes it now."
-    if told.get("outcome") == "not-believed":
+    if told["outcome"] == "not-believed":
         return f"“{how} --forget” removes it; “--believe” carries out what it says."
     return ""
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.sshsig import signed_by
 from torchkeeper.cli import leaking, looking, output, signing
-from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.carrying import (
+    Here,
     advise,
     here_of,
     maker_of,
@@ -29,6 +30,53 @@ from torchkeeper.link.words import runnable, say, verdicts
 from torchkeeper.link.words.outcomes import failures, held
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import scheme_of
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.builds import MadeIn
+    from torchkeeper.engine.messages.bundles import (
+        Counts,
+        ExportResult,
+        ImportResult,
+        PlanExportResult,
+        SignatureResult,
+        Space,
+        TargetResult,
+    )
+    from torchkeeper.engine.messages.entries import (
+        ComparedFile,
+        CompareResult,
+        CompareRow,
+        RunnableResult,
+    )
+    from torchkeeper.engine.messages.findings import LeftFinding
+    from torchkeeper.engine.messages.places import ListResult
+    from torchkeeper.engine.messages.selecting import Select
+    from torchkeeper.engine.messages.verdicts import JudgeResult
+    from torchkeeper.verdict.probed import Env
+
+
+class _Inside(NamedTuple):
+    """What was found in a file, and what is of use to whom, where that was asked.
+
+    leaks: None where nobody looked for secrets.
+    """
+
+    file: str
+    entries: list[Entry]
+    left: list[LeftFinding]
+    listed: ListResult
+    runnable: RunnableResult
+    leaks: leaking.Told | None
+    counts: JudgeResult | None
+    here: Here | None
+
+    def to_json(self) -> dict[str, object]:
+        """All of it but the entries and what was left."""
+        about: dict[str, object] = {**self.listed, "runnable": self.runnable}
+        if self.leaks is not None:
+            about["leaks"] = self.leaks
+        return {**about, **_counts(self.counts), "judged_by": _by(self.here)}
+
 
 TRUST = (
     "What is imported is code: PyTorch will run it the next time a program compiles with this "
@@ -68,39 +116,38 @@ def export(args: argparse.Namespace) -> int:
     if args.key and not args.dry_run:
         check_key(args.key)
     with Engine() as engine:
-        select = {"filter": args.filter, "envs": known(engine, args.filter, args.env)}
+        select: Select = {"filter": args.filter, "envs": known(engine, args.filter, args.env)}
         asker = Asker(engine, args.json)
         if args.dry_run:
             return _plan_export(args, asker, select, maker)
         with leaking.telling(args, asker):
-            answer = asker.ask(EXPORT, place=args.place, output=args.output, select=select,
-                               needs=args.with_needed, replace=not args.no_clobber,
-                               secrets=args.secrets,
-                               builders=carrying.builders(maker), sign=bool(args.key))  # fmt: skip
-            answer["leaks"] = leaking.found(asker)
-            if answer.pop("held", False):
-                answer["signature"] = signing.signed(
+            answer: ExportResult = asker.ask(
+                EXPORT, place=args.place, output=args.output, select=select,
+                needs=args.with_needed, replace=not args.no_clobber, secrets=args.secrets,
+                builders=carrying.builders(maker), sign=bool(args.key),
+            )  # fmt: skip
+            told = {**answer, "leaks": leaking.found(asker)}
+            if told.pop("held", False):
+                told["signature"] = signing.signed(
                     asker, "", args.key, args.output, not args.no_clobber
                 )
-                answer["size"] = os.path.getsize(args.output)
+                told["size"] = os.path.getsize(args.output)
     note_undescribed(args, answer)
-    return asker.end(args, EXPORT, answer, answer["output"])
+    return asker.end(args, EXPORT, told, answer["output"])
 
 
-def _plan_export(
-    args: argparse.Namespace, asker: Asker, select: Answer, maker: Answer | None
-) -> int:
+def _plan_export(args: argparse.Namespace, asker: Asker, select: Select, maker: Env | None) -> int:
     with leaking.telling(args, asker):
-        answer = asker.ask("plan_export", place=args.place, select=select, needs=args.with_needed,
-                           secrets=args.secrets, builders=carrying.builders(maker))  # fmt: skip
-    answer["leaks"] = leaking.found(asker)
+        answer: PlanExportResult = asker.ask(
+            "plan_export", place=args.place, select=select, needs=args.with_needed,
+            secrets=args.secrets, builders=carrying.builders(maker),
+        )  # fmt: skip
     note_undescribed(args, answer)
     if answer["lacking"] and not args.json:
         short = say.count(answer["lacking"], "entry", "entries")
         output.note(f"{short} cannot hit without FX graphs that are not chosen: "
                     "--with-needed takes them along.")  # fmt: skip
-    there = asker.ask("target", path=args.output)
-    answer |= {"output": args.output, "what": there["what"], "space": there["space"]}
+    there: TargetResult = asker.ask("target", path=args.output)
     if not args.json and answer["entries"]:
         for one in answer["kinds"]:
             output.line(f"  {one['kind']:<12} {held(one)}")
@@ -109,14 +156,16 @@ def _plan_export(
         output.line(f"  disk     {_room(answer['room'], there['space'])}")
         if there["what"] == "file":
             fate = "stays: --no-clobber" if args.no_clobber else "would be replaced"
-            output.line(f"  there    {say.size(there['size'])}, which {fate}")
+            output.line(f"  there    {say.size(there['size'] or 0)}, which {fate}")
         elif there["what"] != "missing":
             output.line("  there    something that is not a file, which cannot be replaced")
-    code = asker.end(args, EXPORT, answer, args.output, dry=True)
-    return code or leaking.blocked(args, answer)
+    told = {**answer, "leaks": leaking.found(asker), "output": args.output, "what": there["what"],
+            "space": there["space"]}  # fmt: skip
+    code = asker.end(args, EXPORT, told, args.output, dry=True)
+    return code or leaking.blocked(args, answer["leaks"])
 
 
-def _room(needed: int, space: Answer) -> str:
+def _room(needed: int, space: Space) -> str:
     if space["why"]:
         return f"cannot be written: {space['why']}"
     free = "an unknown number of bytes" if space["free"] is None else say.size(space["free"])
@@ -136,86 +185,93 @@ def add_inspect(command: argparse.ArgumentParser) -> None:
 def inspect(args: argparse.Namespace) -> int:
     """torchkeeper inspect; 1 if something in it is broken or refused."""
     here = here_of(args, [args.file])
-    asker, answer = _look_inside(args, args.file, here, leaks=True)
-    entries = asker.entries()
+    inside = _look_inside(args, args.file, here, leaks=True)
     if args.json:
-        for entry in entries:
+        for entry in inside.entries:
             output.emit(entry.to_json())
-        output.emit({"result": {**answer, "left": asker.left}})
+        output.emit({"result": {**inside.to_json(), "left": inside.left}})
     else:
-        _print_inside(args.file, entries, answer)
-        _warn([answer])
-        if here and (said := carrying.threads(answer["made_in"], here["facts"])):
+        _print_inside(inside)
+        _warn([inside])
+        if here and (said := carrying.threads(inside.listed.get("made_in"), here.facts)):
             output.note(said)
-        for text in [*output.left_lines(asker.left), *leaking.lines(answer["leaks"])]:
+        secrets = leaking.lines(inside.leaks) if inside.leaks else []
+        for text in [*output.left_lines(inside.left), *secrets]:
             output.note(text)
-    return 1 if answer["broken"] or failures(asker.left) else 0
+    return 1 if inside.listed["broken"] or failures(inside.left) else 0
 
 
 def _look_inside(
-    args: argparse.Namespace, file: str, here: Answer | None, leaks: bool = False
-) -> tuple[Asker, Answer]:
+    args: argparse.Namespace, file: str, here: Here | None, leaks: bool = False
+) -> _Inside:
     with Engine() as engine:
         asker = Asker(engine, args.json)
         envs = []
         if here is not None:
-            asker.ask("know", python=here["python"], env=here["facts"])
-            envs.append(here["python"])
-        answer = asker.ask("list", place=file, envs=envs, signers=signers_file())
-        if "format" in answer:
-            # Of which the rows are to stay.
-            other = Asker(engine, args.json)
-            answer["runnable"] = other.ask("runnable", place=file)
-            if leaks:
-                other.ask("leaks", place=file)
-                answer["leaks"] = leaking.found(other)
-    if "format" not in answer:
-        raise UserError(
-            f"{file} is a folder.",
-            "A bundle or a mega-cache is a file.",
-            "“torchkeeper ls” lists the entries of a folder.",
-            code="wrong-usage",
-        )
-    judged = None if here is None else {name: here[name] for name in ("python", "torch")}
-    counts = {"verdicts": None, "made_by": None}
-    if here is not None:
-        counts = verdicts.counted(asker.entries(), here["torch"])
-    return asker, {**answer, **counts, "judged_by": judged}
+            asker.ask("know", python=here.python, env=here.facts)
+            envs.append(here.python)
+        listed: ListResult = asker.ask("list", place=file, envs=envs, signers=signers_file())
+        if "format" not in listed:
+            raise UserError(
+                f"{file} is a folder.",
+                "A bundle or a mega-cache is a file.",
+                "“torchkeeper ls” lists the entries of a folder.",
+                code="wrong-usage",
+            )
+        # Of which the rows are to stay.
+        other = Asker(engine, args.json)
+        runs: RunnableResult = other.ask("runnable", place=file)
+        if leaks:
+            other.ask("leaks", place=file)
+    entries = asker.entries()
+    counts = verdicts.counted(entries, here.torch) if here is not None else None
+    secrets = leaking.found(other) if leaks else None
+    return _Inside(file, entries, asker.left, listed, runs, secrets, counts, here)
 
 
-def _print_inside(file: str, entries: list[Entry], answer: Answer) -> None:
-    looking.print_entries(entries)
+def _counts(counts: JudgeResult | None) -> dict[str, object]:
+    return {**counts} if counts else {"verdicts": None, "made_by": None}
+
+
+def _by(here: Here | None) -> dict[str, str] | None:
+    return {"python": here.python, "torch": here.torch} if here is not None else None
+
+
+def _print_inside(inside: _Inside) -> None:
+    looking.print_entries(inside.entries)
+    listed, here = inside.listed, inside.here
     names = {"torchcache": "bundle", "mega-cache": "mega-cache, which has no manifest"}
-    output.line(f"{printable(file)}: {names.get(answer['format'], 'file')}")
-    output.line(f"  holds    {looking.summary({**answer, 'trash': None})}")
-    output.line(f"  made in  {made_in(answer.get('made_in'))}")
-    output.line(f"  signed   {printable(signed_by(answer['signature']))}")
-    for name, value in [*carrying.lines(answer), *runnable.lines(answer["runnable"])]:
+    output.line(f"{printable(inside.file)}: {names.get(listed['format'], 'file')}")
+    output.line(f"  holds    {looking.summary({**listed, 'trash': None})}")
+    output.line(f"  made in  {made_in(listed.get('made_in'))}")
+    output.line(f"  signed   {printable(signed_by(listed['signature']))}")
+    objects = carrying.lines(carrying.claims_of(listed))
+    for name, value in [*objects, *runnable.lines(inside.runnable)]:
         output.line(f"  {name:<9}{value}")
-    if (here := answer["judged_by"]) is not None:
-        said = verdicts.summary(answer)
-        output.line(printable(f"  verdict  {said} (torch {here['torch']}, {here['python']})"))
+    if inside.counts is not None and here is not None:
+        said = verdicts.summary(inside.counts)
+        output.line(printable(f"  verdict  {said} (torch {here.torch}, {here.python})"))
 
 
-def _warn(answers: Sequence[Answer]) -> None:
+def _warn(inside: Sequence[_Inside]) -> None:
     """Say where nothing in any file is of use, and what PyTorch would not have written."""
-    for answer in answers:
-        if said := runnable.warning(answer["runnable"]):
+    for one in inside:
+        if said := runnable.warning(one.runnable):
             output.note(said)
-    here = answers[0]["judged_by"] if answers else None
-    if here is not None and (said := verdicts.warning(verdicts.together(answers), here["torch"])):
+    here, counts = inside[0].here, [one.counts for one in inside if one.counts]
+    if here is not None and (said := verdicts.warning(verdicts.together(counts), here.torch)):
         output.note(printable(said))
 
 
-def made_in(facts: dict[str, Any] | None) -> str:
+def made_in(facts: MadeIn | None) -> str:
     """The environment of a bundle on one line."""
     if not facts:
         return "not known"
-    said = [f"torch {facts.get('torch')}"]
-    if facts.get("cuda"):
+    said = [f"torch {facts['torch']}"]
+    if facts["cuda"]:
         said.append(f"CUDA {facts['cuda']}")
-    said += [str(gpu) for gpu in facts.get("gpus") or ["no GPU recorded"]]
-    if facts.get("threads"):
+    said += facts["gpus"] or ["no GPU recorded"]
+    if facts["threads"]:
         said.append(f"{facts['threads']} threads")
     return printable(", ".join(said))
 
@@ -255,10 +311,7 @@ def import_(args: argparse.Namespace) -> int:
     signatures = _signatures(args)
     trusted = args.trust or all(one["status"] == "trusted" for one in signatures.values())
     if args.dry_run or not trusted:
-        inside = []
-        for file in args.files:
-            asker, answer = _look_inside(args, file, here)
-            inside.append((file, asker.entries(), answer))
+        inside = [_look_inside(args, file, here) for file in args.files]
         compared = _compare(args, inside, here)
         if args.dry_run:
             return compared
@@ -271,15 +324,16 @@ def import_(args: argparse.Namespace) -> int:
         asker = Asker(engine, args.json)
         env, abouts = tell_names(args, engine, args.files, here)
         manifests = {file: one["manifest"] for file, one in signatures.items()}
-        answer = asker.ask(IMPORT, files=args.files, into=args.into, env=env,
-                           manifests=manifests) | {"env": env}  # fmt: skip
-    code = asker.end(args, IMPORT, answer, args.into)
+        answer: ImportResult = asker.ask(
+            IMPORT, files=args.files, into=args.into, env=env, manifests=manifests
+        )
+    code = asker.end(args, IMPORT, {**answer, "env": env}, args.into)
     if answer["entries"]:
         advise(args, abouts, env)
     return code
 
 
-def _signatures(args: argparse.Namespace) -> dict[str, Answer]:
+def _signatures(args: argparse.Namespace) -> dict[str, SignatureResult]:
     """Who signed each of the files. Raises UserError where what the user requires is missing, or
     a signature is wrong.
     """
@@ -292,70 +346,77 @@ def _signatures(args: argparse.Namespace) -> dict[str, Answer]:
     return found
 
 
-def _summed(files: list[Answer]) -> Answer:
-    """The outcomes of several files together."""
+def _summed(counts: Sequence[Counts]) -> Counts:
     return {
-        outcome: {
-            what: sum(file[outcome][what] for file in files)
-            for what in ("entries", "files", "bytes")
-        }
-        for outcome in ("new", "there", "differs")
+        "entries": sum(one["entries"] for one in counts),
+        "files": sum(one["files"] for one in counts),
+        "bytes": sum(one["bytes"] for one in counts),
     }
 
 
-def _new_kinds(files: list[Answer]) -> dict[str, int]:
+def _new_kinds(files: list[ComparedFile]) -> dict[str, int]:
     found: dict[str, int] = {}
     for one in (kind for file in files for kind in file["kinds"]):
         found[one["kind"]] = found.get(one["kind"], 0) + one["new"]["entries"]
     return found
 
 
-def _compare(
-    args: argparse.Namespace, inside: list[tuple[str, list[Entry], Answer]], here: Answer | None
-) -> int:
+def _compare(args: argparse.Namespace, inside: list[_Inside], here: Here | None) -> int:
     """Print what is inside and what of it is new in the target; 1 as ``outcomes.code``."""
     with Engine() as engine:
         asker = Asker(engine, args.json)
         env, _ = tell_names(args, engine, args.files, here)
-        answer = asker.ask("compare", files=args.files, into=args.into, rows=args.json, env=env)
-    files = answer.pop("files")
-    found = _summed(files)
-    new = found["new"]
-    exists = found["there"]["entries"]
-    answers = [about for _, _, about in inside]
-    judged = answers[0]["judged_by"]
-    counts = verdicts.together(answers) if judged else {"verdicts": None, "made_by": None}
-    for file, about in zip(files, answers, strict=True):
-        file |= {name: about[name] for name in ("verdicts", "made_by", "runnable")}
-    whole = {**new, "exists": exists, **found, **answer, "into": args.into, "compared": files,
-             **counts, "judged_by": judged}  # fmt: skip
+        answer: CompareResult = asker.ask(
+            "compare", files=args.files, into=args.into, rows=args.json, env=env
+        )
+    files = answer["files"]
+    new, there, differs = (
+        _summed([one["new"] for one in files]),
+        _summed([one["there"] for one in files]),
+        _summed([one["differs"] for one in files]),
+    )
+    counts = verdicts.together([one.counts for one in inside if one.counts]) if here else None
+    whole: dict[str, object] = {
+        **new, "exists": there["entries"], "new": new, "there": there, "differs": differs,
+        "needed": answer["needed"], "space": answer["space"], "renamed": answer["renamed"],
+        "into": args.into,
+        "compared": [
+            {**file, **_counts(one.counts), "runnable": one.runnable}
+            for file, one in zip(files, inside, strict=True)
+        ],
+        **_counts(counts), "judged_by": _by(here),
+    }  # fmt: skip
     if args.json:
-        marks: dict[tuple[str, str, str], list[Answer]] = {}
-        for row in asker.rows:
+        rows: list[CompareRow] = asker.rows
+        marks: dict[tuple[str, str, str], list[CompareRow]] = {}
+        for row in rows:
             marks.setdefault((row["file"], row["kind"], row["inside"]), []).append(row)
-        for file, entries, _ in inside:
-            for entry in entries:
-                mark = marks.get((file, *entry.identity)) or [{}]
-                about = {"outcome": mark[0].get("outcome"), "into_path": mark[0].get("path")}
+        for one in inside:
+            for entry in one.entries:
+                mark = marks.get((one.file, *entry.identity))
+                first = mark.pop(0) if mark else None
+                about = {
+                    "outcome": first and first["outcome"],
+                    "into_path": first and first["path"],
+                }
                 output.emit({**entry.to_json(), **about})
-                del mark[0]
         if not args.dry_run:
             output.emit({"compared": {**whole, "left": asker.left}})
             return 0
     else:
-        for file, entries, about in inside:
-            _print_inside(file, entries, about)
+        for one in inside:
+            _print_inside(one)
         output.line(f"{printable(args.into)}:")
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in _new_kinds(files).items() if count)
         output.line(f"  new      {held(new)}{f' ({kinds})' if kinds else ''}")
-        output.line(f"  there    {held(found['there'])}")
-        if found["differs"]["entries"]:
-            output.line(f"  differs  {held(found['differs'])}; what is there is kept")
+        output.line(f"  there    {held(there)}")
+        if differs["entries"]:
+            output.line(f"  differs  {held(differs)}; what is there is kept")
         if answer["renamed"]:
             count = say.count(answer["renamed"], "object", "objects")
             output.line(f"  renamed  {count} of them, for this environment")
         output.line(f"  disk     {_room(answer['needed'], answer['space'])}")
-        _warn(answers)
+        _warn(inside)
         if not args.dry_run:
             return 0
     return asker.end(args, IMPORT, whole, args.into, dry=True)

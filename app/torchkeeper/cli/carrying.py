@@ -7,16 +7,29 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.cli import output
-from torchkeeper.cli.asking import Answer
 from torchkeeper.link import carrying
 from torchkeeper.link.engines import interpreters, knowing
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words.problems import UserError
 
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.bundles import Described
+    from torchkeeper.engine.messages.entries import Origin, OriginParams, OriginResult
+    from torchkeeper.verdict.probed import Env
 
-def maker_of(args: argparse.Namespace) -> Answer | None:
+
+class Here(NamedTuple):
+    """The interpreter whose verdicts are wanted, and what its probe told."""
+
+    python: str
+    torch: str
+    facts: Env
+
+
+def maker_of(args: argparse.Namespace) -> Env | None:
     """The facts of the interpreter that is meant, whose torch may have built objects. None where
     none was named and there is none with a torch: what is exported is then the same, less what a
     bundle says of its objects.
@@ -29,36 +42,38 @@ def maker_of(args: argparse.Namespace) -> Answer | None:
         return None
 
 
-def note_undescribed(args: argparse.Namespace, answer: Answer) -> None:
+def note_undescribed(args: argparse.Namespace, answer: Described) -> None:
     """Say of how many objects a bundle does not tell how they were built."""
     if not args.json and (said := carrying.undescribed(answer)):
         output.note(said)
 
 
-def here_of(args: argparse.Namespace, files: Sequence[str]) -> Answer | None:
-    """``{python, torch, facts}`` of the interpreter whose verdicts are wanted; None where there is
-    no torch and none was named, or nothing that could be judged.
+def here_of(args: argparse.Namespace, files: Sequence[str]) -> Here | None:
+    """The interpreter whose verdicts are wanted; None where there is no torch and none was named,
+    or nothing that could be judged.
     """
     facts = maker_of(args) if all(map(os.path.isfile, files)) else None
     if facts is None:
         return None
-    return {"python": interpreters.chosen(args.env), "torch": facts["torch"], "facts": facts}
+    return Here(interpreters.chosen(args.env), str(facts["torch"]), facts)
 
 
 def tell_names(
-    args: argparse.Namespace, engine: Engine, files: Sequence[str], here: Answer | None
-) -> tuple[str | None, list[Answer]]:
+    args: argparse.Namespace, engine: Engine, files: Sequence[str], here: Here | None
+) -> tuple[str | None, list[Origin]]:
     """Have an engine know the names that objects in files have in an environment; the name of
-    that, or None without one, and what is said of the files (bundles.bundle.claims).
+    that, or None without one, and what is said of the files.
     """
     if here is not None:
-        abouts = carrying.tell(engine, here["python"], here["facts"], files)
+        abouts = carrying.tell(engine, here.python, here.facts, files)
         if not args.json:
-            for said in {carrying.threads(one["made_in"], here["facts"]): None for one in abouts}:
+            for said in {carrying.threads(one["made_in"], here.facts): None for one in abouts}:
                 if said:
                     output.note(said)
-        return str(here["python"]), abouts
-    abouts = engine.call("origin", {"files": list(files)})["files"]
+        return here.python, abouts
+    asked: OriginParams = {"files": files}
+    told: OriginResult = engine.call("origin", asked)
+    abouts = told["files"]
     if not args.json and any(one["built"] for one in abouts):
         output.note(
             "There is no interpreter with a torch: objects keep their names. Name one with --env."
@@ -66,7 +81,7 @@ def tell_names(
     return None, abouts
 
 
-def advise(args: argparse.Namespace, abouts: Sequence[Answer], python: str | None) -> None:
+def advise(args: argparse.Namespace, abouts: Sequence[Origin], python: str | None) -> None:
     """Say what is to be done for programs to be fast with what was placed."""
     if not args.json:
         for text in carrying.advice(abouts, python):

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import argparse
 import operator
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.cli import looking, output, owning
-from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.cli.asking import Asker
 from torchkeeper.link.engines import interpreters, knowing, probes
 from torchkeeper.link.engines.interpreters import Interpreter
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words import environments, owned, verdicts
 from torchkeeper.link.words.problems import UserError, printable
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.findings import Finding
+    from torchkeeper.engine.messages.verdicts import CheckResult, SharedRow
+    from torchkeeper.verdict.told import DifferenceTold, VerdictTold
 
 #: What makes the exit code 1.
 _BAD = ("unsafe", "stale", "broken")
@@ -37,7 +43,9 @@ def check(args: argparse.Namespace) -> int:
         shown = _Shown(args.json)
         asker = Asker(engine, args.json, shown.take)
         shown.findings = asker.findings
-        answer = asker.ask("check", place=args.place, env=env, filter=args.filter, shared=True)
+        answer: CheckResult = asker.ask(
+            "check", place=args.place, env=env, filter=args.filter, shared=True
+        )
     if not args.json:
         output.note(printable(f"in {env.get('executable')}, torch {env.get('torch')}:"))
     shown.end()
@@ -55,29 +63,28 @@ class _Shown:
     """
 
     def __init__(self, json: bool) -> None:
-        self.findings: list[Answer] = []
+        self.findings: list[Finding] = []
         self.count = 0
         self._json = json
         self._held: list[tuple[Any, Any, int]] = []
 
-    def take(self, rows: list[Answer]) -> None:
+    def take(self, rows: list[SharedRow]) -> None:
         """Some more."""
         entries = [entry_from_json(row) for row in rows]
         fields = [entry.to_json() for entry in entries]
         shown: list[Any] = output.json_lines(fields) if self._json else entries
         for one, about, row in zip(shown, fields, rows, strict=True):
-            number = row.get("said")
             key = looking.SORTS["kind"](about), about["path"]
-            self._held.append((key, one, number if isinstance(number, int) else -1))
+            self._held.append((key, one, row["said"]))
         self.count += len(rows)
 
     def end(self) -> None:
         """There are no more."""
         self._held.sort(key=operator.itemgetter(0))
-        said = [one for what in self.findings for one in _said(what)]
+        said = [one for what in self.findings if "judged" in what for one in what["judged"]["said"]]
         ends: list[str] = list(map(_end if self._json else verdicts.why, said))
         rest = dict(enumerate(ends))
-        none = _end({}) if self._json else ""
+        none = _rest((), ()) if self._json else ""
         if self._json:
             output.lines([line[:-1] + rest.get(number, none) for _, line, number in self._held])
             return
@@ -90,16 +97,13 @@ class _Shown:
             output.table(["KIND", "KEY", "VERDICT", "NAME", "WHY"], cells, frozenset())
 
 
-def _said(finding: Answer) -> list[Answer]:
-    judged = finding.get("judged")
-    listed = judged.get("said") if isinstance(judged, dict) else None
-    return [one if isinstance(one, dict) else {} for one in listed or ()]
-
-
-def _end(said: Answer) -> str:
+def _end(said: VerdictTold) -> str:
     """What follows an entry's own fields."""
-    rest = {name: said.get(name) or [] for name in ("reasons", "conditions")}
-    return ", " + output.json_line(rest)[1:]
+    return _rest(said["reasons"], said["conditions"])
+
+
+def _rest(reasons: Sequence[DifferenceTold], conditions: Sequence[DifferenceTold]) -> str:
+    return ", " + output.json_line({"reasons": reasons, "conditions": conditions})[1:]
 
 
 def add_env(command: argparse.ArgumentParser) -> None:

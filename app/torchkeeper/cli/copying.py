@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from typing import TYPE_CHECKING
 
 from torchkeeper.cli import leaking, looking, output, signing
 from torchkeeper.cli.asking import Asker
@@ -17,6 +18,9 @@ from torchkeeper.link.kept import protected
 from torchkeeper.link.words.outcomes import ARRIVED
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import scheme_of
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.bundles import CopyResult
 
 
 def add_copy(command: argparse.ArgumentParser) -> None:
@@ -58,7 +62,7 @@ def copy(args: argparse.Namespace) -> int:
         env, _ = tell_names(args, engine, [args.source], here) if names else (None, [])
         try:
             with leaking.telling(args, asker):
-                answer = asker.ask(
+                answer: CopyResult = asker.ask(
                     COPY,
                     place=args.source,
                     into=args.target,
@@ -70,14 +74,13 @@ def copy(args: argparse.Namespace) -> int:
                     env=env,
                     secrets=args.secrets,
                 )
-            if answer["leaks"] is not None:
-                answer["leaks"] = leaking.found(asker)
         except KeyboardInterrupt:
             if scheme_of(args.target).keeps_part and not args.dry_run:
                 output.note(ARRIVED)
             raise
-    code = asker.end(args, COPY, answer, args.target, dry=args.dry_run)
-    return code or leaking.blocked(args, answer)
+    found = leaking.found(asker) if answer["leaks"] else None
+    code = asker.end(args, COPY, {**answer, "leaks": found}, args.target, dry=args.dry_run)
+    return code or leaking.blocked(args, answer["leaks"])
 
 
 def _ask(args: argparse.Namespace) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchkeeper.artifacts.entry import Problem, entry_from_json, measured, tally
+from torchkeeper.artifacts.entry import COUNTS, Problem, entry_from_json, measured, tally
 from torchkeeper.cli import looking, output
-from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.cli.asking import Asker
 from torchkeeper.link.engines import interpreters
 from torchkeeper.link.engines.everywhere import Everywhere, everywhere
 from torchkeeper.link.engines.knowing import asks_verdicts, know
@@ -18,6 +18,15 @@ from torchkeeper.link.words import dead, say
 from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores import query
 from torchkeeper.stores.names import scheme_of
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.dead import (
+        PlanPurgeResult,
+        PlanPurgeRow,
+        Reason,
+        SuggestResult,
+    )
+    from torchkeeper.engine.messages.selecting import Select
 
 _FLAGS = ("stale", "broken", "orphans", "older", "keep")
 _HELP = (
@@ -66,21 +75,22 @@ class Chosen(NamedTuple):
     False where the flags ask for no such thing.
     """
 
-    select: Answer
+    select: Select
     envs: Everywhere
 
     def __bool__(self) -> bool:
         # “--keep 0” is one, too.
-        return any(self.select[x] is not None and self.select[x] is not False for x in _FLAGS)
+        some = {self.select.get("older"), self.select.get("keep")} != {None}
+        return some or any(map(self.select.get, ("stale", "broken", "orphans")))
 
-    def note(self, args: argparse.Namespace, plan: Answer) -> None:
+    def note(self, args: argparse.Namespace, plan: PlanPurgeResult) -> None:
         """Say on standard error what a plan rests on, and how much goes for which reason."""
         if args.stale:
             output.note(f"environments: {dead.environments(self.envs)}")
             if scheme_of(args.place).shared:
                 output.note(dead.SHARED)
         timed = args.older is not None or args.keep is not None
-        if timed and (text := dead.rests(plan["rests"])):
+        if timed and (text := dead.rests(plan.get("rests"))):
             output.note(text)
         for text in dead.totals(plan):
             output.note(f"goes: {text}")
@@ -88,13 +98,15 @@ class Chosen(NamedTuple):
 
 def chosen(args: argparse.Namespace, engine: Engine) -> Chosen:
     """What the flags ask for. Raises UserError where nobody can say what is stale everywhere."""
-    flags = {name: getattr(args, name) for name in _FLAGS}
+    select: Select = {"stale": args.stale, "broken": args.broken, "orphans": args.orphans,
+                      "older": args.older, "keep": args.keep}  # fmt: skip
     if args.stale:
         found = everywhere(args.env)
         if (refusal := found.refusal()) is not None:
             raise refusal
         know_all(engine, found)
-        return Chosen({**flags, "envs": [python for python, _ in found.envs]}, found)
+        select["envs"] = [python for python, _ in found.envs]
+        return Chosen(select, found)
     wanted = bool(args.env) or asks_verdicts(args.filter or "")
     pythons = [interpreters.chosen(python) for python in args.env or [None]] if wanted else []
     envs = know(engine, pythons)
@@ -103,7 +115,8 @@ def chosen(args: argparse.Namespace, engine: Engine) -> Chosen:
         # server lacks, a folder may have, and what goes there is gone for good.
         with contextlib.suppress(UserError):
             envs = know(engine, [interpreters.chosen(None)])
-    return Chosen({**flags, "envs": envs}, Everywhere([], []))
+    select["envs"] = envs
+    return Chosen(select, Everywhere([], []))
 
 
 def know_all(engine: Engine, found: Everywhere) -> None:
@@ -117,16 +130,15 @@ class Plan:
 
     def __init__(self, json: bool) -> None:
         self._json = json
-        self._rows: list[tuple[Any, Answer]] = []
+        self._rows: list[tuple[tuple[Any, str], PlanPurgeRow]] = []
 
-    def take(self, rows: list[Answer]) -> None:
+    def take(self, rows: list[PlanPurgeRow]) -> None:
         """Some more."""
         for row in rows:
-            entry = entry_from_json(row)
-            fields = entry.to_json()
-            order = looking.SORTS["kind"](fields), entry.path
-            about = {"because": row.get("because") or [], "last_used": row.get("last_used")}
-            self._rows.append((order, {**fields, **about}))
+            fields = entry_from_json(row).to_json()
+            order = looking.SORTS["kind"](fields), fields["path"]
+            why, used = row["because"], row["last_used"]
+            self._rows.append((order, {**fields, "because": why, "last_used": used}))
 
     def end(self) -> None:
         """There are no more."""
@@ -137,13 +149,13 @@ class Plan:
             head = ["KIND", "KEY", "CONTENT", "USED", "TORCH", "WHY", "NAME"]
             output.table(head, [self._cells(row) for row in rows], frozenset({2}))
 
-    def _cells(self, row: Answer) -> list[str]:
+    def _cells(self, row: PlanPurgeRow) -> list[str]:
         time = row["last_used"]
         return [
             row["kind"],
             row["key"][:12],
             say.size(row["size"]),
-            say.ago(time) if isinstance(time, (int, float)) else "-",
+            say.ago(time) if time is not None else "-",
             row["torch"] or "-",
             dead.because(row),
             row["name"] or "-",
@@ -161,13 +173,17 @@ def suggest(args: argparse.Namespace) -> int:
         asker = Asker(engine, args.json)
         envs = [] if refusal else [python for python, _ in found.envs]
         know_all(engine, found)
-        answer = asker.ask("suggest", place=args.place, envs=envs, older=older, keep=args.keep,
-                           filter=args.filter or "")  # fmt: skip
-    reasons: dict[str, Answer] = answer["reasons"]
+        answer: SuggestResult = asker.ask(
+            "suggest", place=args.place, envs=envs, older=older, keep=args.keep,
+            filter=args.filter or "",
+        )  # fmt: skip
+    reasons = answer["reasons"]
     if refusal is not None:
-        none = {**tally(()), "files": 0, **measured(0, on_disk=scheme_of(args.place).on_disk)}
-        why = {"code": refusal.code, "params": refusal.params}
-        reasons = {"stale": {**none, "why": why}, **reasons}
+        none: Reason = {
+            **tally(()), "files": 0, **measured(0, on_disk=scheme_of(args.place).on_disk),
+            "why": {"code": refusal.code, "params": refusal.params},
+        }  # fmt: skip
+        reasons = {"stale": none, **reasons}
     how = {
         "stale": "--stale",
         "broken": "--broken",
@@ -192,20 +208,20 @@ def suggest(args: argparse.Namespace) -> int:
             output.note(text)
     total = {name: value for name, value in answer.items() if name not in ("look", "reasons")}
     held = say.held_of(answer)
-    some = any(one[name] for one in reasons.values() for name in tally(()))
+    some = any(one[name] for one in reasons.values() for name in COUNTS)
     said = f"Of {held}." if some else f"Nothing of {held} is dead."
     output.result(args, {**total, "environments": counted}, said)
     return int(asker.unreadable)
 
 
 def _print(
-    reasons: dict[str, Answer], names: dict[str, str], how: dict[str, str], answer: Answer
+    reasons: dict[str, Reason], names: dict[str, str], how: dict[str, str], answer: SuggestResult
 ) -> None:
     cells, unknown = [], list[UserError]()
     for code, one in reasons.items():
         size = say.size(one["bytes"])
         numbers = [f"{one['entries']:,}", say.apart(one) or "-", f"{one['files']:,}", size]
-        if isinstance(why := one["why"], dict):
+        if (why := one["why"]) is not None:
             unknown.append(user_error(why["code"], why["params"]))
             numbers = ["?", "-", "?", "?"]
         cells.append([names.get(code) or dead.reason(code), *numbers, f"purge {how[code]}"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
-from typing import Any
 
 from torchkeeper.cli import looking, output
 from torchkeeper.link.desktop import entry, files, placing
@@ -71,7 +70,7 @@ def _root(args: argparse.Namespace) -> str:
 
 def _result(
     args: argparse.Namespace, placed: Placed, command: list[str], draws: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     done = placed.refreshed
     return {
         "root": placed.root,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker
@@ -19,6 +19,9 @@ from torchkeeper.link.words import checkwords, findingwords
 from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.settings.finding import worst
 from torchkeeper.stores.names import scheme_of
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.doctor import DiagnoseParams, DiagnoseResult, ToolchainResult
 
 
 def add_doctor(command: argparse.ArgumentParser) -> None:
@@ -66,10 +69,10 @@ def doctor(args: argparse.Namespace) -> int:
             return diagnosing.code_of(found)
 
         def again(one: Told) -> list[Told]:
-            more = {}
+            once_more = diagnosing.again(asked, one)
             if one.finding.fix == diagnosing.PREPARE:
-                more = {"toolchain": _toolchain(python, args.json)}
-            return _diagnose(asker, {**diagnosing.again(asked, one), **more})[0]
+                once_more["toolchain"] = _toolchain(python, args.json)
+            return _diagnose(asker, once_more)[0]
 
         fixer = Fixer(args, python, engine, asker, again)
         wrong = fixer.all(found)
@@ -79,9 +82,10 @@ def doctor(args: argparse.Namespace) -> int:
     return diagnosing.code_of(wrong) or int(fixer.failed)
 
 
-def _toolchain(python: str, quiet: bool) -> dict[str, Any]:
+def _toolchain(python: str, quiet: bool) -> ToolchainResult:
     with Engine(python) as engine:
-        return Asker(engine, quiet).ask("toolchain")
+        result: ToolchainResult = Asker(engine, quiet).ask("toolchain")
+        return result
 
 
 def _reads() -> list[str]:
@@ -90,14 +94,14 @@ def _reads() -> list[str]:
     return [folder for folder in folders if isinstance(folder, str)]
 
 
-def _diagnose(asker: Asker, asked: dict[str, Any]) -> tuple[list[Told], dict[str, Any]]:
+def _diagnose(asker: Asker, asked: DiagnoseParams) -> tuple[list[Told], DiagnoseResult]:
     asker.findings.clear()
-    result = asker.ask("diagnose", **asked)
+    result: DiagnoseResult = asker.ask("diagnose", **asked)
     found = [one for what in asker.findings if (one := diagnosing.told(what))]
     return diagnosing.in_order(found), result
 
 
-def _show(args: argparse.Namespace, found: list[Told], result: dict[str, Any]) -> None:
+def _show(args: argparse.Namespace, found: list[Told], result: DiagnoseResult) -> None:
     for one in found:
         said = findingwords.said(one.finding)
         if args.json:

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.cli import looking, output
-from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.cli.asking import Asker
 from torchkeeper.link.engines import interpreters, knowing
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words import explaining, verdicts
 from torchkeeper.link.words.problems import UserError, printable, user_error
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.verdicts import (
+        CheckRow,
+        Explained,
+        ExplainParams,
+        ExplainResult,
+        PlacedEntry,
+    )
+    from torchkeeper.verdict.probed import Env
+    from torchkeeper.verdict.told import DifferenceTold, FactorTold
 
 #: What makes the exit code 1.
 _BAD = ("unsafe", "stale", "broken")
@@ -88,26 +99,26 @@ def _verdict(args: argparse.Namespace) -> int:
             if number:
                 output.line()
             _print_verdict(row, env)
-    return int(any(row.get("verdict") in _BAD for row in rows))
+    return int(any(row["verdict"] in _BAD for row in rows))
 
 
-def _of_key(rows: list[Answer], key: str, place: str) -> list[Answer]:
-    found = [row for row in rows if str(row.get("key")).startswith(key)]
-    keys = {str(row["key"]) for row in found}
+def _of_key(rows: list[CheckRow], key: str, place: str) -> list[CheckRow]:
+    found = [row for row in rows if row["key"].startswith(key)]
+    keys = {row["key"] for row in found}
     if not key or not keys:
         raise user_error("key-unknown", {"key": key, "place": place})
     if key not in keys and len(keys) > 1:
         raise user_error("key-ambiguous", {"key": key, "count": len(keys), "first": min(keys)})
     wanted = key if key in keys else keys.pop()
     found = [row for row in found if row["key"] == wanted]
-    return sorted(found, key=lambda row: (looking.SORTS["kind"](row), str(row["path"])))
+    return sorted(found, key=lambda row: (looking.SORTS["kind"](row), row["path"]))
 
 
-def _print_verdict(row: Answer, env: Answer) -> None:
+def _print_verdict(row: CheckRow, env: Env) -> None:
     entry = entry_from_json(row)
     output.line(_title(entry))
     here = printable(f"in {env.get('executable')}, torch {env.get('torch')}")
-    verdict = row.get("verdict")
+    verdict = row["verdict"]
     if verdict is None:
         output.line(f"no verdict: what needs it is what is used ({here})")
         return
@@ -116,7 +127,7 @@ def _print_verdict(row: Answer, env: Answer) -> None:
         output.line("A program that runs there with the defaults finds it.")
     elif verdict == "unsafe":
         output.line(verdicts.unsafe())
-    reasons, conditions = _listed(row.get("reasons")), _listed(row.get("conditions"), True)
+    reasons, conditions = _listed(row["reasons"]), _listed(row["conditions"], True)
     if reasons:
         said = "what would decide is not known:" if verdict == "unknown" else "because of:"
         output.line(said)
@@ -126,17 +137,16 @@ def _print_verdict(row: Answer, env: Answer) -> None:
         output.lines([f"  {text}" for text in conditions])
 
 
-def _listed(differences: object, conditions: bool = False) -> list[str]:
+def _listed(differences: list[DifferenceTold], conditions: bool = False) -> list[str]:
     """A line for each, with what PyTorch calls it where that is not what it is called here; of
     conditions also how a program meets them.
     """
     said = []
-    for one in differences if isinstance(differences, list) else []:
-        if isinstance(one, dict):
-            text, name = verdicts.difference(one), str(one.get("factor"))
-            more = "" if name in text or name == "payload" else f"  ({name})"
-            done = verdicts.remedy(one) if conditions else ""
-            said.append(printable(text + more + (f": {done}" if done else ""), 1000))
+    for one in differences:
+        text, name = verdicts.difference(one), one["factor"]
+        more = "" if name in text or name == "payload" else f"  ({name})"
+        done = verdicts.remedy(one) if conditions else ""
+        said.append(printable(text + more + (f": {done}" if done else ""), 1000))
     return said
 
 
@@ -144,40 +154,41 @@ def _listed(differences: object, conditions: bool = False) -> list[str]:
 
 
 def _compare(args: argparse.Namespace) -> int:
-    params: dict[str, Any] = {"place": args.place, "key": args.key}
+    params: ExplainParams = {"place": args.place, "key": args.key}
     if args.nearest:
         params["nearest"] = list(dict.fromkeys([args.place, *args.places]))
     else:
         params["other"] = {"key": args.other, "place": (args.places or [args.place])[0]}
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        found = {**asker.ask("explain", **params), "differences": asker.rows}
+        result: ExplainResult = asker.ask("explain", **params)
+        found: Explained = {**result, "differences": asker.rows}
     for text in output.left_lines(asker.left):
         output.note(text)
-    if found["b"] is None:
-        error = user_error("nothing-near", {"kind": found["a"]["kind"], "key": found["a"]["key"]})
+    a, b = found["a"], found["b"]
+    if b is None:
+        error = user_error("nothing-near", {"kind": a["kind"], "key": a["key"]})
         if args.json:
             output.emit({**found, "sentence": None})
         output.complain(error)
         return 1
-    said = explaining.sentence(found)
+    said = explaining.sentence(found, a["key"] != b["key"])
     if args.json:
         output.emit({**found, "sentence": said})
     else:
-        _print_compared(found, said)
+        _print_compared(a, b, found, said)
     return 0
 
 
-def _print_compared(found: Answer, said: str) -> None:
-    places = {found["a"]["place"], found["b"]["place"]}
-    for mark in ("a", "b"):
-        where = f"  in {printable(found[mark]['place'])}" if len(places) > 1 else ""
-        output.line(f"{mark}  {_title(entry_from_json(found[mark]))}{where}")
+def _print_compared(a: PlacedEntry, b: PlacedEntry, found: Explained, said: str) -> None:
+    for mark, one in (("a", a), ("b", b)):
+        where = f"  in {printable(one['place'])}" if a["place"] != b["place"] else ""
+        output.line(f"{mark}  {_title(entry_from_json(one))}{where}")
     output.line()
     output.line(f"{said}.")
     rows = explaining.differences(found)
-    causes = [row for row in rows if not row.get("follows")]
-    rest = [row for row in rows if row.get("follows")]
+    causes = [row for row in rows if not row["follows"]]
+    rest = [row for row in rows if row["follows"]]
     if causes:
         output.line()
         _print_table(causes, found)
@@ -193,7 +204,7 @@ def _print_compared(found: Answer, said: str) -> None:
             output.line(f"  … {len(lines) - _LINES} more, with --json")
 
 
-def _print_table(rows: list[Answer], found: Answer) -> None:
+def _print_table(rows: list[FactorTold], found: Explained) -> None:
     cells = []
     for group, ones in explaining.grouped(rows):
         for number, row in enumerate(ones):

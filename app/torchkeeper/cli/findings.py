@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from torchkeeper.cli import output
 from torchkeeper.link.profiles.taking import no_setting
@@ -23,7 +22,7 @@ def code(findings: Sequence[Finding]) -> int:
     return {"warning": WARNED, "error": WRONG}.get(worst(list(findings)) or "", 0)
 
 
-def to_json(one: Finding) -> dict[str, Any]:
+def to_json(one: Finding) -> dict[str, object]:
     """A finding with its words, for programs."""
     words = said(one)
     told = {"what": words.what, "why": words.why, "remedy": words.remedy}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Asker
@@ -17,6 +17,9 @@ from torchkeeper.link.engines.everywhere import everywhere
 from torchkeeper.link.engines.knowing import know
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words.problems import UserError, printable
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.doctor import MendResult
 
 #: Asks for the findings of some checks again.
 Again = Callable[[Told], list[Told]]
@@ -52,7 +55,7 @@ class Fixer:
     def _one(self, one: Told) -> list[Told]:
         """Mend one finding; what is left of it."""
         prepares = one.finding.fix == diagnosing.PREPARE
-        plan = {} if prepares else self._plan(one)
+        plan: MendResult = {} if prepares else self._plan(one)
         said = printable(diagnosing.will(one.finding, plan), 600)
         if not prepares and diagnosing.nothing(plan):
             self._say(one, said, done=False)
@@ -67,13 +70,17 @@ class Fixer:
             if not output.confirm(said):
                 self._say(one, said, done=False)
                 return [one]
-        answer = self._prepare() if prepares else self._mend(one, plan["plan"])
+        answer: MendResult = {}
+        if prepares:
+            self._prepare()
+        else:
+            answer = self._mend(one, plan["plan"])
         left = [other for other in self._again(one) if diagnosing.same(one, other)]
         self._say(one, said, done=True, gone=not left, undo=diagnosing.undone(one.finding, answer))
         self.failed = self.failed or bool(left and not diagnosing.leaves(one.finding))
         return left
 
-    def _plan(self, one: Told) -> dict[str, Any]:
+    def _plan(self, one: Told) -> MendResult:
         envs: list[str] = []
         if one.finding.fix == "trash-stale":
             # What another environment needs stays.
@@ -87,14 +94,16 @@ class Fixer:
             # Only verdicts tell what lacks what it needs; what cannot be read tells itself.
             with contextlib.suppress(UserError):
                 envs = know(self._engine, [self._python])
-        return self._asker.ask(MEND, **diagnosing.mending(one.finding, envs, dry=True))
+        plan: MendResult = self._asker.ask(MEND, **diagnosing.mending(one.finding, envs, dry=True))
+        return plan
 
-    def _mend(self, one: Told, plan: int) -> dict[str, Any]:
-        return self._asker.ask(MEND, **diagnosing.mending(one.finding, plan=plan))
+    def _mend(self, one: Told, plan: int) -> MendResult:
+        done: MendResult = self._asker.ask(MEND, **diagnosing.mending(one.finding, plan=plan))
+        return done
 
-    def _prepare(self) -> dict[str, Any]:
+    def _prepare(self) -> None:
         with Engine(self._python) as engine:
-            return Asker(engine, self._args.json).ask(PREPARE)
+            Asker(engine, self._args.json).ask(PREPARE)
 
     def _say(
         self, one: Told, said: str, done: bool, gone: bool | None = None, undo: str = ""

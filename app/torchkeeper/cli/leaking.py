@@ -5,12 +5,28 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 from torchkeeper.cli import output
-from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.cli.asking import Asker
 from torchkeeper.link.words import leaks, say
 from torchkeeper.link.words.problems import UserError, user_error
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.leaked import Leaks, Private, Secret
+
+    class _Told(TypedDict):
+        found: list[Secret]
+
+    class Told(_Told, total=False):
+        """As of Leaks, with the secrets; nothing but these where nobody has looked."""
+
+        secrets: int
+        entries: int
+        redacted: int
+        fixed: int
+        private: list[Private]
+
 
 #: Secrets that are listed one by one on a terminal.
 _LISTED = 20
@@ -43,26 +59,19 @@ def telling(args: argparse.Namespace, asker: Asker) -> Iterator[None]:
     _tell(args, asker)
 
 
-def blocked(args: argparse.Namespace, answer: Answer) -> int:
+def blocked(args: argparse.Namespace, told: Leaks | None) -> int:
     """1 where what was only foretold would end because of secrets, which is said; else 0."""
-    told = answer.get("leaks") or {}
-    if not args.dry_run or args.secrets or not told.get("secrets"):
+    if not args.dry_run or args.secrets or not told or not told["secrets"]:
         return 0
-    numbers = {name: told.get(name) for name in ("secrets", "entries", "fixed")}
-    output.complain(user_error("secrets-found", numbers))
+    output.complain(user_error("secrets-found", told))
     return 1
 
 
-def found(asker: Asker) -> Answer:
-    """The summary of what was found (stores.screening.Told), with the secrets as ``found``."""
-    summary: dict[str, Any] = {}
-    secrets = []
-    for one in asker.findings:
-        if isinstance(one.get("leaks"), dict):
-            summary = one["leaks"]
-        elif isinstance(one.get("secret"), dict):
-            secrets.append(one["secret"])
-    return {**summary, "found": secrets}
+def found(asker: Asker) -> Told:
+    """The last summary of what was found, with the secrets."""
+    secrets = [one["secret"] for one in asker.findings if "secret" in one]
+    every = [one["leaks"] for one in asker.findings if "leaks" in one]
+    return {**every[-1], "found": secrets} if every else {"found": secrets}
 
 
 def _tell(args: argparse.Namespace, asker: Asker) -> None:
@@ -72,17 +81,17 @@ def _tell(args: argparse.Namespace, asker: Asker) -> None:
         output.note(text)
 
 
-def lines(told: Answer) -> list[str]:
+def lines(told: Told) -> list[str]:
     """What was found as lines of text; none where that is nothing."""
     secrets = told["found"]
     said = []
     for one in secrets[:_LISTED]:
         said.append(f"secret: {leaks.line(one)}")
-    total = int(told.get("secrets") or 0)
+    total = told.get("secrets", 0)
     if total > _LISTED:
         said.append(f"secret: and {total - _LISTED:,} more")
-    if told.get("redacted"):
-        entries = say.count(told["redacted"], "entry", "entries")
+    if redacted := told.get("redacted"):
+        entries = say.count(redacted, "entry", "entries")
         said.append(f"Secrets were redacted in {entries}.")
-    said += [f"private: {text}" for text in leaks.private(told.get("private"))]
+    said += [f"private: {text}" for text in leaks.private(told.get("private", ()))]
     return said

@@ -9,10 +9,11 @@ import operator
 import os
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchkeeper.artifacts.entry import (
     COUNTED_APART,
+    COUNTS,
     KINDS,
     UNREAD,
     Entry,
@@ -23,7 +24,7 @@ from torchkeeper.artifacts.entry import (
 )
 from torchkeeper.artifacts.masking import has_login
 from torchkeeper.cli import output, owning
-from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.cli.asking import Asker
 from torchkeeper.link.engines.interpreters import VARIABLE
 from torchkeeper.link.engines.knowing import known
 from torchkeeper.link.engines.process import Engine
@@ -33,9 +34,22 @@ from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.query import parse
 
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.told import EntryRow
+    from torchkeeper.engine.messages.places import (
+        DuKind,
+        DuResult,
+        ListResult,
+        PlacesRow,
+        SumKind,
+        SumResult,
+    )
+    from torchkeeper.engine.messages.selecting import Select
+    from torchkeeper.stores.told import Orphans, Strays
+
 _RANKS: dict[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
 #: What entries are put in order by, given their fields.
-SORTS: dict[str, Callable[[dict[str, Any]], Any]] = {
+SORTS: dict[str, Callable[[EntryRow], Any]] = {
     "kind": lambda e: (_RANKS[e["kind"]], (e["name"] or "").lower(), e["key"]),
     "key": operator.itemgetter("key"),
     "name": lambda e: (e["name"] is None, (e["name"] or "").lower()),
@@ -159,34 +173,36 @@ def places(args: argparse.Namespace) -> int:
     with Engine() as engine:
         asker = Asker(engine, args.json)
         asker.ask("places", sizes=True)
-    found = [{**row, "read_only": row.get("path") in kept} for row in asker.rows]
-    there = {row["path"] for row in found if "path" in row}
+    found: list[PlacesRow] = asker.rows
+    there = {row["path"] for row in found}
     # Those that nothing else finds: whoever wonders why a command refuses looks here.
     for name in (name for name in kept if name not in there):
         exists = not scheme_of(name).local or os.path.exists(name)
-        found.append({"path": name, "reason": "read-only", "exists": exists, "read_only": True})
+        found.append({"path": name, "reason": "read-only", "exists": exists})
     if args.json:
         for row in found:
-            told = {"owners": owned.to_json(row["owners"])} if row.get("owners") else {}
-            output.emit({**row, **told})
+            shown: dict[str, object] = {**row, "read_only": row["path"] in kept}
+            if some := row.get("owners"):
+                shown["owners"] = owned.to_json(some)
+            output.emit(shown)
         return 0
     rows = []
     for row in found:
-        reason = str(row.get("reason"))
-        if isinstance(row.get("entries"), int):
+        path, reason = row["path"], row["reason"]
+        if "entries" in row:
             held = say.held_of(row)
-        elif word := scheme_of(str(row.get("path"))).word:
+        elif word := scheme_of(path).word:
             held = word  # which may be far away: “du” asks it
         elif reason == "read-only" and row["exists"]:
             held = "-"
         else:
-            held = "cannot be read" if row.get("exists") else "does not exist yet"
+            held = "cannot be read" if row["exists"] else "does not exist yet"
         why = _REASONS.get(reason, reason)
-        if row["read_only"] and reason != "read-only":
+        if path in kept and reason != "read-only":
             why += "  [read-only]"
         if said := owned.short(row.get("owners")):
             why += f"  [{said}]"
-        rows.append([str(row.get("path")), held, why])
+        rows.append([path, held, why])
     output.table(["PLACE", "HOLDS", "FOUND BY"], rows, frozenset())
     return 0
 
@@ -240,7 +256,7 @@ def ls(args: argparse.Namespace) -> int:
                     timed=times and scheme.keeps_times, judged=bool(envs),
                     apart=args.all or asks_apart(args.filter))  # fmt: skip
         asker = Asker(engine, args.json, rows.take)
-        totals = asker.ask("list", place=args.place, filter=args.filter, times=times,
+        totals: ListResult = asker.ask("list", place=args.place, filter=args.filter, times=times,
                            facts=args.facts, envs=envs, all=args.read_all)  # fmt: skip
         rows.end()
         if not args.json:
@@ -253,7 +269,7 @@ def ls(args: argparse.Namespace) -> int:
     for text in output.left_lines(asker.left):
         output.note(text)
     owning.note(totals.get("owners"))
-    return 1 if asker.unreadable or (args.filter and not any(map(totals.get, tally(())))) else 0
+    return 1 if asker.unreadable or (args.filter and not any(map(totals.get, COUNTS))) else 0
 
 
 def asks_apart(text: str) -> bool:
@@ -292,7 +308,7 @@ class Rows:
         self._widths: list[int] | None = None
         self.count = 0
 
-    def take(self, rows: list[Answer]) -> None:
+    def take(self, rows: list[EntryRow]) -> None:
         """Some more. What is printed is made while the engine still reads."""
         entries = [entry_from_json(row) for row in rows]
         if not self.apart:
@@ -328,7 +344,7 @@ class Rows:
             self._widths = self._columns.print(in_order)
 
 
-def _note_others(totals: Answer) -> None:
+def _note_others(totals: Strays) -> None:
     """Say what else is in a server."""
     if others := totals.get("others"):
         output.note(f"{say.count(others, 'other key', 'other keys')} there, never touched.")
@@ -402,7 +418,7 @@ def unread_note(count: int) -> str:
     )
 
 
-def summary(totals: Answer) -> str:
+def summary(totals: ListResult) -> str:
     """``74 entries, 102 files, 4.1 MB of content; 2 broken; 3 orphans; trash 1.2 MB on disk``."""
     said = ", ".join(
         (
@@ -422,7 +438,7 @@ def summary(totals: Answer) -> str:
     return said
 
 
-def _apart(totals: Answer) -> str:
+def _apart(totals: ListResult) -> str:
     """``and 63 locks and 2 headers, 298 MB of content``; empty where there are none."""
     said = say.apart(totals)
     return f"and {said}, {say.content(totals['apart_bytes'])}" if said else ""
@@ -443,56 +459,66 @@ def du(args: argparse.Namespace) -> int:
         return _du_of(args)
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        answer = asker.ask("du", place=args.place)
+        answer: DuResult = asker.ask("du", place=args.place)
     owning.note(answer["owners"])
-    rows: list[Answer] = list(answer["kinds"])
     # Orphans and the trash have lines of their own before the total. Orphans are part of the kinds
     # as well, the trash is part of neither the kinds nor the total, and what is counted apart has
     # rows, and its numbers in the total, whose files and bytes are of the entries.
-    folder = answer.get("disk_bytes") is not None
-    total = _total(rows, folder)
-    if orphans := answer.get("orphans"):
-        rows.append({"kind": "orphans", **orphans})
-    if trash := answer.get("trash"):
-        names = (*tally(()), "files", "bytes", "disk_bytes")
-        rows.append({"kind": "trash", **{name: trash[name] for name in names}})
-    if "others" in answer:
-        total |= {name: answer[name] for name in ("others", "kernels_maybe")}
-    if folder:
-        total["place_disk_bytes"] = answer["disk_bytes"]
-    rows.append(total)
+    room = answer["disk_bytes"]
+    folder = room is not None
+    total = _total(answer["kinds"], folder)
+    orphans, rows = answer["orphans"], list(answer["kinds"])
+    if trash := answer["trash"]:
+        rows.append(
+            {"kind": "trash", "entries": trash["entries"], "locks": trash["locks"],
+             "headers": trash["headers"], "unknown": trash["unknown"], "files": trash["files"],
+             "bytes": trash["bytes"], "disk_bytes": trash["disk_bytes"]}
+        )  # fmt: skip
     if args.json:
-        for row in rows:
+        for row in answer["kinds"]:
             output.emit(row)
+        if orphans:
+            output.emit({"kind": "orphans", **orphans})
+        for row in rows[len(answer["kinds"]) :]:
+            output.emit(row)
+        last: dict[str, object] = {**total}
+        if "others" in answer:
+            last |= {"others": answer["others"], "kernels_maybe": answer["kernels_maybe"]}
+        if folder:
+            last["place_disk_bytes"] = room
+        output.emit(last)
         return int(asker.unreadable)
-    shown = [row for row in rows if row["kind"] not in ("orphans", "trash", *COUNTED_APART)]
-    shown += [row for row in rows if row["kind"] in ("trash", *COUNTED_APART)]
+    beside = ("trash", *COUNTED_APART)
+    shown = [row for row in [*rows, total] if row["kind"] not in beside]
+    shown += [row for row in rows if row["kind"] in beside]
     disk = ["ON DISK"] if folder else []
     head = ["KIND", "ENTRIES", "FILES", "CONTENT", *disk]
     output.table(head, [_held_in(row, folder) for row in shown], frozenset({1, 2, 3, 4}))
-    if folder:
-        output.line(f"The place takes {say.on_disk(answer['disk_bytes'])}, without the trash.")
+    if room is not None:
+        output.line(f"The place takes {say.on_disk(room)}, without the trash.")
     if orphans and total["entries"] and (said := _orphans_of(orphans)):
         output.line(said)
     _note_others(answer)
     return int(asker.unreadable)
 
 
-def _total(rows: list[Answer], folder: bool) -> Answer:
+def _total(rows: list[DuKind], folder: bool) -> DuKind:
     """Of rows of kinds: all counts, and of the entries the files and bytes."""
     own = [row for row in rows if row["kind"] not in COUNTED_APART]
     content = sum(row["bytes"] for row in own)
-    disk = {"disk_bytes": sum(row["disk_bytes"] for row in own)} if folder else {}
-    return {
-        "kind": "total",
-        **{name: sum(row[name] for row in rows) for name in tally(())},
-        "files": sum(row["files"] for row in own),
+    counts = tally(())
+    for name in COUNTS:
+        counts[name] = sum(row[name] for row in rows)
+    total: DuKind = {
+        "kind": "total", **counts, "files": sum(row["files"] for row in own),
         **measured(content, on_disk=False),
-        **disk,
-    }
+    }  # fmt: skip
+    if folder:
+        total["disk_bytes"] = sum(row["disk_bytes"] for row in own)
+    return total
 
 
-def _held_in(row: Answer, folder: bool) -> list[str]:
+def _held_in(row: DuKind, folder: bool) -> list[str]:
     """A line of du. What is counted apart is no entry, and of the trash only its room is known."""
     apart, trash = row["kind"] in COUNTED_APART, row["kind"] == "trash"
     return [
@@ -508,9 +534,15 @@ def _du_of(args: argparse.Namespace) -> int:
     """What some of a place comes to, and what compiling it took: for that it is read."""
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        select = {"filter": args.filter, "envs": known(engine, args.filter, args.env)}
-        answer = asker.ask("sum", place=args.place, select=select)
-    rows = [*answer.pop("kinds"), {"kind": "total", **answer}]
+        select: Select = {"filter": args.filter, "envs": known(engine, args.filter, args.env)}
+        answer: SumResult = asker.ask("sum", place=args.place, select=select)
+    total: SumKind = {
+        "kind": "total", "entries": answer["entries"], "locks": answer["locks"],
+        "headers": answer["headers"], "unknown": answer["unknown"], "files": answer["files"],
+        **measured(answer["bytes"], on_disk=False), "compile_s": answer["compile_s"],
+        "timed": answer["timed"],
+    }  # fmt: skip
+    rows = [*answer["kinds"], total]
     if args.json:
         for row in rows:
             output.emit(row)
@@ -521,13 +553,13 @@ def _du_of(args: argparse.Namespace) -> int:
         ]  # fmt: skip
         head = ["KIND", "ENTRIES", "FILES", "CONTENT", "COMPILE"]
         output.table(head, cells, frozenset({1, 2, 3, 4}))
-    return 1 if asker.unreadable or not any(map(answer.get, tally(()))) else 0
+    return 1 if asker.unreadable or not any(answer[name] for name in COUNTS) else 0
 
 
-def _orphans_of(orphans: Answer) -> str:
+def _orphans_of(orphans: Orphans) -> str:
     """What is said of orphans: how many there are, and whether there may be more."""
     found = f"{say.held(orphans)} that nothing needs, {say.on_disk(orphans['disk_bytes'])}"
-    some = any(map(orphans.get, tally(())))
+    some = any(orphans[name] for name in COUNTS)
     if orphans["whole"]:
         return f"Of these {found}: “ls --all --filter is:orphan” says why." if some else ""
     if not some:

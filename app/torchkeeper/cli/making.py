@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker, say_finding
@@ -12,6 +12,10 @@ from torchkeeper.engine.protocol import PREPARE
 from torchkeeper.link.engines import interpreters
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words import outcomes, preparing
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.compiling import PrepareParams, PrepareResult
+    from torchkeeper.engine.messages.findings import Finding
 
 #: What PLACE is, and why.
 _INTO = (
@@ -34,13 +38,14 @@ def add_prepare(command: argparse.ArgumentParser) -> None:
 
 def prepare(args: argparse.Namespace) -> int:
     """torchkeeper prepare"""
-    params = {"into": args.into} if args.into else {}
+    params: PrepareParams = {"into": args.into} if args.into else {}
     with Engine(interpreters.chosen(args.env)) as engine:
         asker = Asker(engine, args.json)
         if not args.json:
             asker.on_finding = saying()
-        answer = {**asker.ask(PREPARE, **params), "left": asker.left}
-    output.result(args, answer, outcomes.line(outcomes.Ended(PREPARE, answer)))
+        answer: PrepareResult = asker.ask(PREPARE, **params)
+    told = {**answer, "left": asker.left}
+    output.result(args, told, outcomes.line(outcomes.Ended(PREPARE, answer)))
     if not args.json:
         output.note(preparing.finds(answer))
         if warning := preparing.warning(answer):
@@ -48,15 +53,15 @@ def prepare(args: argparse.Namespace) -> int:
     return 0
 
 
-def saying() -> Callable[[dict[str, Any]], None]:
+def saying() -> Callable[[Finding], None]:
     """``say_finding`` for one job: each graph is said once, when it is known how it ended."""
     said: set[tuple[object, object]] = set()
 
-    def say_once(what: dict[str, Any]) -> None:
-        graph = what.get("graph")
-        if isinstance(graph, dict):
-            which = graph.get("cell"), graph.get("id")
-            if graph.get("outcome") == "compiling" or which in said:
+    def say_once(what: Finding) -> None:
+        if "graph" in what:
+            graph = what["graph"]
+            which = graph.get("cell"), graph["id"]
+            if graph["outcome"] == "compiling" or which in said:
                 return
             said.add(which)
         say_finding(what)

@@ -5,8 +5,6 @@ processes.
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
-from typing import Any
 
 from torchkeeper.cli import findings, output
 from torchkeeper.link.engines import interpreters
@@ -44,16 +42,16 @@ def show(args: argparse.Namespace) -> int:
     else:
         of = interpreters.chosen(args.env)
         found = settled.of_environment(of)
-    result: dict[str, Any] = {"of": of, "torch": found.torch, "triton": found.triton}
+    result: dict[str, object] = {"of": of, "torch": found.torch, "triton": found.triton}
     if found.process:
         looked = {"kind": found.kind, "main": found.main, "files": found.files,
                   "unread": found.unread, "changed": found.changed,
                   "stopped": found.stopped}  # fmt: skip
-        result |= {"process": asdict(found.process), "lost": found.lost, "looked": looked}
+        result |= {"process": found.process.to_json(), "lost": found.lost, "looked": looked}
     result["findings"] = [findings.to_json(one) for one in found.findings]
     if args.json:
         for one in found.shown(args.all):
-            output.emit({**asdict(one), "from": settled.by_words(one, found)})
+            output.emit({**one.to_json(), "from": settled.by_words(one, found)})
         output.emit({"result": result})
     else:
         _print(found, of, args.all)
@@ -100,7 +98,7 @@ def processes(args: argparse.Namespace) -> int:
     shown = [one for one in found.processes if one.loaded or args.all]
     if args.json:
         for one in shown:
-            output.emit(asdict(one))
+            output.emit(one.to_json())
     elif shown:
         rows = [
             [str(one.pid), one.torch or "?", say.ago(one.started) if one.started else "?",

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
 import sys
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import SHORT, UserError, printable, user_error, visible
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.findings import LeftFinding
 
 
 def line(text: str = "") -> None:
@@ -33,12 +37,12 @@ def lines(texts: Sequence[str]) -> None:
         line("\n".join(texts))
 
 
-def json_line(obj: dict[str, Any]) -> str:
+def json_line(obj: Mapping[str, object]) -> str:
     """An object as ``emit`` writes it."""
     return json.dumps(obj)
 
 
-def json_lines(objects: Sequence[dict[str, Any]]) -> list[str]:
+def json_lines(objects: Sequence[Mapping[str, object]]) -> list[str]:
     """Objects with the same first field as ``emit`` writes them; many at once take half as long."""
     if not objects:
         return []
@@ -47,12 +51,12 @@ def json_lines(objects: Sequence[dict[str, Any]]) -> list[str]:
     return json.dumps(objects)[1:-1].replace("}, " + first, "}\n" + first).split("\n")
 
 
-def emit(obj: dict[str, Any]) -> None:
+def emit(obj: Mapping[str, object]) -> None:
     """One JSON object on a line of its own."""
     line(json_line(obj))
 
 
-def result(args: Any, values: dict[str, Any], said: str) -> None:
+def result(args: argparse.Namespace, values: Mapping[str, object], said: str) -> None:
     """The end of a command: ``{"result": …}`` with --json, else a sentence."""
     if args.json:
         emit({"result": values})
@@ -99,18 +103,17 @@ def _safe(row: Sequence[str]) -> tuple[str, ...]:
     return tuple(map(printable, row))
 
 
-def left_lines(left: list[dict[str, Any]]) -> list[str]:
+def left_lines(left: Sequence[LeftFinding]) -> list[str]:
     """What was not taken, a line for each reason, with how many and one example."""
-    reasons: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    reasons: dict[tuple[str, str], list[LeftFinding]] = {}
     for one in left:
         # What is broken is so in several ways.
-        params = one.get("params") or {}
-        reasons.setdefault((str(one.get("code")), str(params.get("problem"))), []).append(one)
+        reasons.setdefault((one["code"], str(one["params"].get("problem"))), []).append(one)
     lines = []
     for (code, _), ones in reasons.items():
         first = ones[0]
-        error = user_error(code, first.get("params") or {})
-        where = printable(str(first.get("path") or first.get("key") or "?"))
+        error = user_error(code, first["params"])
+        where = printable(first["path"] or first.get("key") or "?")
         more = f" and {len(ones) - 1:,} more" if len(ones) > 1 else ""
         why = f" {error.why}" if error.why else ""
         lines.append(f"left: {where}{more}: {error.what}{why}")
@@ -166,7 +169,7 @@ def can_ask() -> bool:
         return False
 
 
-def progress_text(body: dict[str, Any]) -> str:
+def progress_text(body: Mapping[str, Any]) -> str:
     """A progress message as a person reads it."""
     done, total, unit = body.get("done"), body.get("total"), body.get("unit")
     if unit == "bytes" and isinstance(done, int):

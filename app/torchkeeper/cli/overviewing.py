@@ -6,11 +6,11 @@ import argparse
 import contextlib
 import functools
 import shlex
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import measured
 from torchkeeper.cli import looking, output
-from torchkeeper.cli.asking import LOCKED, Answer, Asker
+from torchkeeper.cli.asking import LOCKED, Asker
 from torchkeeper.cli.dead import age, know_all, short
 from torchkeeper.cli.dead import measure as read_as
 from torchkeeper.link.engines import interpreters
@@ -23,6 +23,14 @@ from torchkeeper.link.words import dead, say, verdicts
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores import query
 from torchkeeper.stores.names import scheme_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from torchkeeper.artifacts.told import Fault
+    from torchkeeper.engine.messages.environments import KnowParams
+    from torchkeeper.engine.messages.findings import Finding
+    from torchkeeper.engine.messages.places import OverviewResult, PlacesRow
 
 _FAILED, _UNREACHABLE = 1, 3
 
@@ -71,7 +79,8 @@ def overview(args: argparse.Namespace) -> int:
         )  # fmt: skip
         waiting = list(places)
         while waiting:
-            for place in ask(places=waiting)["places"]:
+            answer: OverviewResult = ask(places=waiting)
+            for place in answer["places"]:
                 heard.told(place)
             waiting = [
                 p.place for p in heard.places.values() if _locked(p) and asker.unlock(p.place)
@@ -100,7 +109,7 @@ class _Envs(NamedTuple):
     is none. found: those in which stale is stale.
     """
 
-    own: Answer | None
+    own: KnowParams | None
     found: Everywhere
     why: UserError | None = None
 
@@ -124,18 +133,20 @@ def _envs(python: str | None) -> _Envs:
 
 def _found(asker: Asker) -> list[str]:
     asker.ask("places")
-    return [str(row["path"]) for row in asker.rows if row.get("exists")]
+    rows: list[PlacesRow] = asker.rows
+    return [row["path"] for row in rows if row["exists"]]
 
 
 def _locked(place: PlaceTold) -> bool:
     return place.problem is not None and place.problem.code in LOCKED
 
 
-def _follow(asker: Asker, finding: Answer) -> None:
+def _follow(asker: Asker, finding: Finding) -> None:
     """Say on a terminal at which place the engine is."""
-    if isinstance(at := finding.get("looking"), dict):
-        place = printable(str(at.get("place")), 60)
-        asker.aside = lambda: f"{place} ({at.get('number')} of {at.get('of')})"
+    if "looking" in finding:
+        at = finding["looking"]
+        place = printable(at["place"], 60)
+        asker.aside = lambda: f"{place} ({at['number']} of {at['of']})"
 
 
 class _How:
@@ -190,11 +201,11 @@ def _emit(heard: Overview, told: list[PlaceTold], how: _How) -> None:
         })  # fmt: skip
 
 
-def _json(error: UserError | None) -> Answer | None:
+def _json(error: UserError | None) -> Fault | None:
     return None if error is None else {"code": error.code, "params": error.params}
 
 
-def _result(heard: Overview, envs: _Envs) -> Answer:
+def _result(heard: Overview, envs: _Envs) -> Mapping[str, object]:
     totals, could = heard.totals, heard.reclaimable()
     env = None
     if envs.own:

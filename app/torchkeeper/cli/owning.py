@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from torchkeeper.cli import output
 from torchkeeper.link.words import owned
 from torchkeeper.stores.folders import owners
+
+if TYPE_CHECKING:
+    from torchkeeper.stores.told import Owned, Writer
 
 #: Interpreters that this was said of.
 _warned: set[str] = set()
 
 
-def note(found: object) -> None:
+def note(found: Sequence[Owned] | None) -> None:
     """The warnings among what an engine found, each in a line."""
     for one in owned.grave(found):
         output.note(f"{one.what} {one.remedy.partition(chr(10))[0]}")
 
 
-def warn(found: object) -> None:
+def warn(found: Sequence[Owned] | None) -> None:
     """The warnings, with their reasons."""
     for one in owned.grave(found):
         output.complain(one.error)
 
 
-def warn_of_use(found: object) -> None:
+def warn_of_use(found: Sequence[Owned] | None) -> None:
     """The warnings about a place that is to be used, with their reasons; of a server also what may
     be meant, in a line each: all who use it run what lies there.
     """
@@ -32,7 +38,7 @@ def warn_of_use(found: object) -> None:
             output.note(" ".join([one.what, one.why, one.remedy]))
 
 
-def tell(found: object) -> None:
+def tell(found: Sequence[Owned] | None) -> None:
     """All of it: warnings with their reasons, and what may be meant."""
     warn(found)
     for one in owned.told(found):
@@ -45,7 +51,7 @@ def warn_of(place: str) -> None:
     warn(owners.of_program(place))
 
 
-def warn_of_interpreter(python: str, found: object) -> None:
+def warn_of_interpreter(python: str, found: Sequence[Writer]) -> None:
     """That others can change an interpreter that is about to be started; said once of each."""
     if python not in _warned:
         _warned.add(python)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.cli import output
-from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.telling import Live
 from torchkeeper.engine.protocol import COPY, WARM
 from torchkeeper.link import temporary
@@ -20,6 +20,12 @@ from torchkeeper.link.words.problems import UserError
 from torchkeeper.settings.checks.about import URL
 from torchkeeper.settings.known import BY_NAME
 
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.compiling import WarmResult
+    from torchkeeper.engine.messages.findings import CellFinding, Finding
+    from torchkeeper.link.recipes.noted import Note
+    from torchkeeper.verdict.told import AotTold, GraphTold
+
 #: What would find in a server, or write to one, what the folder is to have
 #: (torch/_inductor/config.py, torch/_functorch/config.py).
 _REMOTE = (
@@ -30,8 +36,8 @@ _GRAPHS = ("fxgraph", "aotautograd")
 
 
 def prove(
-    args: argparse.Namespace, notes: Sequence[Answer], place: str, graphs: Sequence[Answer],
-    autograd: Sequence[Answer],
+    args: argparse.Namespace, notes: Sequence[Note], place: str, graphs: Sequence[GraphTold],
+    autograd: Sequence[AotTold],
 ) -> Proof:  # fmt: skip
     """Run each cell of the recipe ``args.recipe`` on a copy of what the program looked up.
 
@@ -45,7 +51,7 @@ def prove(
     pythons = {str(note.get("python") or "") for note in notes}
     if len(pythons) != 1 or not os.path.isabs(python := pythons.pop()):
         return Proof(unproved="it is not known which Python compiled it")
-    keys = program.keys() | {str(one["key"]) for one in autograd if one.get("key")}
+    keys = program.keys() | {one["key"] for one in autograd if one["key"]}
     try:
         with temporary.folder("proof") as scratch:
             copy = os.path.join(scratch, "cache")
@@ -59,7 +65,7 @@ def prove(
         return Proof(unproved=said.rstrip("."))
 
 
-def _place(notes: Sequence[Answer], place: str) -> str:
+def _place(notes: Sequence[Note], place: str) -> str:
     """The folder that the program has its cache in: it may have named another one itself."""
     for note in notes:
         env = note.get("environment")
@@ -82,7 +88,7 @@ def _copied(args: argparse.Namespace, place: str, copy: str, keys: set[str]) -> 
 
 
 def _judged(
-    args: argparse.Namespace, python: str, notes: Sequence[Answer], program: Mapping[str, str],
+    args: argparse.Namespace, python: str, notes: Sequence[Note], program: Mapping[str, str],
     scratch: str, copy: str,
 ) -> Proof:  # fmt: skip
     trace = os.path.join(scratch, "trace")
@@ -95,15 +101,19 @@ def _judged(
     with Engine(python, {**env, "TORCH_TRACE": trace}) as engine:
         asker = Asker(engine, args.json)
         heard = _Heard(args.json, asker)
-        answer = asker.ask(WARM, recipes=recipes.wire([args.recipe]), into=copy, each=True)
+        answer: WarmResult = asker.ask(
+            WARM, recipes=recipes.wire([args.recipe]), into=copy, each=True
+        )
     if (torch := answer["torch"]) and any(note.get("torch") not in ("", torch) for note in notes):
         return Proof(unproved=f"{python} has torch {torch} here, and had another in the program")
     with Engine() as engine:
         asker = Asker(engine, args.json)
         asker.ask("explain_trace", trace=trace)
-        seen = [one["graph"] for one in asker.findings if "graph" in one]
-        seen += [one["aot"] for one in asker.findings if "aot" in one]
-    found = {str(one["key"]) for one in seen if one.get("outcome") == "hit" and one.get("key")}
+        graphs = [one["graph"] for one in asker.findings if "graph" in one]
+        autograd = [one["aot"] for one in asker.findings if "aot" in one]
+    keys = [one.get("key") for one in graphs if one["outcome"] == "hit"]
+    keys += [one["key"] for one in autograd if one["outcome"] == "hit"]
+    found = {key for key in keys if key}
     return proving.judged(program, heard.rows_of(answer), heard.missed, found)
 
 
@@ -119,12 +129,12 @@ class _Heard(Live):
         if not json:
             output.note("Proving the recipe: each combination is run once in a fresh process …")
 
-    def __call__(self, what: Answer) -> None:
-        graph: Any = what.get("graph")
-        missed = isinstance(graph, dict) and graph.get("outcome") == "miss"
-        if missed and not proving.is_backward(str(graph.get("id"))):
-            self.missed.add(int(graph["cell"]))
+    def __call__(self, what: Finding) -> None:
+        if "graph" in what:
+            graph = what["graph"]
+            if graph["outcome"] == "miss" and not proving.is_backward(graph["id"]):
+                self.missed.add(graph["cell"])
         super().__call__(what)
 
-    def _emit(self, cell: Answer) -> None:
+    def _emit(self, cell: CellFinding) -> None:
         """Nothing: the cells are not what was asked for."""

@@ -7,9 +7,9 @@ import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from torchkeeper.cli import looking, output, proving
-from torchkeeper.cli.asking import Answer
 from torchkeeper.link.kept import whole
 from torchkeeper.link.recipes import recorded, recording, tomltext
 from torchkeeper.link.recipes.noted import NOT_CACHED
@@ -17,6 +17,10 @@ from torchkeeper.link.recipes.proving import Proof
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable, user_error
 from torchkeeper.warm import commands
+from torchkeeper.warm.recipes.recipe import items_of
+
+if TYPE_CHECKING:
+    from torchkeeper.verdict.told import AotTold, GraphTold
 
 #: Reasons that are said on the command line; the recipe has more.
 _REASONS = 3
@@ -69,11 +73,11 @@ class Ran:
     env: Mapping[str, str]
     code: int
     place: str
-    graphs: Sequence[Answer]
-    autograd: Sequence[Answer]
+    graphs: Sequence[GraphTold]
+    autograd: Sequence[AotTold]
 
 
-def write(args: argparse.Namespace, notes: str, ran: Ran) -> Answer | None:
+def write(args: argparse.Namespace, notes: str, ran: Ran) -> Mapping[str, object] | None:
     """Write the recipe, if it was asked for, and prove it; what to say of it as JSON.
 
     Passes KeyboardInterrupt on: the recipe is written by then, and says that it is not proved.
@@ -112,7 +116,7 @@ def write(args: argparse.Namespace, notes: str, ran: Ran) -> Answer | None:
             output.note(line)
         if tried:
             output.note(printable(f"{proof.said}.", 1000))
-    items = len(made.data[made.source])
+    items = len(items_of(made.data)[1])
     return {"file": args.recipe, "source": made.source, "items": items, "why": made.why,
             "hidden": made.hidden, "proof": proof.to_json() if tried else None}  # fmt: skip
 
@@ -132,7 +136,7 @@ def _said(file: str, made: recorded.Recorded, code: int) -> Iterator[str]:
     name = printable(file, 400)
     if made.source == "callable":
         sizes = sum(len(values) for values in made.data.get("matrix", {}).values())
-        calls = sum(len(one.get("calls", "1")) for one in made.data["callable"])
+        calls = sum(len(one.get("calls", "1")) for one in items_of(made.data)[1])
         many = say.count(sizes or calls, "call", "calls")
         yield f"Recipe written: {name}, {many} of the program's own models and functions."
         return

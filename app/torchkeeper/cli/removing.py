@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.cli import dead, looking, output
@@ -21,6 +21,17 @@ from torchkeeper.link.words.problems import (
 )
 from torchkeeper.stores import query
 from torchkeeper.stores.names import scheme_of
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.dead import (
+        EmptyTrashResult,
+        PlanPurgeResult,
+        PurgeResult,
+        TrashResult,
+        UndoResult,
+    )
+    from torchkeeper.engine.messages.selecting import Select
+    from torchkeeper.stores.told import ReceiptRow, Users
 
 #: Processes that are named before the rest is only counted.
 _NAMED = 12
@@ -86,7 +97,7 @@ def _refuse_strange(args: argparse.Namespace) -> bool:
     return named
 
 
-def _name_users(in_use: dict[str, Any]) -> None:
+def _name_users(in_use: Users) -> None:
     """Say on standard error which processes use the folder."""
     processes = in_use["processes"]
     for user in processes[:_NAMED]:
@@ -115,7 +126,7 @@ def purge(args: argparse.Namespace) -> int:
     for_good = args.now or not scheme.has_trash
     with Engine() as engine:
         chosen = dead.chosen(args, engine)
-        judged = bool(chosen.select["envs"])
+        judged = bool(chosen.select.get("envs"))
         rows = (
             dead.Plan(args.json)
             if chosen
@@ -126,8 +137,11 @@ def purge(args: argparse.Namespace) -> int:
         if scheme.local and not args.dry_run:
             # What was cut off comes first: otherwise a half would be planned, and the rest stay.
             asker.ask(RECOVER, place=args.place)
-        select = {"filter": args.filter or "", "unknown": strange, **chosen.select}
-        plan = asker.ask("plan_purge", place=args.place, select=select, in_use=args.in_use)
+        select: Select = chosen.select
+        select["filter"], select["unknown"] = args.filter or "", strange
+        plan: PlanPurgeResult = asker.ask(
+            "plan_purge", place=args.place, select=select, in_use=args.in_use
+        )
         in_use = plan["in_use"]
         _name_users(in_use)
         rows.end()
@@ -158,7 +172,7 @@ def purge(args: argparse.Namespace) -> int:
                 output.note("Nothing was purged.")
                 return 1
         asker.on_finding = say_finding  # what is gone, where it ends early
-        answer = asker.ask(PURGE, place=args.place, plan=plan["plan"], now=args.now)
+        answer: PurgeResult = asker.ask(PURGE, place=args.place, plan=plan["plan"], now=args.now)
     return asker.end(args, PURGE, answer, args.place, {"in_use": in_use}, now=for_good)
 
 
@@ -172,7 +186,7 @@ def undo(args: argparse.Namespace) -> int:
     """torchkeeper undo; 1 if there is nothing to undo or not all could be put back."""
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        answer = asker.ask(UNDO, place=args.place)
+        answer: UndoResult = asker.ask(UNDO, place=args.place)
     return asker.end(args, UNDO, answer, args.place)
 
 
@@ -188,23 +202,24 @@ def trash(args: argparse.Namespace) -> int:
     """torchkeeper trash: what is in it; with --empty removes that, after asking."""
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        totals = asker.ask("trash", place=args.place)
+        totals: TrashResult = asker.ask("trash", place=args.place)
+        rows: list[ReceiptRow] = asker.rows
         held = say.held_of(totals)
         if not args.empty:
             if args.json:
-                for row in asker.rows:
+                for row in rows:
                     output.emit(row)
-            elif asker.rows:
+            elif rows:
                 cells = [
                     [
-                        str(row["receipt"]),
-                        say.when(row["made"]) if row.get("made") else "-",
+                        row["receipt"],
+                        say.when(row["made"]) if row["made"] else "-",
                         f"{row['entries']:,}",
                         say.apart(row) or "-",
                         f"{row['files']:,}",
                         say.size(row["bytes"]),
                     ]
-                    for row in asker.rows
+                    for row in rows
                 ]
                 head = ["RECEIPT", "PURGED", "ENTRIES", "BESIDE", "FILES", "ON DISK"]
                 output.table(head, cells, frozenset({2, 4, 5}))
@@ -219,7 +234,7 @@ def trash(args: argparse.Namespace) -> int:
             if not output.confirm(question):
                 output.note("Nothing was removed.")
                 return 1
-        answer = asker.ask(EMPTY_TRASH, place=args.place)
+        answer: EmptyTrashResult = asker.ask(EMPTY_TRASH, place=args.place)
     from torchkeeper.link.words import outcomes
 
     output.result(args, answer, outcomes.line(outcomes.Ended(EMPTY_TRASH, answer)))

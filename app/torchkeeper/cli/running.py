@@ -8,9 +8,9 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.cli import applying, looking, output, owning, recording
 from torchkeeper.cli.asking import Asker
@@ -24,7 +24,9 @@ from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores import places
 from torchkeeper.warm import supervise
 
-Answer = dict[str, Any]
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.verdicts import ExplainTraceResult
+    from torchkeeper.link.kept.explained import ExplainedAot, ExplainedGraph
 
 _TRACE = "TORCH_TRACE"
 
@@ -95,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
             try:
                 recipe = recording.write(args, notes, ran)
                 if recipe is not None:
-                    found.result["recipe"] = recipe
+                    found.recipe = recipe
                     # What was asked for is not there, however well the program ended.
                     code = code or int(recipe["file"] is None)
             finally:  # what the program came to is known, whatever becomes of its recipe
@@ -117,15 +119,26 @@ def run(args: argparse.Namespace) -> int:
 
 @dataclass
 class Found:
-    """What an engine told of a trace."""
+    """What an engine told of a trace. run: the id of the run, where it is kept. recipe: what came
+    of the recipe that was asked for.
+    """
 
-    result: Answer
-    graphs: list[Answer] = field(default_factory=list)
-    autograd: list[Answer] = field(default_factory=list)
+    result: ExplainTraceResult
+    graphs: list[ExplainedGraph]
+    autograd: list[ExplainedAot]
+    run: str | None = None
+    recipe: Mapping[str, Any] | None = None
 
-    def to_json(self) -> Answer:
+    @property
+    def totals(self) -> dict[str, object]:
+        """All but the lookups, as one object."""
+        run = {} if self.run is None else {"run": self.run}
+        recipe = {} if self.recipe is None else {"recipe": self.recipe}
+        return {**self.result, **run, **recipe}
+
+    def to_json(self) -> dict[str, object]:
         """All of it as one object."""
-        return {**self.result, "graphs": self.graphs, "aotautograd": self.autograd}
+        return {**self.totals, "graphs": self.graphs, "aotautograd": self.autograd}
 
 
 @contextlib.contextmanager
@@ -141,17 +154,21 @@ def _trace_folder(env: dict[str, str]) -> Iterator[str]:
 
 def explained(asker: Asker, **params: Any) -> Found:
     """What an engine says of a trace (``explain_trace``), with the causes in words."""
-    result = asker.ask("explain_trace", **params)
-    graphs = [one["graph"] for one in asker.findings if "graph" in one]
-    autograd = [one["aot"] for one in asker.findings if "aot" in one]
-    for graph in graphs:
-        graph["why"] = causes.cause(graph)
-    for aot in autograd:
-        aot["why"] = causes.autograd(aot, graphs)
+    result: ExplainTraceResult = asker.ask("explain_trace", **params)
+    graphs: list[ExplainedGraph] = [
+        {**one["graph"], "why": causes.cause(one["graph"])}
+        for one in asker.findings
+        if "graph" in one
+    ]
+    autograd: list[ExplainedAot] = [
+        {**one["aot"], "why": causes.autograd(one["aot"], graphs)}
+        for one in asker.findings
+        if "aot" in one
+    ]
     return Found(result, graphs, autograd)
 
 
-def _explained(asker: Asker, folder: str, env: Answer) -> Found:
+def _explained(asker: Asker, folder: str, env: Mapping[str, str]) -> Found:
     remote = env.get("TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE") == "1"
     if os.path.isdir(folder):
         return explained(asker, trace=folder, known=True, remote=remote)
@@ -170,10 +187,10 @@ def _keep(
     except UserError as error:
         output.complain(error)
     else:
-        found.result["run"] = kept.id
+        found.run = kept.id
 
 
-def _tell(args: argparse.Namespace, found: Found, env: Answer, place: str) -> None:
+def _tell(args: argparse.Namespace, found: Found, env: Mapping[str, str], place: str) -> None:
     if args.report:
         _write(args.report, found)
     if args.json:
@@ -210,10 +227,10 @@ def explain_trace(trace: str, place: str | None, as_json: bool) -> int:
 def _emit(found: Found) -> None:
     for graph in found.graphs:
         output.emit(graph)
-    output.emit({"result": {**found.result, "aotautograd": found.autograd}})
+    output.emit({"result": {**found.totals, "aotautograd": found.autograd}})
 
 
-def tell(found: Found, env: Answer, place: str | None) -> None:
+def tell(found: Found, env: Mapping[str, str], place: str | None) -> None:
     """What was found, for people."""
     result = found.result
     if not found.graphs:
@@ -231,7 +248,7 @@ def tell(found: Found, env: Answer, place: str | None) -> None:
         output.line(text)
 
 
-def told(graphs: list[Answer]) -> list[str]:
+def told(graphs: Sequence[Mapping[str, Any]]) -> list[str]:
     """A line for each graph, and for one that was no hit why, and where the time went."""
     processes = {graph.get("process") for graph in graphs}
     lines = []
@@ -251,7 +268,7 @@ def told(graphs: list[Answer]) -> list[str]:
     return lines
 
 
-def _doubts(result: Answer) -> list[str]:
+def _doubts(result: ExplainTraceResult) -> list[str]:
     """What of the trace could not be read."""
     said = []
     if result["odd"]:
@@ -262,7 +279,7 @@ def _doubts(result: Answer) -> list[str]:
         said.append(f"{records} not whole.")
     if result["full"]:
         said.append("The trace is too large; not all of it was read.")
-    there, read = result.get("there"), result.get("looked_at")
+    there, read = result["there"], result["looked_at"]
     if there and read and read < there:
         said.append(f"Of {there:,} graphs that were there, {read:,} were looked at, the newest.")
     return said

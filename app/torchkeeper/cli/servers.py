@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from typing import TYPE_CHECKING
 
 from torchkeeper.cli import looking, output, owning
 from torchkeeper.cli.asking import Asker
@@ -13,6 +14,9 @@ from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words import owned
 from torchkeeper.link.words.problems import printable
 from torchkeeper.link.words.serverpage import figures, meanings
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.servers import ServerResult, TtlResult
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800, "y": 31557600}
 _TIME = re.compile(r"(\d+(?:\.\d+)?)([smhdwy]?)")
@@ -43,7 +47,7 @@ def ttl(args: argparse.Namespace) -> int:
     with Engine() as engine:
         asker = Asker(engine, args.json)
         select = {"filter": args.filter, "envs": known(engine, args.filter, args.env)}
-        answer = asker.ask(TTL, place=args.place, select=select, ttl_s=args.time)
+        answer: TtlResult = asker.ask(TTL, place=args.place, select=select, ttl_s=args.time)
     return asker.end(args, TTL, answer, args.place, time=args.time)
 
 
@@ -56,7 +60,7 @@ def add_server(command: argparse.ArgumentParser) -> None:
 def server(args: argparse.Namespace) -> int:
     """torchkeeper server: what it says of itself, and what that means for a cache."""
     with Engine() as engine:
-        page = Asker(engine, args.json).ask("server", place=args.place)
+        page: ServerResult = Asker(engine, args.json).ask("server", place=args.place)
     if args.json:
         output.emit({**page, "owners": owned.to_json(page["owners"])})
         return 0

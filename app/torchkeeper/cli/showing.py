@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import UNREAD
 from torchkeeper.cli import output
@@ -14,15 +15,14 @@ from torchkeeper.link.words import say
 from torchkeeper.link.words.facts import WORDED, WORDED_OF_ALL, told
 from torchkeeper.link.words.problems import not_looked_at, printable, user_error
 
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.told import EntryRow
+    from torchkeeper.engine.messages.entries import Shown
+
 #: Facts that only join entries, which is said under these titles.
 _JOINING = frozenset({"kernels", "digest", "fx_keys", "triton_keys", "code_key", "code_keys"}
                      | {"code_names", "role", "opaque", "group", "warp", "widths", "own_key"}
                      | {"libs", "prints"})  # fmt: skip
-_RELATIVES = {
-    "needs": "needs",
-    "missing": "needs, and is not in this place",
-    "needed_by": "needed by",
-}
 
 
 def add_show(command: argparse.ArgumentParser) -> None:
@@ -39,14 +39,11 @@ def show(args: argparse.Namespace) -> int:
     with Engine() as engine:
         asker = Asker(engine, args.json)
         asker.ask("show", place=args.place, key=args.key)
-    shown = [what["shown"] for what in asker.findings if isinstance(what.get("shown"), dict)]
+    shown: list[Shown] = [what["shown"] for what in asker.findings if "shown" in what]
     for number, one in enumerate(shown):
         if args.json:
-            related = {name: one.get(name, []) for name in ("needs", "missing", "needed_by")}
-            if one.get("unread"):
-                related["unread"] = one["unread"]
-            about = {"facts": one["facts"], "file_list": one["files"], **related}
-            output.emit({**one["entry"], **about})
+            about = {name: value for name, value in one.items() if name not in ("entry", "files")}
+            output.emit({**one["entry"], "file_list": one["files"], **about})
         else:
             if number:
                 output.line()
@@ -54,38 +51,31 @@ def show(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print_shown(one: dict[str, Any]) -> None:
+def _print_shown(one: Shown) -> None:
     entry, facts = one["entry"], dict(one["facts"])
-    for name, value in entry.items():
-        if value is None or name in ("problem", "orphan"):
-            continue
-        if name == "mtime":
-            value = f"{say.when(value)} ({say.ago(value)})"
-        elif name == "expires":
-            value = f"{say.when(value)} ({say.until(value)})" if value else "never"
-        elif name == "used":
-            value = f"{say.when(value)} ({say.ago(value)})"
-        elif name == "size":
-            name, value = "content", f"{say.size(value)} ({value:,} bytes)"
-        elif name == "compile_s":
-            name, value = "compile", say.seconds(value)
-        output.line(f"{name + ':':<11} {printable(str(value), 4000)}")
-    if entry.get("problem"):
+    for name, text in _fields(entry):
+        if text is not None:
+            output.line(f"{name + ':':<11} {printable(text, 4000)}")
+    if entry["problem"]:
         problem = user_error(entry["problem"], facts)
         title = "broken:" if entry["problem"] not in UNREAD else "not read:"
         output.line(f"{title:<11} {problem.what} {problem.why}")
-    if entry.get("orphan"):
+    if entry["orphan"]:
         orphan = user_error(entry["orphan"], facts)
         output.line(f"{'orphan:':<11} {orphan.what} {orphan.why}")
     output.line("files:")
     for file in one["files"]:
         output.line(f"  {say.size(file['size']):>9}  {printable(file['path'], 4000)}")
-    for name in ("needs", "missing", "needed_by"):
-        if one.get(name):
-            output.line(f"{_RELATIVES[name]}:")
-        for kind, key in one.get(name, ()):
+    for title, names in (
+        ("needs", one["needs"]),
+        ("needs, and is not in this place", one["missing"]),
+        ("needed by", one["needed_by"]),
+    ):
+        if names:
+            output.line(f"{title}:")
+        for kind, key in names:
             output.line(f"    {printable(kind)} {printable(key)}")
-    if one.get("unread"):
+    if "unread" in one:
         output.line(f"needed by more? {not_looked_at(one['unread'])}")
     factors = facts.pop("factors", None)
     for fact in told(entry["kind"], facts):
@@ -95,13 +85,35 @@ def _print_shown(one: dict[str, Any]) -> None:
     for name, value in facts.items():
         if name not in entry and name not in _JOINING and name not in worded and value:
             _print_fact(name.replace("_", " "), value)
-    if factors:
+    if isinstance(factors, list) and factors:
         output.line(f"key factors: ({len(factors)})")
         for _, name, value in factors:
             output.line(f"  {printable(name)}: {printable(str(value), 200)}")
 
 
-def _print_fact(name: str, value: Any) -> None:
+def _fields(entry: EntryRow) -> Iterator[tuple[str, str | None]]:
+    """What the row of an entry says, in order; None for nothing."""
+    changed, used, expires = entry["mtime"], entry["used"], entry["expires"]
+    taken, size = entry["compile_s"], entry["size"]
+    yield "kind", entry["kind"]
+    yield "key", entry["key"]
+    yield "name", entry["name"]
+    yield "content", f"{say.size(size)} ({size:,} bytes)"
+    yield "files", str(entry["files"])
+    yield "mtime", None if changed is None else f"{say.when(changed)} ({say.ago(changed)})"
+    yield "torch", entry["torch"]
+    yield "device", entry["device"]
+    yield "compile", None if taken is None else say.seconds(taken)
+    yield "path", entry["path"]
+    yield "sha256", entry["sha256"]
+    if expires is not None:
+        yield "expires", f"{say.when(expires)} ({say.until(expires)})" if expires else "never"
+    yield "used", None if used is None else f"{say.when(used)} ({say.ago(used)})"
+    yield "verdict", entry["verdict"]
+    yield "owner", entry["owner"]
+
+
+def _print_fact(name: str, value: object) -> None:
     if isinstance(value, dict):
         output.line(f"{name}:")
         for key, inner in value.items():

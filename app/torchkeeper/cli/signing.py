@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from torchkeeper.cli import looking, output
-from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.cli.asking import Asker
 from torchkeeper.engine.protocol import SIGN
 from torchkeeper.link import signers as trust
 from torchkeeper.link import signing
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words import outcomes
 from torchkeeper.link.words.problems import printable
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.bundles import SignatureResult
 
 _HELP = """\
 examples:
@@ -56,21 +60,24 @@ def sign(args: argparse.Namespace) -> int:
     return 0
 
 
-def signed(asker: Asker, file: str, key: str, output: str = "", replace: bool = True) -> Answer:
+def signed(
+    asker: Asker, file: str, key: str, output: str = "", replace: bool = True
+) -> SignatureResult:
     """Sign a bundle as ``signing.sign``; returns the signature as ``signature_of``."""
     signing.sign(asker.ask, file, key, output, replace)
     return signature_of(asker, output or file)
 
 
-def signature_of(asker: Asker, file: str) -> Answer:
+def signature_of(asker: Asker, file: str) -> SignatureResult:
     """The operation ``signature`` with the user's own signers. Raises UserError."""
-    return asker.ask("signature", file=file, signers=trust.signers_file())
+    found: SignatureResult = asker.ask("signature", file=file, signers=trust.signers_file())
+    return found
 
 
 def trusted(file: str) -> bool:
     """Whether a bundle was signed by one of the user's signers. Raises UserError."""
     with Engine() as engine:
-        return bool(signature_of(Asker(engine, quiet=True), file)["status"] == "trusted")
+        return signature_of(Asker(engine, quiet=True), file)["status"] == "trusted"
 
 
 def add_signers(command: argparse.ArgumentParser) -> None:

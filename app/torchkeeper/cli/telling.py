@@ -5,12 +5,26 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 from torchkeeper.cli import making, output
-from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.cli.asking import Asker
 from torchkeeper.link.words import causes, found, say
 from torchkeeper.link.words.problems import UserError, printable, user_error
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.compiling import WarmResult
+    from torchkeeper.engine.messages.findings import CellFinding, Finding
+    from torchkeeper.verdict.told import GraphTold
+
+
+class Uncached(TypedDict):
+    """A graph that PyTorch does not cache, and why, where it says so."""
+
+    id: str
+    name: str
+    reason: str | None
+
 
 #: Lines of its log that are shown of a cell that failed, and cells of which they are.
 _TAIL, _SHOWN = 12, 20
@@ -24,7 +38,7 @@ _SAYS_ALL = frozenset({
 _NUMBERS = ("GRAPHS", "HITS", "MISSES", "SECONDS")
 
 
-def tell(rows: Sequence[Answer], failed: Sequence[Answer]) -> None:
+def tell(live: Live, rows: Sequence[CellFinding], failed: Sequence[CellFinding]) -> None:
     """The table of cells where there are several, and of those that failed what, why, remedy."""
     if len(rows) > 1:
         several = len({row.get("recipe") for row in rows}) > 1
@@ -32,56 +46,58 @@ def tell(rows: Sequence[Answer], failed: Sequence[Answer]) -> None:
         table = [[*([str(row.get("recipe"))] if several else []), *_cells(row)] for row in rows]
         output.table(head, table, frozenset(map(head.index, _NUMBERS)))
     failed = [row for row in failed if row.get("problem")]  # not those that were cancelled
-    bypassed = [row for row in rows if row.get("state") == "done" and row.get("bypasses")]
+    bypassed = [row for row in rows if row["state"] == "done" and row.get("bypasses")]
     for row in bypassed[:_SHOWN]:
         said = causes.uncached(row["bypasses"])
         output.note(printable(f"{row.get('recipe')}: {row.get('name')}: {said}."))
-        _say_uncached(row)
+        _say_uncached(live.uncached.get(row["index"], ()))
     for row in failed[:_SHOWN]:
         output.note(printable(f"{row.get('recipe')}: {row.get('name')}"))
         output.complain(error := _error_of(row))
-        _say_uncached(row)
+        _say_uncached(live.uncached.get(row["index"], ()))
         if error.code not in _SAYS_ALL:
             _say_log(row.get("log") or [])
     if len(failed) > _SHOWN:
         output.note(f"and {len(failed) - _SHOWN:,} more that failed; --json has them all")
 
 
-def complain(failed: Sequence[Answer]) -> None:
+def complain(failed: Sequence[CellFinding]) -> None:
     """What, why and remedy of cells that failed, and no more."""
     for row in failed:
         output.complain(_error_of(row))
 
 
-def _error_of(row: Answer) -> UserError:
-    problem = row.get("problem") or {}
-    return user_error(str(problem.get("code")), problem.get("params") or {})
+def _error_of(row: CellFinding) -> UserError:
+    problem = row.get("problem")
+    assert problem
+    return user_error(problem["code"], problem["params"])
 
 
-def _say_uncached(row: Answer) -> None:
+def _say_uncached(graphs: Sequence[Uncached]) -> None:
     """Why PyTorch does not cache some of the graphs of a cell."""
-    for graph in row.get("uncached") or []:
+    for graph in graphs:
         output.note(printable(f"  {graph['id']}  {graph['name']}: {causes.bypassed(graph)}"))
 
 
-def _say_log(log: list[Any]) -> None:
+def _say_log(log: Sequence[str]) -> None:
     if log:
         output.note("  the end of its log:")
     for text in log[-_TAIL:]:
-        output.note(f"    {printable(str(text))}")
+        output.note(f"    {printable(text)}")
 
 
-def _cells(row: Answer) -> list[str]:
+def _cells(row: CellFinding) -> list[str]:
     seconds = row.get("seconds")
+    took = say.seconds(seconds) if isinstance(seconds, (int, float)) else "-"
     # Of a kernel or an operator there are no graphs.
     graphs = None if row.get("source") in say.THINGS else row.get("graphs")
     counts = [graphs, row.get("hits"), row.get("misses")]
     return [
         str(row.get("name")),
-        str(row.get("state")),
+        row["state"],
         *("-" if count is None else f"{count:,}" for count in counts),
-        "-" if seconds is None else say.seconds(seconds),
-        str(row.get("device") or "-"),
+        took,
+        row.get("device") or "-",
     ]
 
 
@@ -89,28 +105,29 @@ class Live:
     """Says on standard error what a compile job does: a line for each cell that ended, or for each
     step and graph of a single one. As JSON, a line on standard output for each cell.
 
-    ``rows`` has the cells by their index, as they were last told; with ``uncached``, where PyTorch
-    does not cache all of one: the id, name and reason of such graphs.
+    ``rows`` has the cells by their index, as they were last told, and ``uncached`` the graphs of
+    each that PyTorch does not cache.
     """
 
     def __init__(self, json: bool, asker: Asker) -> None:
         self._json = json
         self._asker = asker
         self._say = making.saying()
-        self.rows: dict[int, Answer] = {}
+        self.rows: dict[int, CellFinding] = {}
+        self.uncached: dict[int, list[Uncached]] = {}
         self._log: deque[str] = deque(maxlen=_TAIL)
         #: What each cell that is being compiled is at, by its index.
         self._at: dict[int, str] = {}
         asker.on_finding, asker.aside = self, self.now
 
-    def __call__(self, what: Answer) -> None:
+    def __call__(self, what: Finding) -> None:
         """Take a finding."""
-        if isinstance(cells := what.get("cells"), list):
-            self.rows |= {one["index"]: dict(one) for one in cells}
-        elif isinstance(log := what.get("log"), str):
-            self._log.append(log)
-        elif isinstance(graph := what.get("graph"), dict):
-            self._graph(graph, what)
+        if "cells" in what:
+            self.rows |= {one["index"]: one for one in what["cells"]}
+        elif "log" in what:
+            self._log.append(what["log"])
+        elif "graph" in what:
+            self._graph(what["graph"], what)
         elif isinstance(cell := what.get("cell"), dict):
             self._ended(cell)
         elif "jobs" in what:
@@ -129,29 +146,30 @@ class Live:
             return printable(about + more)
         return ""
 
-    def _graph(self, graph: Answer, what: Answer) -> None:
+    def _graph(self, graph: GraphTold, what: Finding) -> None:
         index = graph.get("cell")
-        if graph.get("outcome") == "bypass" and isinstance(index, int) and index in self.rows:
-            about = {"id": str(graph.get("id")), "name": str(graph.get("name") or "")}
-            kept = self.rows[index].setdefault("uncached", [])
-            if all(one["id"] != about["id"] for one in kept) and len(kept) < _SHOWN:
-                kept.append({**about, "reason": graph.get("reason")})
-        if graph.get("outcome") == "compiling":
-            phases = [str(name) for name, _ in graph.get("phases") or () if name != "other"]
-            if isinstance(index, int) and index in self._at and phases:
+        if graph["outcome"] == "bypass" and index in self.rows:
+            kept = self.uncached.setdefault(index, [])
+            if all(one["id"] != graph["id"] for one in kept) and len(kept) < _SHOWN:
+                reason = graph.get("reason")
+                kept.append({"id": graph["id"], "name": graph["name"], "reason": reason})
+        if graph["outcome"] == "compiling":
+            phases = [name for name, _ in graph["phases"] if name != "other"]
+            if index in self._at and phases:
                 self._at[index] = phases[-1]
         elif len(self.rows) < 2 and not self._json:
             self._say(what)
 
-    def _ended(self, cell: Answer) -> None:
-        row = self.rows.setdefault(cell["index"], {"index": cell["index"]})
-        begun = row.get("state") == "compiling"
-        row.update(cell)
-        if row.get("state") == "compiling" and len(self.rows) > 1:
+    def _ended(self, cell: CellFinding) -> None:
+        before = self.rows.get(cell["index"])
+        begun = before is not None and before["state"] == "compiling"
+        row: CellFinding = {**before, **cell} if before else cell
+        self.rows[cell["index"]] = row
+        if row["state"] == "compiling" and len(self.rows) > 1:
             self._at[cell["index"]] = ""
         else:
             self._at.pop(cell["index"], None)
-        if row.get("state") not in ("done", "failed", "cancelled"):
+        if row["state"] not in ("done", "failed", "cancelled"):
             return
         if self._json:
             self._emit(row)
@@ -161,7 +179,7 @@ class Live:
         seconds = row.get("seconds")
         took = f"  {say.seconds(seconds)}" if isinstance(seconds, (int, float)) else ""
         if row["state"] == "done":
-            hits, misses = (row.get(name) or 0 for name in ("hits", "misses"))
+            hits, misses = row["hits"], row["misses"]
             about = f"{say.count(hits, 'hit', 'hits')}, {say.count(misses, 'miss', 'misses')}"
             if bypasses := row.get("bypasses"):
                 about += f", {bypasses:,} not cacheable"
@@ -170,14 +188,16 @@ class Live:
         said = f"{row['state']:<7} {row.get('recipe')}: {row.get('name')}  {about}{took}"
         self._asker.say(printable(said.rstrip()))
 
-    def _emit(self, cell: Answer) -> None:
-        output.emit({"cell": cell})
+    def _emit(self, cell: CellFinding) -> None:
+        uncached = self.uncached.get(cell["index"])
+        output.emit({"cell": {**cell, **({"uncached": uncached} if uncached else {})}})
         sys.stdout.flush()  # whoever reads it wants to know now
 
-    def rows_of(self, answer: Answer) -> list[Answer]:
+    def rows_of(self, answer: WarmResult) -> list[CellFinding]:
         """All cells in their order, as the result has them or as they were told."""
-        told = {one["index"]: one for one in answer.get("cells") or []}
-        return [{**row, **told.get(index, {})} for index, row in sorted(self.rows.items())]
+        told = {one["index"]: one for one in answer["cells"]}
+        rows = sorted(self.rows.items())
+        return [{**row, **told[index]} if index in told else row for index, row in rows]
 
     def say_tail(self) -> None:
         """The end of the log of a job that failed as a whole."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from torchkeeper.cli import applying, looking, output, signing
-from torchkeeper.cli.asking import Answer, Asker, say_finding
+from torchkeeper.cli.asking import Asker, say_finding
 from torchkeeper.cli.bundles import not_trusted
 from torchkeeper.engine.protocol import IMPORT, VERIFY
 from torchkeeper.link import carrying, temporary
@@ -19,6 +20,12 @@ from torchkeeper.link.words import outcomes, preparing, say, verifying
 from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.warm.options import JUDGED, RUNS
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.bundles import ImportResult
+    from torchkeeper.engine.messages.compiling import VerifyParams, VerifyResult
+    from torchkeeper.engine.messages.findings import CellFinding, Finding, LeftFinding
+    from torchkeeper.link.kept.verification import KeptCell, KeptVerification
 
 #: What is said before minutes are spent, where no recipe was named.
 _BUILT_IN = "What is run is the built-in recipe; --recipe FILE names the one that was warmed."
@@ -71,11 +78,21 @@ def verify(args: argparse.Namespace) -> int:
     with temporary.folder("verifying") as scratch:
         target = place
         made: int | None = None
-        left: list[Answer] = []
+        left: list[LeftFinding] = []
         if os.path.isfile(place):
             target = os.path.join(scratch, "target")
             made, left = _unpack(args, python, target, signed)
-        result = _checked(_answer(args, python, target, scratch, settings))
+        params: VerifyParams = {
+            "place": target,
+            "recipes": recipes.wire(args.recipe or ["builtin"]),
+            "runs": verifying.runs(args.quick, args.portable),
+            "scratch": scratch,
+            "portable": args.portable,
+            "device": args.device,
+            "threads": args.threads,
+            "settings": settings,
+        }
+        result = _checked(_answer(args, python, params))
     one = verified.keep(place, before, python, result)
     ended = outcomes.Ended(VERIFY, one.result)
     _tell(args, one, outcomes.line(ended), left)
@@ -84,35 +101,22 @@ def verify(args: argparse.Namespace) -> int:
     return outcomes.code(ended)
 
 
-def _answer(
-    args: argparse.Namespace, python: str, target: str, scratch: str, settings: Answer
-) -> Answer:
+def _answer(args: argparse.Namespace, python: str, params: VerifyParams) -> VerifyResult:
     """What the engine says. Raises UserError, which names what the user named."""
     try:
         with Engine(python) as engine:
             asker = Asker(engine, args.json)
             if not args.json:
                 asker.on_finding = _Live()
-            return asker.ask(VERIFY, **_asked(args, target, scratch), **settings)
+            result: VerifyResult = asker.ask(VERIFY, **params)
     except UserError as error:
-        if error.params.get("place") == target:
+        if error.params.get("place") == params["place"]:
             raise user_error(error.code, {**error.params, "place": args.place}) from error
         raise
+    return result
 
 
-def _asked(args: argparse.Namespace, target: str, scratch: str) -> Answer:
-    params: dict[str, Any] = {
-        "place": target,
-        "recipes": recipes.wire(args.recipe or ["builtin"]),
-        "runs": verifying.runs(args.quick, args.portable),
-        "scratch": scratch,
-        "portable": args.portable,
-    }
-    more = {"device": args.device, "threads": args.threads}
-    return {**params, **{name: value for name, value in more.items() if value is not None}}
-
-
-def _checked(answer: Answer) -> Answer:
+def _checked(answer: VerifyResult) -> KeptVerification:
     try:
         return verified.checked(answer)
     except ValueError as e:
@@ -130,7 +134,7 @@ def _trusted(place: str) -> bool:
 
 def _unpack(
     args: argparse.Namespace, python: str, target: str, signed: bool
-) -> tuple[int | None, list[Answer]]:
+) -> tuple[int | None, list[LeftFinding]]:
     """Place what a bundle holds in a folder as it is imported for an environment: the threads that
     it was made with, and what was left. signed: it is not asked about, for being that.
 
@@ -141,7 +145,7 @@ def _unpack(
         asker = Asker(engine, args.json)
         asker.only_signed = signed
         [about] = carrying.tell(engine, python, facts, [args.place])
-        placed = asker.ask(IMPORT, files=[args.place], into=target, env=python)
+        placed: ImportResult = asker.ask(IMPORT, files=[args.place], into=target, env=python)
     if not args.json:
         for text in output.left_lines(asker.left):
             output.note(text)
@@ -150,8 +154,8 @@ def _unpack(
             output.note(f"{many} renamed for this environment")
     if not placed["entries"]:
         raise user_error("nothing-to-verify", {"place": args.place})
-    threads = (about.get("made_in") or {}).get("threads")
-    return threads if isinstance(threads, int) else None, asker.left
+    made = about["made_in"]
+    return made["threads"] if made else None, asker.left
 
 
 class _Live:
@@ -159,35 +163,37 @@ class _Live:
 
     def __init__(self) -> None:
         self._built = 0
-        self._cells: dict[Any, Answer] = {}
+        self._cells: dict[int, CellFinding] = {}
 
-    def _cell(self, cell: Answer) -> None:
-        row = self._cells.get(cell.get("index"), {})
-        if cell.get("state") == "compiling":
+    def _cell(self, cell: CellFinding) -> None:
+        if cell["state"] == "compiling" and (row := self._cells.get(cell["index"])):
             output.note(printable(f"{row.get('recipe')}: {row.get('name')}"))
 
-    def __call__(self, what: Answer) -> None:
-        if isinstance(run := what.get("run"), dict):
+    def __call__(self, what: Finding) -> None:
+        if "run" in what:
             self._built = 0
-            name = str(run.get("name"))
+            run = what["run"]
             # Of several cells the folder for temporary files is not empty: the header is in it.
-            short = "cell" in run and verifying.about(name)
-            output.note(f"  {verifying.title(name)}" if short else verifying.beginning(name))
-        elif isinstance(what.get("cells"), list):
+            short = "cell" in run and verifying.about(run["name"])
+            title = verifying.title(run["name"])
+            output.note(f"  {title}" if short else verifying.beginning(run["name"]))
+        elif "cells" in what:
             self._cells = {one["index"]: one for one in what["cells"]} | self._cells
         elif isinstance(cell := what.get("cell"), dict):
             self._cell(cell)
-        elif isinstance(built := what.get("built"), dict):
+        elif "built" in what:
             self._built += 1
             if self._built <= _NAMED:
-                output.note(printable(f"  built again: {built.get('path')}"))
+                output.note(printable(f"  built again: {what['built']['path']}"))
             elif self._built == _NAMED + 1:
                 output.note("  and more")
         elif "graph" not in what:  # those are in the table
             say_finding(what)
 
 
-def _tell(args: argparse.Namespace, one: verified.Verified, said: str, left: list[Answer]) -> None:
+def _tell(
+    args: argparse.Namespace, one: verified.Verified, said: str, left: Sequence[LeftFinding]
+) -> None:
     result = one.result
     if args.json:
         for row in result["rows"]:
@@ -213,7 +219,7 @@ def _tell(args: argparse.Namespace, one: verified.Verified, said: str, left: lis
     output.line(said)
 
 
-def _tell_cells(result: Answer) -> None:
+def _tell_cells(result: KeptVerification) -> None:
     """The cells, each with its seconds and whether it is good; and why some are not."""
     cells = result["cells"]
     several = len({cell["recipe"] for cell in cells}) > 1
@@ -231,7 +237,7 @@ def _tell_cells(result: Answer) -> None:
             output.line(printable(f"{cell['name']}: {why}", 1000))
 
 
-def _times(cell: Answer) -> list[str]:
+def _times(cell: KeptCell) -> list[str]:
     """Seconds cold and with the target, and how many times as fast that is."""
     seconds, ratios = cell["seconds"], cell["ratios"]
     warm = next((name for name in JUDGED if name in seconds), "")
@@ -240,7 +246,7 @@ def _times(cell: Answer) -> list[str]:
     return [*told, "" if ratio is None else verifying.ratio(ratio)]
 
 
-def _row(name: str, result: Answer) -> list[str]:
+def _row(name: str, result: KeptVerification) -> list[str]:
     run = result["runs"][name]
     ratios = [result["ratios"].get(f"{name}_{other}") for other in ("cold", "mega")]
     return [

@@ -7,9 +7,11 @@ import errno
 import math
 import os
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from torchkeeper.cli import applying, leaking, looking, output, owning
-from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.carrying import maker_of, note_undescribed
 from torchkeeper.cli.telling import Live, complain, tell
 from torchkeeper.engine.protocol import COPY, EXPORT, WARM
@@ -25,6 +27,16 @@ from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.space import space
 from torchkeeper.warm.options import MOST_JOBS
 from torchkeeper.warm.recipes.sections import MOST_SECONDS
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.bundles import CopyResult, ExportResult, TargetResult
+    from torchkeeper.engine.messages.compiling import CellsResult, CellsRow, WarmParams, WarmResult
+    from torchkeeper.engine.messages.findings import CellFinding, LeftFinding
+    from torchkeeper.engine.messages.servers import ServerResult
+    from torchkeeper.warm.shapes import Compiling
+
+#: What came of taking the place on from here, whether that was nothing, and what was left.
+Went = tuple[Mapping[str, object], bool, "Sequence[LeftFinding]"]
 
 _EXAMPLES = """\
 examples:
@@ -109,9 +121,9 @@ def add_ways(command: argparse.ArgumentParser) -> None:
                          "part of the keys")  # fmt: skip
 
 
-def ways(args: argparse.Namespace) -> Answer:
+def ways(args: argparse.Namespace) -> Compiling:
     """What a request says of them, and of the recipes. Raises UserError as ``recipes.wire``."""
-    params: Answer = {"recipes": recipes.wire(args.recipes)}
+    params: Compiling = {"recipes": recipes.wire(args.recipes)}
     if args.device:
         params["device"] = args.device
     if args.threads is not None:
@@ -124,11 +136,11 @@ def ways(args: argparse.Namespace) -> Answer:
 def warm(args: argparse.Namespace) -> int:
     """torchkeeper warm; 0 where every cell is warm, and went where it should, else 1."""
     paths = recipes.chosen(args.recipes)
-    params = {**ways(args), "into": args.into, "jobs": args.jobs}
+    params: WarmParams = {**ways(args), "into": args.into, "jobs": args.jobs}
     if args.limit is not None:
         params["limit_s"] = args.limit
     if args.only:
-        params["only"] = picking.indexes(params["recipes"], args.only)
+        params["only"] = picking.indexes(params.get("recipes"), args.only)
     applying.for_warm(args, params)
     _look_ahead(args)
     if args.dry_run:
@@ -139,28 +151,28 @@ def warm(args: argparse.Namespace) -> int:
         live = Live(args.json, asker)
         try:
             # As JSON a single cell that fails is told as of several.
-            answer = {**asker.ask(WARM, **params, each=args.json), "left": asker.left}
+            answer: WarmResult = asker.ask(WARM, **params, each=args.json)
         except UserError:
             live.say_tail()
             _say_nothing_went_on(args)
             raise
     rows = live.rows_of(answer)
-    failed = [row for row in rows if row.get("state") != "done"]
+    failed = [row for row in rows if row["state"] != "done"]
     if not args.json:
-        tell(rows, failed)
+        tell(live, rows, failed)
         _advise(args)
     elif len(rows) == 1:
         complain(failed)
     if not args.only:
         _keep(paths, rows, args.into)
-    answer |= {"bundle": None, "published": None}
+    onward: dict[str, object] = {"bundle": None, "published": None}
     one = outcomes.Ended(WARM, answer, args.into, cells=len(rows), bad=len(failed))
     code = outcomes.code(one)
     if code:
         _say_nothing_went_on(args)
     else:
-        code = _onward(args, answer)
-    output.result(args, answer, outcomes.line(one))
+        code = _onward(args, onward)
+    output.result(args, {**answer, "left": asker.left, **onward}, outcomes.line(one))
     return code
 
 
@@ -169,7 +181,7 @@ def _say_nothing_went_on(args: argparse.Namespace) -> None:
         output.note("Nothing was exported or published, because not every cell is warm.")
 
 
-def _keep(paths: list[str], rows: list[Answer], place: str) -> None:
+def _keep(paths: list[str], rows: Sequence[CellFinding], place: str) -> None:
     """Note when each recipe was warmed, for the window; its cells come recipe by recipe."""
     names = list(dict.fromkeys(row.get("recipe") for row in rows))
     states = [[row.get("state") for row in rows if row.get("recipe") == name] for name in names]
@@ -179,28 +191,29 @@ def _keep(paths: list[str], rows: list[Answer], place: str) -> None:
         warmed.keep(kept, place)
 
 
-def cells(args: argparse.Namespace, params: Answer, into: str = "") -> int:
+def cells(args: argparse.Namespace, params: Compiling, into: str = "") -> int:
     """List the cells that there would be; 1 where one is known to fail. into: the place that they
     would be compiled into, for which the environment and its devices are looked at, too.
     """
     with Engine(interpreters.chosen(args.env)) as engine:
         asker = Asker(engine, args.json)
-        answer = asker.ask("cells", **params)
+        answer: CellsResult = asker.ask("cells", **params)
+        found: list[CellsRow] = asker.rows
     if into:
-        _look_around(args, asker.rows, into)
-        answer["problems"] = sum(isinstance(row.get("problem"), dict) for row in asker.rows)
+        _look_around(args, found, into)
+        answer["problems"] = sum(row["problem"] is not None for row in found)
     if args.json:
-        for row in asker.rows:
+        for row in found:
             output.emit(row)
     else:
-        several = len({row.get("recipe") for row in asker.rows}) > 1
+        several = len({row["recipe"] for row in found}) > 1
         # Its number is what --only takes.
         head = ["NO.", *(["RECIPE"] if several else []), "CELL", "SOURCE", "DEVICE", "TROUBLE"]
-        rows = [[str(row["index"]), *([str(row["recipe"])] if several else []), str(row["name"]),
-                 str(row["source"]), str(row.get("target") or row.get("device") or "-"),
-                 _trouble(row)] for row in asker.rows]  # fmt: skip
+        rows = [[str(row["index"]), *([row["recipe"]] if several else []), row["name"],
+                 row["source"], row["target"] or row["device"] or "-",
+                 _trouble(row)] for row in found]  # fmt: skip
         output.table(head, rows, frozenset({0}))
-        for text in dict.fromkeys(filter(None, map(_remedy, asker.rows))):
+        for text in dict.fromkeys(filter(None, map(_remedy, found))):
             output.note(text)
     said = say.count(answer["cells"], "cell", "cells")
     if answer["problems"]:
@@ -209,7 +222,7 @@ def cells(args: argparse.Namespace, params: Answer, into: str = "") -> int:
     return 1 if answer["problems"] else 0
 
 
-def _look_around(args: argparse.Namespace, rows: list[Answer], into: str) -> None:
+def _look_around(args: argparse.Namespace, rows: Sequence[CellsRow], into: str) -> None:
     """Note at cells whose device is not there that they would fail.
 
     Raises UserError where the interpreter has no torch, or the place cannot be written.
@@ -222,32 +235,29 @@ def _look_around(args: argparse.Namespace, rows: list[Answer], into: str) -> Non
     room = space(into)
     if why := room.why or (os.strerror(errno.ENOSPC) if room.free == 0 else None):
         raise user_error("place-unwritable", {"place": into, "why": why})
-    if all(row.get("source") == "triton" for row in rows):
+    if all(row["source"] == "triton" for row in rows):
         return  # kernels are compiled without a torch, for GPUs that are elsewhere
     facts = knowing.environment(interpreters.chosen(args.env))
     there = Counter(str(one.get("type")) for one in facts.get("devices") or ())
     for row in rows:
-        kind, _, number = str(row.get("device") or "").partition(":")
-        if not kind or row.get("problem") or row.get("source") == "triton":
+        kind, _, number = (row["device"] or "").partition(":")
+        if not kind or row["problem"] or row["source"] == "triton":
             continue
         if (int(number) if number.isdigit() else 0) >= there[kind]:
-            params = {"device": str(row["device"])}
-            row["problem"] = {"code": "device-missing", "params": params}
+            row["problem"] = {"code": "device-missing", "params": {"device": row["device"]}}
 
 
-def _error(row: Answer) -> UserError | None:
-    problem = row.get("problem")
-    if not isinstance(problem, dict):
-        return None
-    return user_error(str(problem.get("code")), problem.get("params") or {})
+def _error(row: CellsRow) -> UserError | None:
+    problem = row["problem"]
+    return None if problem is None else user_error(problem["code"], problem["params"])
 
 
-def _trouble(row: Answer) -> str:
+def _trouble(row: CellsRow) -> str:
     error = _error(row)
     return "" if error is None else f"{error.what} {error.why}".strip()
 
 
-def _remedy(row: Answer) -> str:
+def _remedy(row: CellsRow) -> str:
     error = _error(row)
     return "" if error is None else error.remedy
 
@@ -263,7 +273,7 @@ def _look_ahead(args: argparse.Namespace) -> None:
     with Engine() as engine:
         asker = Asker(engine, quiet=True)
         if args.bundle:
-            there = asker.ask("target", path=args.bundle)
+            there: TargetResult = asker.ask("target", path=args.bundle)
             why = there["space"]["why"]
             if there["what"] not in ("missing", "file"):
                 why = "There is something that is not a file"
@@ -271,13 +281,13 @@ def _look_ahead(args: argparse.Namespace) -> None:
                 raise user_error("place-unwritable", {"place": args.bundle, "why": why})
         if args.publish:
             protected.check(args.publish)
-            page = asker.ask("server", place=args.publish)
+            page: ServerResult = asker.ask("server", place=args.publish)
             if args.dry_run:  # else the copy says it
                 owning.warn_of_use(page["owners"])
 
 
-def _onward(args: argparse.Namespace, answer: Answer) -> int:
-    """Take all of the place to a bundle and to a server; what came of it goes into ``answer``.
+def _onward(args: argparse.Namespace, told: dict[str, object]) -> int:
+    """Take all of the place to a bundle and to a server; what came of it goes into ``told``.
 
     What fails is said, and the other is done all the same: the cache is warm. Returns 1 then.
     """
@@ -287,42 +297,41 @@ def _onward(args: argparse.Namespace, answer: Answer) -> int:
         if not target:
             continue
         try:
-            answer[name] = step(args)
+            told[name], nothing, left = step(args)
         except UserError as error:
             output.complain(error)
-            answer[name] = {"problem": {"code": error.code, "params": dict(error.params)}}
-        one = answer[name]
-        nothing = not one.get("entries") and not one.get("exists")
-        left = one.get("left") or []
+            told[name] = {"problem": {"code": error.code, "params": dict(error.params)}}
+            code = 1
+            continue
         # All that a server can hold is there, and be it nothing.
         if (nothing and not _outside(left)) or failures(left):
             code = 1
     return code
 
 
-def _export(args: argparse.Namespace) -> Answer:
+def _export(args: argparse.Namespace) -> Went:
     maker = maker_of(args)
     with Engine() as engine:
         asker = Asker(engine, args.json)
         with leaking.telling(args, asker):
-            answer = asker.ask(EXPORT, place=args.into, output=args.bundle, select={},
-                               replace=True, builders=carrying.builders(maker),
-                               secrets=args.secrets)  # fmt: skip
-        answer["leaks"] = leaking.found(asker)
+            answer: ExportResult = asker.ask(EXPORT, place=args.into, output=args.bundle, select={},
+                                             replace=True, builders=carrying.builders(maker),
+                                             secrets=args.secrets)  # fmt: skip
+        leaks = leaking.found(asker)
     note_undescribed(args, answer)
     said = f"{held(answer)} written to {printable(args.bundle)}"
     _note(args, asker.left, said if answer["entries"] else "There was nothing to export.")
-    return {**answer, "left": asker.left}
+    return {**answer, "leaks": leaks, "left": asker.left}, not answer["entries"], asker.left
 
 
-def _publish(args: argparse.Namespace) -> Answer:
+def _publish(args: argparse.Namespace) -> Went:
     with Engine() as engine:
         asker = Asker(engine, args.json)
         with leaking.telling(args, asker):
-            answer = asker.ask(COPY, place=args.into, into=args.publish, dry=False,
-                               replace=False, alone=False, select={},
-                               secrets=args.secrets)  # fmt: skip
-        answer["leaks"] = leaking.found(asker)
+            answer: CopyResult = asker.ask(COPY, place=args.into, into=args.publish, dry=False,
+                                           replace=False, alone=False, select={},
+                                           secrets=args.secrets)  # fmt: skip
+        leaks = leaking.found(asker)
     said = f"{held(answer)} copied to {printable(args.publish)}"
     if answer["exists"]:
         said += f"; {say.count(answer['exists'], 'entry was', 'entries were')} there already"
@@ -332,16 +341,16 @@ def _publish(args: argparse.Namespace) -> Answer:
         kernels = say.count(eager, "eager kernel stays", "eager kernels stay")
         said += f"; {kernels} out of it, which PyTorch looks for in folders only"
     _note(args, asker.left, said)
-    return {**answer, "into": args.publish, "left": asker.left}
+    told = {**answer, "leaks": leaks, "into": args.publish, "left": asker.left}
+    return told, not answer["entries"] and not answer["exists"], asker.left
 
 
-def _outside(left: list[Answer]) -> list[Answer]:
+def _outside(left: Sequence[LeftFinding]) -> list[LeftFinding]:
     """What a server can never hold, nor another place."""
-    codes = ("kind-not-in-redis", "kernel-of-device")
-    return [one for one in left if one.get("code") in codes]
+    return [one for one in left if one["code"] in ("kind-not-in-redis", "kernel-of-device")]
 
 
-def _note(args: argparse.Namespace, left: list[Answer], said: str) -> None:
+def _note(args: argparse.Namespace, left: Sequence[LeftFinding], said: str) -> None:
     if not args.json:
         for text in [*output.left_lines(left), said]:
             output.note(text)

@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.doctor.mounts import Mount
+from torchkeeper.doctor.told import Toolchain
 from torchkeeper.settings.finding import Finding
 from torchkeeper.stores.dead import Dead
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import Item, allocated
 from torchkeeper.stores.redis.server import Server
 from torchkeeper.verdict.judging import Verdict
+from torchkeeper.verdict.probed import Env
 
 
 @dataclass
@@ -73,9 +75,9 @@ class MachineLook:
     listings keep what they read, None without. variables: names of all that are set beside values.
     """
 
-    facts: Mapping[str, Any]
+    facts: Env
     values: Mapping[str, str]
-    toolchain: Mapping[str, Any]
+    toolchain: Toolchain
     reads: frozenset[str]
     folders: list[FolderLook]
     report: Report
@@ -102,8 +104,4 @@ class Left(NamedTuple):
     check: str
     place: str
     code: str
-    params: Mapping[str, Any]
-
-    def to_json(self) -> dict[str, Any]:
-        """As it goes over the wire."""
-        return {**self._asdict(), "params": dict(self.params)}
+    params: Mapping[str, object]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchkeeper.artifacts.entry import WITHOUT_VERDICT, Problem, tally
+from torchkeeper.artifacts.entry import COUNTS, WITHOUT_VERDICT, Problem
 from torchkeeper.doctor.check import FolderLook
 from torchkeeper.settings.finding import Finding
 from torchkeeper.stores.dead import Wanted
@@ -44,7 +44,7 @@ def _dead(
         return
     counts = look.dead.told(going)
     first = min(look.dead.found[number].entry.path for number in going)
-    number = sum(counts[name] for name in tally(()))
+    number = sum(counts[name] for name in COUNTS)
     about = {"count": number, "size_bytes": counts["bytes"], "path": first}
     if code == "entries-broken":
         yield Finding("entries-broken", severity, (), look.place, about, fix=fix)

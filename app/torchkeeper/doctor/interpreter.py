@@ -8,41 +8,40 @@ and returns "".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from typing import TypeVar
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.doctor.check import MachineLook
 from torchkeeper.settings.finding import Finding
 
+T = TypeVar("T")
 
-def _part(look: MachineLook, name: str) -> Mapping[str, Any]:
+
+def _told(look: MachineLook, part: T | None) -> T:
     """What was told of one thing. Raises Problem where nothing was."""
-    found = look.toolchain.get(name)
-    if isinstance(found, Mapping):
-        return found
-    left = look.toolchain.get("left")
-    if isinstance(left, Mapping) and isinstance(left.get("params"), Mapping):
-        raise Problem(str(left.get("code")), **left["params"])
+    if part is not None:
+        return part
+    if left := look.toolchain.get("left"):
+        raise Problem(left["code"], **left["params"])
     broken = look.toolchain.get("torch")
-    if isinstance(broken, Mapping) and broken.get("error"):
-        raise Problem("torch-not-tried", why=str(broken["error"]))
+    if broken and broken["error"]:
+        raise Problem("torch-not-tried", why=broken["error"])
     raise Problem("interpreter-not-tried")
 
 
 def torch(look: MachineLook) -> Iterator[Finding]:
     """Whether torch can be imported."""
-    if error := _part(look, "torch").get("error"):
+    if error := _told(look, look.toolchain.get("torch"))["error"]:
         about = {"python": look.facts.get("executable"), "why": error}
         yield Finding("torch-unusable", "error", (), "", about)
 
 
 def compiler(look: MachineLook) -> Iterator[Finding]:
     """Whether the C++ compiler builds what torch asks of it, and the result can be loaded."""
-    found = _part(look, "cxx")
-    about = {"compiler": found.get("command"), "version": found.get("version"),
-             "said": found.get("said")}  # fmt: skip
-    state, stage = found.get("state"), found.get("stage")
+    found = _told(look, look.toolchain.get("cxx"))
+    about = {"compiler": found["command"], "version": found["version"], "said": found["said"]}
+    state, stage = found["state"], found["stage"]
     if state == "missing":
         yield Finding("no-compiler", "error", ("CXX",), "", about)
     elif state == "unloadable":
@@ -60,53 +59,53 @@ def compiler(look: MachineLook) -> Iterator[Finding]:
 
 def header(look: MachineLook) -> Iterator[Finding]:
     """Whether the precompiled C++ header is there, and of this compiler."""
-    if _part(look, "cxx").get("state") != "works":
+    if _told(look, look.toolchain.get("cxx"))["state"] != "works":
         raise Problem("header-not-tried")
-    found = _part(look, "header")
-    about = {"path": found.get("path"), "variable": found.get("variable")}
-    if found.get("state") == "missing":
+    found = _told(look, look.toolchain.get("header"))
+    about = {"path": found["path"], "variable": found["variable"]}
+    if found["state"] == "missing":
         yield Finding("header-missing", "advice", (), "", about, fix="prepare")
-    elif found.get("state") == "refused":
+    elif found["state"] == "refused":
         yield Finding("header-of-another", "warning", (), "", about, fix="prepare")
-    elif found.get("state") == "unknown":
+    elif found["state"] == "unknown":
         raise Problem("header-not-tried")
 
 
 def triton(look: MachineLook) -> Iterator[Finding]:
     """Whether Triton can be used, where there is a GPU that it would be used for."""
-    found, gpu = _part(look, "triton"), _part(look, "gpu")
-    needed = bool(gpu.get("seen"))
+    found = _told(look, look.toolchain.get("triton"))
+    needed = bool(_told(look, look.toolchain.get("gpu"))["seen"])
     severity = "error" if needed else "warning"
-    about = {"why": found.get("error") or "", "cc": found.get("cc"), "ptxas": found.get("ptxas")}
-    if found.get("version") is None:
-        if found.get("error"):
+    about = {"why": found["error"] or "", "cc": found["cc"], "ptxas": found["ptxas"]}
+    if found["version"] is None:
+        if found["error"]:
             yield Finding("triton-broken", severity, (), "", about)
         elif needed:
             yield Finding("triton-missing", "error", (), "", about)
         return
     if not needed:
         return  # what it would compile with matters to nobody
-    if found.get("cc") is None:
+    if found["cc"] is None:
         yield Finding("triton-no-compiler", "error", ("CC",), "", about)
-    elif found.get("cc_said"):
+    elif found["cc_said"]:
         yield Finding("triton-compiler-fails", "error", ("CC",), "",
-                      {**about, "said": found.get("cc_said")})  # fmt: skip
-    if found.get("ptxas_said"):
+                      {**about, "said": found["cc_said"]})  # fmt: skip
+    if found["ptxas_said"]:
         yield Finding("ptxas-fails", "error", ("TRITON_PTXAS_PATH",), "",
-                      {**about, "said": found.get("ptxas_said")})  # fmt: skip
+                      {**about, "said": found["ptxas_said"]})  # fmt: skip
 
 
 def gpu(look: MachineLook) -> Iterator[Finding]:
     """Whether a torch that is built for GPUs sees one."""
-    found = _part(look, "gpu")
-    if not found.get("built") or found.get("seen"):
+    found = _told(look, look.toolchain.get("gpu"))
+    if not found["built"] or found["seen"]:
         return
-    error = str(found.get("error") or "")
-    about = {"built": f"{found['built'].upper()} {found.get('version')}", "why": error,
+    error = found["error"] or ""
+    about = {"built": f"{found['built'].upper()} {found['version']}", "why": error,
              "driver": look.facts.get("driver")}  # fmt: skip
     if "too old" in error:
         yield Finding("driver-old", "error", (), "", about)
-    elif found.get("devices"):
+    elif found["devices"]:
         yield Finding("gpu-unseen", "error", ("CUDA_VISIBLE_DEVICES",), "", about)
     else:
         yield Finding("no-gpu", "advice", (), "", about)

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.doctor.check import FolderLook, MachineLook
 from torchkeeper.settings.finding import Finding
 from torchkeeper.stores import places
 from torchkeeper.stores.folders import owners
 from torchkeeper.stores.space import space
+
+if TYPE_CHECKING:
+    from torchkeeper.stores.told import Owned
 
 #: What taking a right away mends; of the rest the words say what to do.
 _MODES = ("writable", "above")
@@ -45,9 +48,9 @@ def headers(look: MachineLook) -> Iterator[Finding]:
                 yield _owned(one, default)
 
 
-def _owned(one: dict[str, Any], place: str) -> Finding:
+def _owned(one: Owned, place: str) -> Finding:
     # A group may well share a folder: what is no danger is nobody's to take away unasked.
-    mended = one["grave"] and one.get("mine") and one.get("what") in _MODES
+    mended = one["grave"] and one.get("mine") and one["what"] in _MODES
     fix = "chmod" if mended else ""
     severity = "warning" if one["grave"] else "advice"
     return Finding("folder-owned", severity, (), place, {"owned": one}, fix=fix)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from torchkeeper.doctor.check import MachineLook
 from torchkeeper.settings.checks.folders import UNQUOTED
@@ -24,8 +23,8 @@ def switches(look: MachineLook) -> Iterator[Finding]:
 
 def about(look: MachineLook) -> About:
     """What is known of the environment, for the rules."""
-    redis: Any = look.toolchain.get("redis")
+    redis = look.toolchain.get("redis")
     return about_of(look.facts)._replace(
-        redis=redis.get("version") is not None if isinstance(redis, Mapping) else None,
+        redis=None if redis is None else redis["version"] is not None,
         variables=look.variables,
     )

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.warm.following import Codes, State, carry_out, launch, limit_of
+from torchkeeper.doctor.told import Toolchain
+from torchkeeper.warm.following import Codes, State, carry_out, check_limit, launch
 
 #: Seconds that it may take: a compiler on a busy machine, and torch off a slow disk.
 LIMIT = 120.0
@@ -22,35 +22,35 @@ _CODES = Codes("failed", "killed", "stuck")
 PARTS = ("torch", "cxx", "header", "triton", "gpu", "redis", "threads")
 
 
-def examine(params: Mapping[str, Any], report: Report) -> dict[str, Any]:
-    """Try it all. params: ``limit_s``, seconds at most, which may be missing.
+def examine(limit_s: float | None, report: Report) -> Toolchain:
+    """Try it all, in so many seconds at most.
 
-    The result has what ``doctor.trying`` told of PARTS, and ``left`` {code, params} where it did
-    not come to its end. Passes Cancelled on; no process and no file is left then, as otherwise.
+    The result has what ``doctor.trying`` told of PARTS, and ``left`` where it did not come to its
+    end. Passes Cancelled on; no process and no file is left then, as otherwise.
     """
-    limit = limit_of(params) or LIMIT
+    check_limit(limit_s)
     home = tempfile.mkdtemp(prefix="torchkeeper-doctor-")
-    state = State()
-    found: dict[str, Any] = {}
+    state = State[bool]()
+    found: dict[str, object] = {}
 
     def tell(what: str, value: Any) -> None:
         if what in PARTS and isinstance(value, dict):
             found[what] = value
             report.progress(len(found), len(PARTS), "checks")
         elif what == "result":
-            state.result = {}
+            state.result = True
 
     env = {k: v for k, v in os.environ.items() if not k.startswith("TORCHKEEPER_")}
     try:
         request = {"after": {"scratch": home}}
         process = launch("trying", request, env, home, "doctor")
-        carry_out(process, limit, state, _Silent(report), tell, _CODES, lambda _: None)
+        carry_out(process, limit_s or LIMIT, state, _Silent(report), tell, _CODES, lambda _: None)
     except Problem as problem:
         problem = _named(problem)
         found["left"] = {"code": problem.code, "params": problem.params}
     finally:
         shutil.rmtree(home, ignore_errors=True)
-    return found
+    return cast("Toolchain", found)
 
 
 def _named(problem: Problem) -> Problem:

@@ -1,19 +1,6 @@
 """The process in which the doctor tries out what torch needs of a machine (``doctor.toolchain``).
 
-It tells, as soon as each is known:
-
-- ``torch`` {version, error}: whether it can be imported, else why not, in a line.
-- ``cxx`` {command, version, state, stage, said}: state is "works", "missing", "fails" or
-  "unloadable". stage: the first thing that fails, of STAGES. said: what the compiler said.
-- ``header`` {state, path, variable}: the precompiled C++ header is "there", "missing", "refused" by
-  the compiler, "off" by a setting, or "unknown".
-- ``triton`` {version, error, cc, cc_said, ptxas, ptxas_said}: cc: the C compiler it would use,
-  None for none; cc_said: why it is of no use, "" where it works. ptxas the same, None where the
-  torch is not for CUDA.
-- ``gpu`` {built, version, seen, error, devices}: built: "cuda", "hip" or None; seen: how many;
-  error: what torch says of that. devices: whether the system has such devices.
-- ``redis`` {version, error} of Python's package.
-- ``threads`` {threads, cpus}: how many torch uses, and on how many processors it may run.
+It tells each part of ``doctor.told.Toolchain`` as soon as that is known.
 """
 
 from __future__ import annotations
@@ -30,6 +17,7 @@ import sysconfig
 import tempfile
 from typing import Any
 
+from torchkeeper.doctor.told import Built, Cxx, Gpu, Header, Package, Triton
 from torchkeeper.verdict.commands import instead
 from torchkeeper.warm import header
 from torchkeeper.warm.child import Tell, serve
@@ -59,7 +47,7 @@ def main() -> None:
     serve(lambda _, tell: run(tell))
 
 
-def run(tell: Tell) -> dict[str, Any]:
+def run(tell: Tell) -> dict[str, object]:
     """Try everything, and tell of each part."""
     try:
         import torch  # noqa: TID251
@@ -92,7 +80,7 @@ def _be_private() -> None:
     tempfile.tempdir = os.environ["TMPDIR"] = os.getcwd()
 
 
-def _package(name: str) -> dict[str, Any]:
+def _package(name: str) -> Package:
     try:
         module = importlib.import_module(name)
     except Exception as e:  # noqa: BLE001
@@ -101,7 +89,7 @@ def _package(name: str) -> dict[str, Any]:
     return {"version": str(getattr(module, "__version__", "")), "error": None}
 
 
-def _gpu(torch: Any) -> dict[str, Any]:
+def _gpu(torch: Any) -> Gpu:
     built = "hip" if torch.version.hip else "cuda" if torch.version.cuda else None
     version = torch.version.hip or torch.version.cuda
     error, seen = None, 0
@@ -115,8 +103,14 @@ def _gpu(torch: Any) -> dict[str, Any]:
     return {"built": built, "version": version, "seen": seen, "error": error, "devices": devices}
 
 
-def _triton(torch: Any) -> dict[str, Any]:
-    found = {**_package("triton"), "cc": None, "cc_said": None, "ptxas": None, "ptxas_said": None}
+def _triton(torch: Any) -> Triton:
+    found: Triton = {
+        **_package("triton"),
+        "cc": None,
+        "cc_said": None,
+        "ptxas": None,
+        "ptxas_said": None,
+    }
     if found["version"] is None:
         return found
     # As _build in triton/runtime/build.py.
@@ -154,11 +148,13 @@ def _last(done: subprocess.CompletedProcess[str]) -> str:
     return "; ".join((errors or lines[-_LINES:])[:_LINES])[:_LENGTH]
 
 
-def _cxx() -> dict[str, Any]:
+def _cxx() -> Cxx:
     from torch._inductor.cpp_builder import get_cpp_compiler  # noqa: TID251
 
     asked = os.environ.get("CXX") or "g++"
-    found = {"command": asked, "version": None, "state": "missing", "stage": "run", "said": ""}
+    found: Cxx = {
+        "command": asked, "version": None, "state": "missing", "stage": "run", "said": "",
+    }  # fmt: skip
     try:
         compiler = get_cpp_compiler()
     except Exception:  # noqa: BLE001
@@ -173,9 +169,9 @@ def _cxx() -> dict[str, Any]:
     return {**found, **tried(compiler)}
 
 
-def tried(compiler: str) -> dict[str, Any]:
-    """Of ``cxx`` state, stage and said: the first stage at which a compiler fails, with torch's own
-    flags from the second on. Works in the current folder.
+def tried(compiler: str) -> Built:
+    """The first stage at which a compiler fails, with torch's own flags from the second on. Works
+    in the current folder.
     """
     flags = _flags(compiler)
     stages = [*STAGES[1:]]
@@ -247,11 +243,11 @@ def _built(compiler: list[str], flags: list[str], source: str, ending: str) -> t
     return target, _ran([*words, file, *before, "-o", target, *after])
 
 
-def _header() -> dict[str, Any]:
+def _header() -> Header:
     """Whether the header is there that programs would wait for, without building it."""
     from torch._inductor import codecache, config  # noqa: TID251
 
-    found: dict[str, Any] = {"state": "unknown", "path": None, "variable": PRECOMPILE}
+    found: Header = {"state": "unknown", "path": None, "variable": PRECOMPILE}
     folder = getattr(codecache, "_HEADER_DIR", None)
     original = getattr(codecache, "_precompile_header", None)
     if folder is None or original is None or not hasattr(codecache, "_worker_compile_cpp"):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
-from torchkeeper.artifacts.entry import KINDS, measured, tallied, tally
+from torchkeeper.artifacts.entry import KINDS, counted, measured, tallied
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session, chosen_of, place_of
 from torchkeeper.engine.summing import Sum
-from torchkeeper.stores.store import Json
 
-_NOTHING = {**tally(()), "compile_s": 0.0, "timed": 0}
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.places import SumKind, SumParams, SumResult
 
 
-def add_up(session: Session, params: Json, report: Report) -> Json:
+def add_up(session: Session, params: SumParams, report: Report) -> SumResult:
     """What the selection ``select`` of a place comes to.
 
     The result is ``{entries, locks, headers, unknown, files, bytes, content_bytes, compile_s,
@@ -23,30 +24,28 @@ def add_up(session: Session, params: Json, report: Report) -> Json:
     is selected are fetched: its keys tell no times.
     """
     with session.store(place_of(params, "place"), report) as store:
-        chosen = chosen_of(session, store, params.get("select") or {}, report)
+        chosen = chosen_of(session, store, params.get("select", {}), report)
     sums, files = Sum(time.time()), dict.fromkeys(KINDS, 0)
     # A server has its keys in no order, and graphs come before what names them.
     for one in sorted(chosen, key=lambda one: one.entry.kind == "aotautograd"):
         sums.add(one)
         files[one.entry.kind] += one.entry.files
-    kinds: dict[str, Json] = {}
-    for (kind, *_), (entries, size, seconds, timed) in sums.groups.items():
-        told = kinds.setdefault(kind, {"count": 0, "bytes": 0, "compile_s": 0.0, "timed": 0})
-        told["count"] += int(entries)
-        told["bytes"] += int(size)
-        told["compile_s"] += seconds
-        told["timed"] += int(timed)
-    rows: list[Json] = [
+    totals: dict[str, list[float]] = {}
+    for (kind, *_), group in sums.groups.items():
+        totals[kind] = [x + y for x, y in zip(totals.get(kind, [0, 0, 0.0, 0]), group, strict=True)]
+    rows: list[SumKind] = [
         {
-            "kind": kind, **tallied(kinds[kind]["count"], kind), "files": files[kind],
-            **measured(kinds[kind]["bytes"], on_disk=False),
-            "compile_s": kinds[kind]["compile_s"], "timed": kinds[kind]["timed"],
+            "kind": kind, **tallied(int(entries), kind), "files": files[kind],
+            **measured(int(size), on_disk=False), "compile_s": seconds, "timed": int(timed),
         }
-        for kind in KINDS if kind in kinds
+        for kind in KINDS if kind in totals for entries, size, seconds, timed in [totals[kind]]
     ]  # fmt: skip
-    names = rows[0].keys() - {"kind"} if rows else ()
-    every = {name: sum(row[name] for row in rows) for name in names}
     own = [row for row in rows if row["entries"]]
-    of_entries = {"files": sum(row["files"] for row in own),
-                  **measured(sum(row["bytes"] for row in own), on_disk=False)}  # fmt: skip
-    return {**_NOTHING, **every, **of_entries, "kinds": rows}
+    return {
+        **counted({kind: int(total[0]) for kind, total in totals.items()}),
+        "files": sum(row["files"] for row in own),
+        **measured(sum(row["bytes"] for row in own), on_disk=False),
+        "compile_s": sum((row["compile_s"] for row in rows), 0.0),
+        "timed": sum(row["timed"] for row in rows),
+        "kinds": rows,
+    }

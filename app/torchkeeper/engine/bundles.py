@@ -9,11 +9,11 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from typing import TYPE_CHECKING, Literal
 
-from torchkeeper.artifacts.entry import Problem, measured
+from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
 from torchkeeper.engine.choosing import chosen_with_needed, entries_among, is_part, lacking
@@ -31,7 +31,7 @@ from torchkeeper.stores.bundles.building import Makers, environment
 from torchkeeper.stores.bundles.bundle import Bundle, Told
 from torchkeeper.stores.bundles.export import export
 from torchkeeper.stores.bundles.export_plan import plan
-from torchkeeper.stores.compare import compare
+from torchkeeper.stores.compare import Counts, Outcomes, compare
 from torchkeeper.stores.copying import broke_off
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders.importing import import_bundles
@@ -39,7 +39,26 @@ from torchkeeper.stores.items import Item, Source
 from torchkeeper.stores.naming import Named
 from torchkeeper.stores.offering import Left
 from torchkeeper.stores.space import space
-from torchkeeper.stores.store import Json, Lost, Store
+from torchkeeper.stores.store import Lost, Store
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages import bundles as messages
+    from torchkeeper.engine.messages.bundles import (
+        CopyParams,
+        ExportParams,
+        ExportResult,
+        FilesParams,
+        ImportParams,
+        ImportResult,
+        ImportRow,
+        KindOutcomes,
+        Maker,
+        PlanExportParams,
+        PlanExportResult,
+        TargetParams,
+        TargetResult,
+    )
+    from torchkeeper.engine.messages.entries import CompareParams, CompareResult, CompareRow
 
 
 class Rows:
@@ -47,9 +66,9 @@ class Rows:
 
     def __init__(self, report: Report) -> None:
         self._report = report
-        self._waiting: list[Json] = []
+        self._waiting: list[Mapping[str, object]] = []
 
-    def add(self, row: Json) -> None:
+    def add(self, row: Mapping[str, object]) -> None:
         """One row more."""
         self._waiting.append(row)
         if len(self._waiting) >= wire.MAX_ROWS:
@@ -62,7 +81,7 @@ class Rows:
             self._waiting = []
 
 
-def export_(session: Session, params: Json, report: Report) -> Json:
+def export_(session: Session, params: ExportParams, report: Report) -> ExportResult:
     """Write a selection to the bundle ``output``; with ``replace`` false only where none is. With
     ``needs``, what the entries need goes with them.
 
@@ -93,10 +112,11 @@ def export_(session: Session, params: Json, report: Report) -> Json:
         raise broke_off(lost, "bundle", output) from lost
     finally:
         store.close()
-    return {
+    result: ExportResult = {
         "entries": done.entries,
         "files": done.files,
-        **measured(done.bytes, on_disk=False),
+        "bytes": done.bytes,
+        "content_bytes": done.bytes,
         "stays": stays,
         "output": os.path.abspath(output),
         "size": done.size,
@@ -104,15 +124,14 @@ def export_(session: Session, params: Json, report: Report) -> Json:
         "described": done.described,
         "maker": maker_said(makers),
         "leaks": screen.told.to_json(),
-        **({"held": True} if done.held else {}),
     }
+    if done.held:
+        result["held"] = True
+    return result
 
 
-def plan_export(session: Session, params: Json, report: Report) -> Json:
-    """What ``export`` of a selection would write: a bundles.export_plan.Planned, the ``maker`` and
-    the ``leaks`` as of ``export``, and ``left`` findings for what would stay out. ``lacking``: how
-    many would be without FX graphs that they need and that the place has.
-    """
+def plan_export(session: Session, params: PlanExportParams, report: Report) -> PlanExportResult:
+    """What ``export`` of a selection would write, and ``left`` findings for what would stay out."""
     with session.store(place_of(params, "place"), report) as store:
         select = params.get("select", {})
         short = 0
@@ -128,27 +147,42 @@ def plan_export(session: Session, params: Json, report: Report) -> Json:
         chosen, source = screen.described(chosen, source)
         makers = cleared(makers_of(store, params), params)
         planned = plan(chosen, source, report, left, makers)
-        about = {"maker": maker_said(makers), "leaks": screen.told.to_json(), "lacking": short}
-        size = measured(planned.bytes, on_disk=False)
-        return {**asdict(planned), **size, **about, "stays": stays}
+    return {
+        "entries": planned.entries,
+        "files": planned.files,
+        "bytes": planned.bytes,
+        "content_bytes": planned.bytes,
+        "size": planned.size,
+        "room": planned.room,
+        "kinds": [
+            {"kind": one.kind, "entries": one.entries, "files": one.files, "bytes": one.bytes}
+            for one in planned.kinds
+        ],
+        "torches": planned.torches,
+        "devices": planned.devices,
+        "made_in": planned.made_in,
+        "objects": planned.objects,
+        "described": planned.described,
+        "maker": maker_said(makers),
+        "leaks": screen.told.to_json(),
+        "lacking": short,
+        "stays": stays,
+    }
 
 
-def makers_of(store: Store, params: Json) -> Makers | None:
+def makers_of(store: Store, params: ExportParams | PlanExportParams | CopyParams) -> Makers | None:
     """Who tells how objects were built: the bundle they are from, even where it tells nothing, for
     they were built elsewhere; else the environment whose commands a request gives as ``builders``.
     """
     return store.makers() or environment(params.get("builders"))
 
 
-def maker_said(makers: Makers | None) -> Json | None:
-    """Who tells how objects were built, ``{what, torch}``: what is "bundle" or "environment",
-    torch the version that is said to have built them, None where a bundle names none. None for
-    nobody.
-    """
+def maker_said(makers: Makers | None) -> Maker | None:
+    """Who tells how objects were built; None for nobody."""
     if makers is None:
         return None
-    what = "bundle" if isinstance(makers, Told) else "environment"
-    return {"what": what, "torch": makers.origin.get("torch")}
+    torch = makers.origin["torch"] if makers.origin else None
+    return {"what": "bundle" if isinstance(makers, Told) else "environment", "torch": torch}
 
 
 def _held(
@@ -162,7 +196,7 @@ def _held(
 
 
 @contextlib.contextmanager
-def _open(params: Json, report: Report) -> Iterator[dict[Bundle, str | None]]:
+def _open(params: FilesParams, report: Report) -> Iterator[dict[Bundle, str | None]]:
     """The bundles ``files``, or the one ``file``, and what each is called where there are several.
 
     What no place can hold of them is told.
@@ -180,25 +214,25 @@ def _open(params: Json, report: Report) -> Iterator[dict[Bundle, str | None]]:
         yield bundles
 
 
-def import_(session: Session, params: Json, report: Report) -> Json:
+def import_(session: Session, params: ImportParams, report: Report) -> ImportResult:
     """Place what bundles hold in the folder ``into``, for the environment ``env``, or for this
     machine where none is named (engine.renaming). All or nothing: cancelled, it leaves no trace.
     ``manifests`` says what the bundles were when they were looked at (``_check_same``), ``vouched``
     who must have signed them (``check_vouched``); of one that is signed and was changed nothing is
     taken.
-    Rows say what was placed: ``{kind, key, path}``, the path in the folder. The result is an
-    Imported, and how many objects were ``renamed``.
+    Rows say what was placed (ImportRow).
     """
     rows = Rows(report)
     renamed = 0
     with _open(params, report) as bundles:
-        check_vouched(params, bundles, report)
+        check_vouched(params, bundles, report, params.get("manifests", {}))
         _check_same(params, bundles)
         offered = _offered(session, params, bundles, report)
 
         def placed(item: Item, home: str) -> None:
             nonlocal renamed
-            rows.add({"kind": item.kind, "key": item.key, "path": home})
+            row: ImportRow = {"kind": item.kind, "key": item.key, "path": home}
+            rows.add(row)
             renamed += any(one.is_renamed(item) for one in offered)
 
         def left(one: Named, item: Item, problem: Problem) -> None:
@@ -206,34 +240,48 @@ def import_(session: Session, params: Json, report: Report) -> Json:
 
         done = import_bundles(list(offered), path_of(params, "into"), report, left, placed)
     rows.send()
-    return {**asdict(done), "renamed": renamed}
+    return {
+        "entries": done.entries,
+        "files": done.files,
+        "bytes": done.bytes,
+        "exists": done.exists,
+        "renamed": renamed,
+    }
 
 
-def check_vouched(params: Json, bundles: Iterable[Bundle], report: Report) -> None:
+def check_vouched(
+    params: ImportParams | CopyParams,
+    bundles: Iterable[Bundle],
+    report: Report,
+    looked_at: Mapping[str, str],
+) -> None:
     """Where a request has ``vouched``, a file of allowed signers: as ``bundles.signing.check``.
-    Without, as ``check_unaltered`` of those that ``manifests`` does not say were looked at.
+    Without, as ``check_unaltered`` of those that are not among those ``looked_at``, by their paths.
     """
     from torchkeeper.stores.bundles import signing
 
     for bundle in bundles:
         if params.get("vouched"):
             signing.check(bundle, path_of(params, "vouched"), report)
-        elif bundle.path not in (params.get("manifests") or {}):
+        elif bundle.path not in looked_at:
             signing.check_unaltered(bundle, report)
 
 
-def _check_same(params: Json, bundles: Iterable[Bundle]) -> None:
+def _check_same(params: ImportParams, bundles: Iterable[Bundle]) -> None:
     """Raise Problem("bundle-changed") where one is no longer what was looked at: ``manifests`` has
     the sha256 of each manifest, empty of what has none.
     """
-    seen = params.get("manifests") or {}
+    seen = params.get("manifests", {})
     for bundle in bundles:
         if bundle.manifest_sha256 != seen.get(bundle.path, bundle.manifest_sha256):
             raise Problem("bundle-changed", file=bundle.path)
 
 
 def _offered(
-    session: Session, params: Json, bundles: Iterable[Bundle], report: Report
+    session: Session,
+    params: ImportParams | CompareParams,
+    bundles: Iterable[Bundle],
+    report: Report,
 ) -> dict[Named, Bundle]:
     """Bundles as an environment can take them."""
     from torchkeeper.engine.renaming import for_environment
@@ -241,11 +289,8 @@ def _offered(
     return {for_environment(session, params, bundle, report): bundle for bundle in bundles}
 
 
-def compare_(session: Session, params: Json, report: Report) -> Json:
-    """What ``import`` would do: ``files``, a Compared for each, ``needed`` bytes, the target's
-    ``space``, and how many new objects would be ``renamed``. With ``rows``, a row for each entry:
-    ``{file, kind, key, path, inside, size, outcome, code}``; inside is its path in the bundle.
-    """
+def compare_(session: Session, params: CompareParams, report: Report) -> CompareResult:
+    """What ``import`` would do; with ``rows``, a CompareRow for each entry."""
     into = path_of(params, "into")
     rows = Rows(report)
     told = bool(params.get("rows"))
@@ -261,44 +306,74 @@ def compare_(session: Session, params: Json, report: Report) -> Json:
             if problem is not None:
                 tell_left(report, inside, problem, bundles[bundle])
             if told:
-                code = problem.code if problem else None
-                about: Json = {
+                row: CompareRow = {
+                    "file": bundle.path,
                     "kind": item.kind,
                     "key": item.key,
                     "path": home,
                     "inside": inside.path,
+                    "size": item.size,
+                    "outcome": outcome,
+                    "code": problem.code if problem else None,
                 }
-                about |= {"file": bundle.path, "size": item.size}
-                rows.add({**about, "outcome": outcome, "code": code})
+                rows.add(row)
 
         found = compare(list(offered), into, report, mark)
-        files = [
-            {"file": bundle.path, **one.to_json()}
-            for bundle, one in zip(bundles, found, strict=True)
-        ]
     rows.send()
     return {
-        "files": files,
+        "files": [
+            {
+                "file": bundle.path,
+                **outcomes_said(one.whole),
+                "kinds": kinds_said(one.kinds),
+                "needed": one.needed,
+            }
+            for bundle, one in zip(bundles, found, strict=True)
+        ],
         "needed": sum(one.needed for one in found),
-        "space": asdict(space(into)),
+        "space": space_said(into),
         "renamed": renamed,
     }
 
 
-def target(_: Session, params: Json, __: Report) -> Json:
-    """What is at ``path``: ``{what, size, mtime, space}``, the space that of its folder.
+def kinds_said(kinds: Iterable[tuple[str, Outcomes]]) -> list[KindOutcomes]:
+    """What becomes of the entries of some kinds."""
+    return [{"kind": kind, **outcomes_said(of)} for kind, of in kinds]
 
-    what: "missing", "file", "folder" or "other". Links are followed, as by whoever writes there.
-    """
+
+def outcomes_said(of: Outcomes) -> messages.Outcomes:
+    """How much comes to which outcome."""
+    return {
+        "new": _counts_said(of.new),
+        "there": _counts_said(of.there),
+        "differs": _counts_said(of.differs),
+        "left": _counts_said(of.left),
+    }
+
+
+def _counts_said(counts: Counts) -> messages.Counts:
+    return {"entries": counts.entries, "files": counts.files, "bytes": counts.bytes}
+
+
+def space_said(folder: str) -> messages.Space:
+    """The space of a folder."""
+    said = space(folder)
+    return {"free": said.free, "why": said.why, "exists": said.exists}
+
+
+def target(_: Session, params: TargetParams, __: Report) -> TargetResult:
+    """What is at ``path``. Links are followed, as by whoever writes there."""
     path = path_of(params, "path")
-    found: Json = {"what": "missing", "size": None, "mtime": None}
+    folder = space_said(os.path.dirname(path))
     try:
         status = os.stat(path)
     except OSError:
-        if os.path.lexists(path):
-            found["what"] = "other"
+        what: Literal["missing", "file", "folder", "other"] = (
+            "other" if os.path.lexists(path) else "missing"
+        )
+        return {"what": what, "size": None, "mtime": None, "space": folder}
+    if stat.S_ISREG(status.st_mode):
+        what = "file"
     else:
-        regular, folder = stat.S_ISREG(status.st_mode), stat.S_ISDIR(status.st_mode)
-        what = "file" if regular else "folder" if folder else "other"
-        found = {"what": what, "size": status.st_size, "mtime": status.st_mtime}
-    return {**found, "space": asdict(space(os.path.dirname(path)))}
+        what = "folder" if stat.S_ISDIR(status.st_mode) else "other"
+    return {"what": what, "size": status.st_size, "mtime": status.st_mtime, "space": folder}

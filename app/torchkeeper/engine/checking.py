@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
-from torchkeeper.engine.session import Env, Session, asks_times, environments, place_of
+from torchkeeper.engine.session import Session, asks_times, environments, place_of
 from torchkeeper.engine.verdicts import judged
 from torchkeeper.stores import query
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.folders.owners import Finding
 from torchkeeper.stores.query import Query
-from torchkeeper.stores.store import Json
 from torchkeeper.verdict.judging import Verdict
 
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.verdicts import (
+        CheckParams,
+        CheckResult,
+        CheckRow,
+        JudgeParams,
+        JudgeResult,
+        SharedRow,
+    )
+    from torchkeeper.stores.told import Owned
+    from torchkeeper.verdict.probed import Env
+    from torchkeeper.verdict.told import VerdictTold
 
-def check(session: Session, params: Json, report: Report) -> Json:
-    """Rows: entries with ``verdict``, ``reasons`` and ``conditions``. ``env``: as a probe tells.
+
+def check(session: Session, params: CheckParams, report: Report) -> CheckResult:
+    """Rows: entries with ``verdict``, ``reasons`` and ``conditions``.
 
     With ``shared``, what many entries have in common is sent once: rows have ``said`` instead, the
     place of the reasons and conditions among those of the findings ``judged`` (see ``judge``).
@@ -27,28 +39,28 @@ def check(session: Session, params: Json, report: Report) -> Json:
     torch that made it; ``owners`` is as of ``list``.
     """
     env = params["env"]
-    if not isinstance(env, dict):
-        raise TypeError("env is not an object")
     asked = query.parse(params.get("filter") or "")
     counts, told = _Counts([env]), _Told(report)
     shared = bool(params.get("shared"))
-    judged, own = _judged(session, params, asked, [env], report)
+    judged, own = _judged(session, place_of(params, "place"), asked, [env], report)
     for start in range(0, len(judged), wire.MAX_ROWS):
-        rows = []
+        rows: list[CheckRow | SharedRow] = []
         for one, said in judged[start : start + wire.MAX_ROWS]:
             entry = one.entry._replace(verdict=said.verdict)
             if asked.tests and not asked.matches(entry):
                 continue
             counts.add(entry)
-            row = entry.to_json()
-            rows.append({**row, "said": told.number(said)} if shared else {**row, **said.to_json()})
+            if shared:
+                rows.append({**entry.to_json(), "said": told.number(said)})
+            else:
+                rows.append({**entry.to_json(), **said.to_json()})
         told.send()
         if rows:
             report.rows(rows)
     return {**counts.result(), "owners": own}
 
 
-def judge(session: Session, params: Json, report: Report) -> Json:
+def judge(session: Session, params: JudgeParams, report: Report) -> JudgeResult:
     """Findings ``judged``: ``said``, objects with verdict, reasons and conditions that were not
     sent before; ``of``, ``[kind, path, n]`` of at most 500 entries, n being the place of what is
     said of it among all that were sent, from 0. What has no verdict is not named.
@@ -57,7 +69,8 @@ def judge(session: Session, params: Json, report: Report) -> Json:
     """
     envs = environments(session, params, wanted=True)
     counts, told = _Counts(envs), _Told(report)
-    for one, said in _judged(session, params, query.parse(""), envs, report)[0]:
+    place = place_of(params, "place")
+    for one, said in _judged(session, place, query.parse(""), envs, report)[0]:
         counts.add(one.entry._replace(verdict=said.verdict))
         if said.verdict is not None:
             told.add(one.entry, said)
@@ -66,12 +79,12 @@ def judge(session: Session, params: Json, report: Report) -> Json:
 
 
 def _judged(
-    session: Session, params: Json, asked: Query, envs: list[Env], report: Report
-) -> tuple[list[tuple[Described, Verdict]], list[Finding] | None]:
-    """All entries of the place of a request, and what is said of each; and who else may change
+    session: Session, place: str, asked: Query, envs: list[Env], report: Report
+) -> tuple[list[tuple[Described, Verdict]], list[Owned] | None]:
+    """All entries of a place, and what is said of each; and who else may change
     them (``Store.owners``).
     """
-    with session.store(place_of(params, "place"), report) as store:
+    with session.store(place, report) as store:
         timed = asks_times(store, asked)
         batches = store.timed(store.entries(session, report), timed)
         found = [one for batch in batches for one in batch]
@@ -93,7 +106,7 @@ class _Counts:
         if entry.verdict == "stale" and entry.torch not in self._here:
             self._made_by[str(entry.torch)] += 1
 
-    def result(self) -> Json:
+    def result(self) -> JudgeResult:
         """How many there are of each verdict, and of which versions stale ones are."""
         counts = self._verdicts
         return {
@@ -135,7 +148,7 @@ class _Told:
             self._send([one.to_json() for one in self._said], self._of)
         self._said, self._of = [], []
 
-    def _send(self, said: list[Json], of: list[tuple[str, str, int]]) -> None:
+    def _send(self, said: list[VerdictTold], of: list[tuple[str, str, int]]) -> None:
         try:
             self._report.finding(judged={"said": said, "of": of})
         except wire.WireError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import COUNTED_APART, Entry, tally
 from torchkeeper.artifacts.report import Report
@@ -10,11 +11,15 @@ from torchkeeper.engine.session import Session, asks_times, chosen_of, picker, w
 from torchkeeper.stores import query
 from torchkeeper.stores.describe import Carried, Described
 from torchkeeper.stores.needs import Name, known_as, needed
-from torchkeeper.stores.store import Json, Store
+from torchkeeper.stores.store import Store
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.told import Tally
+    from torchkeeper.engine.messages.selecting import Select
 
 
 def chosen_with_needed(
-    session: Session, store: Store, select: Json, report: Report, carried: Carried | None = None
+    session: Session, store: Store, select: Select, report: Report, carried: Carried | None = None
 ) -> list[Described]:
     """The entries that ``select`` picks, and what they need; carried: as of ``chosen_of``."""
     if store.fetches_named:
@@ -28,7 +33,7 @@ def chosen_with_needed(
     return _with_needed([one for batch in batches for one in batch], picks)
 
 
-def entries_among(chosen: Iterable[Described]) -> tuple[list[Described], dict[str, int]]:
+def entries_among(chosen: Iterable[Described]) -> tuple[list[Described], Tally]:
     """The entries of a selection, and the rest as ``tally`` counts it: locks, headers and what is
     not recognised are of no use elsewhere, and nobody misses them in a copy.
     """
@@ -41,7 +46,7 @@ def entries_among(chosen: Iterable[Described]) -> tuple[list[Described], dict[st
     return entries, tally(stays)
 
 
-def is_part(select: Json) -> bool:
+def is_part(select: Select) -> bool:
     """Whether a selection is not the whole place."""
     return bool(select.get("filter") or select.get("held") or "items" in select)
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from typing import TYPE_CHECKING
 
-from torchkeeper.artifacts.entry import Problem, measured
+from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine.bundles import Rows, check_vouched, makers_of, target
+from torchkeeper.engine.bundles import (
+    Rows,
+    check_vouched,
+    kinds_said,
+    makers_of,
+    space_said,
+    target,
+)
 from torchkeeper.engine.choosing import chosen_with_needed, entries_among
 from torchkeeper.engine.screening import cleared, is_shared, screen_of
 from torchkeeper.engine.session import (
@@ -19,32 +26,34 @@ from torchkeeper.engine.session import (
 )
 from torchkeeper.stores.beforehand import check_target
 from torchkeeper.stores.bundles.bundle import Bundle
-from torchkeeper.stores.copying import Copied, copy, plan_copy
+from torchkeeper.stores.copying import Copied, Foretold, copy, plan_copy
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item, Offered
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.naming import Named
-from torchkeeper.stores.space import space
-from torchkeeper.stores.store import Json, Lost, Store
+from torchkeeper.stores.store import Lost, Store
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.bundles import (
+        CopyParams,
+        CopyResult,
+        ImportRow,
+        TargetResult,
+    )
 
 
-def copy_(session: Session, params: Json, report: Report) -> Json:
+def copy_(session: Session, params: CopyParams, report: Report) -> CopyResult:
     """Copy a selection of ``place`` to the place ``into``; a bundle that is there is replaced only
     with ``replace``. With the entries go those that they need, unless they are to go ``alone``.
-    Rows say what was put into a folder: ``{kind, key, path}``, the path there.
+    Rows say what was put into a folder (ImportRow).
 
     A bundle is told by ``builders`` how objects were built, as of ``export``; from one, a folder
     gets objects for the environment ``env``, as of ``import``; ``vouched`` as there, too.
 
     What goes where others may read it is looked at for secrets, as ``screening.screen_of`` says.
 
-    The result is a stores.copying.Copied with the names of both, how many were ``renamed``, how
-    many of the selection ``stays`` for being no entries (``entries_among``), and the ``leaks``,
-    None where nobody looked.
-
-    With ``dry``, only say what that would come to: a Foretold with the names of both, and
-    ``there``, what is at ``into`` as the operation ``target`` says it, None for a server. The
-    space is that of the folder that is written into.
+    ``leaks`` are None where nobody looked. With ``dry``, only say what that would come to; the
+    space of what is ``there`` is that of the folder that is written into.
     """
     place, into = place_of(params, "place"), place_of(params, "into")
     store = session.store(place, report)
@@ -67,18 +76,19 @@ def copy_(session: Session, params: Json, report: Report) -> Json:
     def placed(item: Item, home: str) -> None:
         nonlocal renamed
         renamed += bool(offers) and offers[0].is_renamed(item)
-        rows.add({"kind": item.kind, "key": item.key, "path": home})
+        row: ImportRow = {"kind": item.kind, "key": item.key, "path": home}
+        rows.add(row)
 
-    more: Json = {}
+    there = None
     try:
         store.be_patient()
         password = session.secrets.get(into)
         replace, dry = bool(params.get("replace")), bool(params.get("dry"))
         check_target(store, into, password, report, replace, dry)
         if bundle:
-            check_vouched(params, [bundle], report)
+            check_vouched(params, [bundle], report, looked_at={})
         tell_refused(store, report)
-        chosen, more["stays"] = entries_among(_chosen(session, store, params, report))
+        chosen, stays = entries_among(_chosen(session, store, params, report))
         makers = makers_of(store, params)
         renaming = names if bundle else None
         screen = None
@@ -89,7 +99,7 @@ def copy_(session: Session, params: Json, report: Report) -> Json:
             done: Copied = plan_copy(
                 store, chosen, into, report, left, password, makers, renaming, screen
             )
-            more["there"] = _there(session, into, done.what, report)
+            there = _there(session, into, done.what, report)
         else:
             try:
                 done = copy(
@@ -105,12 +115,26 @@ def copy_(session: Session, params: Json, report: Report) -> Json:
         raise lost.problem from lost
     finally:
         store.close()
-    more["leaks"] = screen.told.to_json() if screen else None
-    more |= measured(done.bytes, on_disk=False)
-    return {**asdict(done), **more, "renamed": renamed, "place": place, "into": into}
+    result: CopyResult = {
+        "what": done.what,
+        "entries": done.entries,
+        "files": done.files,
+        "bytes": done.bytes,
+        "content_bytes": done.bytes,
+        "exists": done.exists,
+        "stays": stays,
+        "leaks": screen.told.to_json() if screen else None,
+        "renamed": renamed,
+        "place": place,
+        "into": into,
+    }
+    if isinstance(done, Foretold):
+        result["kinds"], result["needed"] = kinds_said(done.kinds), done.needed
+        result["there"] = there
+    return result
 
 
-def _chosen(session: Session, store: Store, params: Json, report: Report) -> list[Described]:
+def _chosen(session: Session, store: Store, params: CopyParams, report: Report) -> list[Described]:
     select = params.get("select", {})
     # A server is sent what was read and compared before, and so is told of what is foretold.
     carried = None
@@ -121,8 +145,8 @@ def _chosen(session: Session, store: Store, params: Json, report: Report) -> lis
     return chosen_with_needed(session, store, select, report, carried)
 
 
-def _there(session: Session, into: str, what: str, report: Report) -> Json | None:
+def _there(session: Session, into: str, what: str, report: Report) -> TargetResult | None:
     if what == "server":
         return None
     found = target(session, {"path": into}, report)
-    return found if what == "bundle" else {**found, "space": asdict(space(into))}
+    return found if what == "bundle" else {**found, "space": space_said(into)}

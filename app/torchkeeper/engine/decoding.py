@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, Literal, Union
+from typing import Any, Literal, NamedTuple, Union
 
 #: Characters of a value that a refusal shows.
 _SHOWN = 60
+
+
+class _Wrong(NamedTuple):
+    """What does not fit: where that is in what was checked, and what it is."""
+
+    where: str
+    what: str
+
+
+#: Checks a value against one type; None where it fits. Made once for each type: an entry of a
+#: hundred thousand is checked in a few microseconds.
+_Check = Callable[[object], _Wrong | None]
 
 
 def misfit(kind: Any, value: object, where: str) -> str:
@@ -19,76 +31,114 @@ def misfit(kind: Any, value: object, where: str) -> str:
     the scalars. ``object`` and Any take anything, a float takes a whole number, and a field that a
     TypedDict does not have is ignored: a newer engine may say more.
     """
-    if kind in (Any, object):
-        return ""
-    if typing.is_typeddict(kind):
-        return _fields(kind, value, where)
-    origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if origin in (Union, types.UnionType):
-        whys = [misfit(one, value, where) for one in inner]
-        # Where a type fits but for something within it, that is what is wrong.
-        within = (why for why in whys if why != _wrong(where, value))
-        return "" if "" in whys else next(within, whys[0])
-    if origin is Literal:
-        return "" if value in inner and type(value) is not bool else _wrong(where, value)
-    origin = origin or kind
-    if origin in (dict, Mapping):
-        if not isinstance(value, dict):
-            return _wrong(where, value)
-        of = inner[1] if inner else object
-        return _first(misfit(of, one, f"{where}.{name}") for name, one in value.items())
-    if isinstance(origin, type) and issubclass(origin, tuple):
-        return _parts(origin, inner, value, where)
-    if origin in (list, Sequence):
-        return _each(inner[0] if inner else object, value, where)
-    if kind in (None, type(None)):
-        return "" if value is None else _wrong(where, value)
-    if isinstance(value, bool) and kind is not bool:
-        return _wrong(where, value)
-    return (
-        "" if isinstance(value, (int, float) if kind is float else kind) else _wrong(where, value)
-    )
-
-
-def _fields(kind: Any, value: object, where: str) -> str:
-    if not isinstance(value, dict):
-        return _wrong(where, value)
-    if missing := kind.__required_keys__ - value.keys():
-        return f"{where}.{min(missing)} is missing"
-    hints = _hints(kind)
-    some = (misfit(hints[k], v, f"{where}.{k}") for k, v in value.items() if k in hints)
-    return _first(some)
-
-
-def _parts(kind: type, inner: tuple[Any, ...], value: object, where: str) -> str:
-    """A tuple: of as many of a type as there are, or of one of each of its types."""
-    if not inner and hasattr(kind, "_fields"):
-        inner = tuple(_hints(kind).values())
-    if len(inner) == 2 and inner[1] is Ellipsis:
-        return _each(inner[0], value, where)
-    if not isinstance(value, (list, tuple)) or len(value) != len(inner):
-        return _wrong(where, value)
-    return _first(
-        misfit(of, one, f"{where}[{at}]")
-        for at, (of, one) in enumerate(zip(inner, value, strict=True))
-    )
-
-
-def _each(of: Any, value: object, where: str) -> str:
-    if not isinstance(value, (list, tuple)):
-        return _wrong(where, value)
-    return _first(misfit(of, one, f"{where}[{at}]") for at, one in enumerate(value))
+    wrong = _check_of(kind)(value)
+    return "" if wrong is None else f"{where}{wrong.where} {wrong.what}"
 
 
 @cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+def _check_of(kind: Any) -> _Check:
+    if kind in (Any, object):
+        return lambda _: None
+    if typing.is_typeddict(kind):
+        return _fields(kind)
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (Union, types.UnionType):
+        return _either([_check_of(one) for one in inner])
+    if origin is Literal:
+        return lambda x: None if x in inner and type(x) is not bool else _wrong(x)
+    origin = origin or kind
+    if origin in (dict, Mapping):
+        return _values(_check_of(inner[1] if inner else object))
+    if isinstance(origin, type) and issubclass(origin, tuple):
+        return _parts(origin, inner)
+    if origin in (list, Sequence):
+        return _each(_check_of(inner[0] if inner else object))
+    if kind in (None, types.NoneType):
+        return lambda x: None if x is None else _wrong(x)
+    # A bool is an int to Python, and a whole number a float to whoever writes JSON.
+    if kind is float:
+        return lambda x: None if type(x) in (float, int) else _wrong(x)
+    return lambda x: None if type(x) is kind else _wrong(x)
 
 
-def _first(whys: typing.Iterable[str]) -> str:
-    return next((why for why in whys if why), "")
+def _fields(kind: Any) -> _Check:
+    # Looked at when a field comes: of many findings a message has one.
+    hints, checks = typing.get_type_hints(kind), dict[str, _Check]()
+    required = kind.__required_keys__
+
+    def check(value: object) -> _Wrong | None:
+        if not isinstance(value, dict):
+            return _wrong(value)
+        if not required <= value.keys():
+            return _Wrong(f".{min(required - value.keys())}", "is missing")
+        for name, one in value.items():
+            if name not in hints:
+                continue
+            if (of := checks.get(name)) is None:
+                of = checks[name] = _check_of(hints[name])
+            if (wrong := of(one)) is not None:
+                return _Wrong(f".{name}{wrong.where}", wrong.what)
+        return None
+
+    return check
 
 
-def _wrong(where: str, value: object) -> str:
+def _either(checks: list[_Check]) -> _Check:
+    def check(value: object) -> _Wrong | None:
+        every = []
+        for of in checks:
+            if (wrong := of(value)) is None:
+                return None
+            every.append(wrong)
+        # Where a type fits but for something within it, that is what is wrong.
+        return next((one for one in every if one.where), every[0])
+
+    return check
+
+
+def _values(of: _Check) -> _Check:
+    def check(value: object) -> _Wrong | None:
+        if not isinstance(value, dict):
+            return _wrong(value)
+        for name, one in value.items():
+            if (wrong := of(one)) is not None:
+                return _Wrong(f".{name}{wrong.where}", wrong.what)
+        return None
+
+    return check
+
+
+def _parts(kind: type, inner: tuple[Any, ...]) -> _Check:
+    """A tuple: of as many of a type as there are, or of one of each of its types."""
+    if not inner and hasattr(kind, "_fields"):
+        inner = tuple(typing.get_type_hints(kind).values())
+    if len(inner) == 2 and inner[1] is Ellipsis:
+        return _each(_check_of(inner[0]))
+    checks = [_check_of(one) for one in inner]
+
+    def check(value: object) -> _Wrong | None:
+        if not isinstance(value, (list, tuple)) or len(value) != len(checks):
+            return _wrong(value)
+        for at, of in enumerate(checks):
+            if (wrong := of(value[at])) is not None:
+                return _Wrong(f"[{at}]{wrong.where}", wrong.what)
+        return None
+
+    return check
+
+
+def _each(of: _Check) -> _Check:
+    def check(value: object) -> _Wrong | None:
+        if not isinstance(value, (list, tuple)):
+            return _wrong(value)
+        for at, one in enumerate(value):
+            if (wrong := of(one)) is not None:
+                return _Wrong(f"[{at}]{wrong.where}", wrong.what)
+        return None
+
+    return check
+
+
+def _wrong(value: object) -> _Wrong:
     shown = repr(value)
-    return f"{where} is {shown[:_SHOWN]}{'…' if len(shown) > _SHOWN else ''}"
+    return _Wrong("", f"is {shown[:_SHOWN]}{'…' if len(shown) > _SHOWN else ''}")

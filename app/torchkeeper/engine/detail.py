@@ -7,7 +7,7 @@ for. The entry last read in full is kept, so that paging through it reads it onc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import Entry, Problem
@@ -16,7 +16,18 @@ from torchkeeper.engine import wire
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
-from torchkeeper.stores.store import Json, Store
+from torchkeeper.stores.store import Store
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.payload import Facts
+    from torchkeeper.engine.messages.entries import (
+        Detail,
+        DetailResult,
+        EntryFile,
+        FactorsResult,
+        FactorsRow,
+        TextResult,
+    )
 
 #: Characters of a text in one answer; escaped they may take six bytes each.
 PAGE = 100_000
@@ -55,7 +66,7 @@ class Full:
 
     entry: Entry
     item: Item
-    facts: Json
+    facts: Facts
 
     def texts(self) -> dict[str, str]:
         """Its long texts by name; a source file's name is that of the file."""
@@ -65,7 +76,7 @@ class Full:
             found |= sources
         return {name: text for name, text in found.items() if isinstance(text, str) and text}
 
-    def factors(self) -> list[dict[str, str]]:
+    def factors(self) -> list[FactorsRow]:
         """Its key factors as rows."""
         listed = self.facts.get("factors")
         return [
@@ -122,30 +133,37 @@ def _as_listed(alone: Described, item: Item, store: Store, reader: Reader, repor
     return next((one for one in found if one.identity == alone.entry.identity), alone.entry)
 
 
-def send_detail(full: Full, report: Report) -> Json:
+def send_detail(full: Full, report: Report) -> DetailResult:
     """What there is to know, without the long texts."""
     about = {
         name: value
         for name, value in full.facts.items()
         if name not in _INTERNAL and name not in _TEXTS and name != "sources" and value
     }
-    files = [
-        {"path": f.path, "size": f.size, "mtime": f.mtime_ns / 1e9 if f.mtime_ns else None}
-        for f in full.item.files[:2000]
-    ]
-    needs = {name: full.facts.get(name) or [] for name in ("fx_keys", "triton_keys")}
-    if full.facts.get("code_key"):
-        needs["code_keys"] = [full.facts["code_key"]]
-    told = {
+    code = full.facts.get("code_key")
+    needs = {
+        "fx_keys": full.facts.get("fx_keys", []),
+        "triton_keys": full.facts.get("triton_keys", []),
+        "code_keys": [code] if code else [],
+    }
+    told: Detail = {
         "entry": full.entry.to_json(),
         "facts": _fitting(about, 200_000),
-        "files": files,
+        "files": files_of(full.item, 2000),
         "needs": {name: keys[:500] for name, keys in needs.items() if keys},
         "texts": [{"name": name, "chars": len(text)} for name, text in full.texts().items()],
         "factors": len(full.factors()),
     }
     report.finding(detail=told)
     return {}
+
+
+def files_of(item: Item, most: int) -> list[EntryFile]:
+    """So many of its files at most."""
+    return [
+        {"path": f.path, "size": f.size, "mtime": f.mtime_ns / 1e9 if f.mtime_ns else None}
+        for f in item.files[:most]
+    ]
 
 
 def _fitting(value: Any, budget: int) -> Any:
@@ -159,7 +177,7 @@ def _fitting(value: Any, budget: int) -> Any:
     return value
 
 
-def page(full: Full, name: str, offset: int) -> Json:
+def page(full: Full, name: str, offset: int) -> TextResult:
     """A part of a text, with what there is of it. Raises Problem("text-unknown")."""
     text = full.texts().get(name)
     if text is None:
@@ -168,9 +186,9 @@ def page(full: Full, name: str, offset: int) -> Json:
     return {"name": name, "offset": start, "text": text[start : start + PAGE], "chars": len(text)}
 
 
-def send_factors(full: Full, report: Report) -> Json:
+def send_factors(full: Full, report: Report) -> FactorsResult:
     """The key factors as rows."""
     rows = full.factors()
     for start in range(0, len(rows), wire.MAX_ROWS):
-        report.rows(list(rows[start : start + wire.MAX_ROWS]))
+        report.rows(rows[start : start + wire.MAX_ROWS])
     return {"count": len(rows)}

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import time
 import traceback
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
@@ -17,7 +17,7 @@ from torchkeeper.doctor.check import Check, FolderLook, Left, MachineLook, Serve
 from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.doctor.mounts import mount_of
 from torchkeeper.engine import wire
-from torchkeeper.engine.session import Env, Session, place_of, tell_cut_off
+from torchkeeper.engine.session import Session, place_of, tell_cut_off
 from torchkeeper.settings.servers import servers
 from torchkeeper.stores import places
 from torchkeeper.stores.dead import Dead
@@ -25,10 +25,20 @@ from torchkeeper.stores.folders import receipts
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.redis.address import from_environment
-from torchkeeper.stores.store import Json
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.doctor import (
+        DiagnoseParams,
+        DiagnoseResult,
+        LeftCheck,
+        MendParams,
+        MendResult,
+        ToolchainParams,
+        ToolchainResult,
+    )
 
 
-def diagnose(session: Session, params: Json, report: Report) -> Json:
+def diagnose(session: Session, params: DiagnoseParams, report: Report) -> DiagnoseResult:
     """Findings ``found``, a settings.finding.Finding as JSON, with ``check``, the name of what
     found it.
 
@@ -42,40 +52,34 @@ def diagnose(session: Session, params: Json, report: Report) -> Json:
     """
     doctor = _Doctor(session, params, report)
     doctor.run(params["places"], bool(params.get("machine")))
-    return {"checks": list(dict.fromkeys(doctor.made)), "left": [x.to_json() for x in doctor.left]}
+    return {"checks": list(dict.fromkeys(doctor.made)), "left": doctor.told_left}
 
 
-def toolchain(_: Session, params: Json, report: Report) -> Json:
+def toolchain(_: Session, params: ToolchainParams, report: Report) -> ToolchainResult:
     """What this interpreter can do: as ``doctor.toolchain.examine``."""
     from torchkeeper.doctor.toolchain import examine
 
-    return examine(params, report)
+    return examine(params.get("limit_s"), report)
 
 
-def mend(session: Session, params: Json, report: Report) -> Json:
+def mend(session: Session, params: MendParams, report: Report) -> MendResult:
     """Do what a finding names as its fix: as ``engine.mending.mend``."""
     from torchkeeper.engine.mending import mend as mended
 
     return mended(session, params, report)
 
 
-def _texts(values: object) -> dict[str, str]:
-    if not isinstance(values, Mapping):
-        raise TypeError("values is not an object")
-    return {str(name): text for name, text in values.items() if isinstance(text, str)}
-
-
 class _Doctor:
     """One diagnosis. made: checks; left: those that could not be."""
 
-    def __init__(self, session: Session, params: Json, report: Report) -> None:
+    def __init__(self, session: Session, params: DiagnoseParams, report: Report) -> None:
         self._session, self._report = session, report
-        self._values = _texts(params.get("values") or {})
-        self._facts: Env = params.get("facts") or {}
-        self._toolchain: Mapping[str, Any] = params.get("toolchain") or {}
+        self._values = params.get("values", {})
+        self._facts = params.get("facts", {})
+        self._toolchain = params.get("toolchain", {})
         names = params.get("variables")
-        self._variables = None if names is None else frozenset(map(str, names))
-        self._reads = frozenset(map(os.path.realpath, params.get("reads") or ()))
+        self._variables = None if names is None else frozenset(names)
+        self._reads = frozenset(map(os.path.realpath, params.get("reads", ())))
         only = params.get("only")
         self._checks = [one for one in CHECKS if only is None or one.name in only]
         self.made: list[str] = []
@@ -108,6 +112,14 @@ class _Doctor:
                 others, os.environ.get(wire.INDEX), self._variables,
             )  # fmt: skip
             self._make("machine", about, "")
+
+    @property
+    def told_left(self) -> list[LeftCheck]:
+        """The checks that could not be made, as they go over the wire."""
+        return [
+            {"check": one.check, "place": one.place, "code": one.code, "params": one.params}
+            for one in self.left
+        ]
 
     def _make(self, about: str, look: Any, place: str) -> None:
         for check in self._checks:

@@ -6,8 +6,8 @@ is enough.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import COMPARED, KINDS, Entry, Problem
 from torchkeeper.artifacts.report import Report
@@ -15,10 +15,18 @@ from torchkeeper.engine.detail import Full
 from torchkeeper.engine.session import Session, place_of
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item
-from torchkeeper.stores.store import Json
 from torchkeeper.verdict import comparing, flat, nearest
 from torchkeeper.verdict.comparing import Comparison, Side
 from torchkeeper.verdict.nearest import Prints
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.verdicts import (
+        ExplainParams,
+        ExplainResult,
+        PlacedEntry,
+        Wanted,
+    )
+    from torchkeeper.verdict.told import FactorTold
 
 _GRAPHS = ("fxgraph", "aotautograd")
 #: Characters of a value that are told, and differences in one message.
@@ -42,14 +50,10 @@ class Found(NamedTuple):
         return self.full.entry
 
 
-def explain(session: Session, params: Json, report: Report) -> Json:
-    """Rows: what differs between an entry and another, causes first (``Difference.to_json``).
+def explain(session: Session, params: ExplainParams, report: Report) -> ExplainResult:
+    """Rows: what differs between an entry and another, causes first.
 
-    params: the entry; ``other``, asked for in the same way, its place that of the entry unless
-    given; or ``nearest``, a list of places to look in for the nearest one. The result has ``a``
-    and ``b``, the entries with their places, and ``Comparison.to_json`` without the differences;
-    ``b`` is None where there is no other entry of the kind. Places that cannot be read are told as
-    ``left``.
+    Places that cannot be read are told as ``left``.
 
     Raises Problem("entry-gone" | "key-unknown" | "key-ambiguous" | "kinds-differ" |
     "nothing-recorded" | "factors-missing" | "entry-damaged").
@@ -58,31 +62,32 @@ def explain(session: Session, params: Json, report: Report) -> Json:
     _comparable(one.entry)
     places = params.get("nearest")
     other: Found | None
-    if isinstance(places, list):
+    if places is not None:
         other = nearest_to(session, one, [place_of({"place": p}, "place") for p in places], report)
     else:
         other = _asked(session, params["other"], params, report, one)
     if other is None:
-        return {"a": _told(one), "b": None, "recorded": [True, True]}
+        return {"a": _told(one), "b": None, "recorded": (True, True)}
     if other.entry.kind != one.entry.kind:
         raise Problem("kinds-differ", kind=one.entry.kind, other_kind=other.entry.kind)
-    found = compare(one, other).to_json()
-    rows = [cut(row) for row in found.pop("differences")]
+    found = compare(one, other)
+    rows = [cut(difference.to_json()) for difference in found.differences]
     for start in range(0, len(rows), _ROWS):
         report.rows(rows[start : start + _ROWS])
-    return {"a": _told(one), "b": _told(other), "count": len(rows), **found}
+    return {"a": _told(one), "b": _told(other), "count": len(rows), **found.in_short()}
 
 
-def _told(one: Found) -> Json:
+def _told(one: Found) -> PlacedEntry:
     return {"place": one.place, **one.entry.to_json()}
 
 
-def cut(row: Json) -> Json:
+def cut(row: FactorTold) -> FactorTold:
     """A difference with its values short enough for a line."""
-    for name in ("a", "b"):
-        if isinstance(row[name], str) and len(row[name]) > _VALUE:
-            row[name] = row[name][:_VALUE] + "…"
-    return row
+    return {**row, "a": _cut(row["a"]), "b": _cut(row["b"])}
+
+
+def _cut(value: str | None) -> str | None:
+    return value[:_VALUE] + "…" if value and len(value) > _VALUE else value
 
 
 def _comparable(entry: Entry) -> None:
@@ -93,13 +98,17 @@ def _comparable(entry: Entry) -> None:
 
 
 def _asked(
-    session: Session, wanted: Json, params: Json, report: Report, beside: Found | None = None
+    session: Session,
+    wanted: Wanted | ExplainParams,
+    params: ExplainParams,
+    report: Report,
+    beside: Found | None = None,
 ) -> Found:
     """The entry that is asked for; ``beside`` another one, which it is compared with."""
     place = place_of(wanted if wanted.get("place") else params, "place")
     kind, path = wanted.get("kind"), wanted.get("path")
-    if not (isinstance(kind, str) and isinstance(path, str)):
-        item = _of_key(session, place, str(wanted.get("key") or ""), report, beside)
+    if kind is None or path is None:
+        item = _of_key(session, place, wanted.get("key", ""), report, beside)
         kind, path = item.kind, item.path
     return found(session, place, kind, path, report)
 
@@ -148,7 +157,7 @@ def side_of(full: Full) -> Side:
     )
 
 
-def factors_of(facts: Json) -> list[tuple[str, str, str]]:
+def factors_of(facts: Mapping[str, object]) -> list[tuple[str, str, str]]:
     """(hash, name, value) of each key factor, uncut; none where none are recorded."""
     listed = facts.get("factors")
     return [

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from torchkeeper.artifacts.entry import Problem, measured, tally
+from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.doctor import clock, leftovers, modes
 from torchkeeper.doctor.check import FolderLook
@@ -15,11 +15,15 @@ from torchkeeper.engine import purging
 from torchkeeper.engine.session import Session, path_of
 from torchkeeper.engine.suggesting import check_is_cache
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.store import Json
 from torchkeeper.stores.strangers import strange_in
 
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.dead import PlanPurgeResult, PurgeResult
+    from torchkeeper.engine.messages.doctor import MendParams, MendResult
+    from torchkeeper.engine.messages.selecting import Select
+
 #: What is asked of a purge for each fix that is one; of leftovers, what ``doctor.leftovers`` says.
-_SELECTS: dict[str, Json] = {
+_SELECTS: dict[str, Select] = {
     "trash-broken": {"broken": True},
     "trash-orphans": {"orphans": True},
     "trash-stale": {"stale": True},
@@ -39,16 +43,11 @@ class _Files(NamedTuple):
     modes: list[int]
 
 
-def mend(session: Session, params: Json, report: Report) -> Json:
+def mend(session: Session, params: MendParams, report: Report) -> MendResult:
     """Do a fix, a name of Finding.fix, in a folder.
 
-    ``dry``: only plan it: the result has ``plan``, a number, and what would be done, {entries,
-    files, bytes}; of a fix that changes files where they are, also ``paths``, the first of them,
-    ``modes``, the different ones that they have, in octal, and ``above``, the folder on the way to
-    the place that alone is changed, or null. ``plan``: such a number, which is then carried out;
-    the result is that of a purge for what goes to the trash, and else {files, failed}, those that
-    were changed, and that could not be. ``envs``: for what is stale, the names of environments that
-    ``know`` told.
+    ``dry``: only plan it. ``plan``: the number of a plan, which is then carried out. ``envs``: for
+    what is stale, the names of environments that ``know`` told.
     Raises Problem("fix-unknown"), Problem("place-no-cache") where files would be changed in a
     folder in which nothing is recognised, and as ``purging.plan_purge`` and ``purging.purge``.
     """
@@ -62,13 +61,14 @@ def mend(session: Session, params: Json, report: Report) -> Json:
         plan = session.plans.pop(number)
         assert isinstance(plan, _Files)
         return _change(plan, report)
-    return purging.purge(session, {"plan": number}, report)
+    done = purging.purge(session, {"place": params["place"], "plan": number}, report)
+    return {**_amount(done), "unknown": done["unknown"], "receipt": done["receipt"]}
 
 
-def _plan(session: Session, params: Json, fix: str, report: Report) -> Json:
+def _plan(session: Session, params: MendParams, fix: str, report: Report) -> MendResult:
     place = path_of(params, "place")
     if fix in _SELECTS:
-        select = {**_SELECTS[fix], "envs": params.get("envs") or []}
+        select: Select = {**_SELECTS[fix], "envs": params.get("envs") or []}
         if fix == "trash-leftovers":
             look = _look(session, place, report)
             check_is_cache(place, strange_in(look.items))
@@ -77,9 +77,13 @@ def _plan(session: Session, params: Json, fix: str, report: Report) -> Json:
         elif fix == "trash-orphans":
             # Locks are looked at by themselves: those of PyTorch's stay.
             select["filter"] = "-kind:lock"
-        return purging.plan_purge(session, {"place": place, "select": select}, report)
+        told = purging.plan_purge(session, {"place": place, "select": select}, report)
+        return {
+            **_amount(told), "plan": told["plan"], "unknown": told["unknown"]["goes"],
+            "in_use": told["in_use"],
+        }  # fmt: skip
     if fix not in _PLANS:
-        raise Problem("fix-unknown", fix=str(fix)[:80])
+        raise Problem("fix-unknown", fix=fix[:80])
     above = _above(params, place) if fix == "chmod" else None
     if above is not None:
         found = list(modes.writable(above, [above], report))
@@ -91,9 +95,16 @@ def _plan(session: Session, params: Json, fix: str, report: Report) -> Json:
     planned = _Files(fix, [path for path, _ in found], [mode for _, mode in found])
     session.plans[number] = planned
     return {
-        "plan": number, **tally(()), "files": len(found), **measured(0, on_disk=True),
-        "above": above, "paths": planned.paths[:_NAMED],
+        "plan": number, "files": len(found), "above": above, "paths": planned.paths[:_NAMED],
         "modes": sorted({f"{mode:o}" for mode in planned.modes}),
+    }  # fmt: skip
+
+
+def _amount(told: PlanPurgeResult | PurgeResult) -> MendResult:
+    """How much goes or has gone to the trash, as a purge tells it."""
+    return {
+        "entries": told["entries"], "locks": told["locks"], "headers": told["headers"],
+        "files": told["files"], "bytes": told["bytes"], "disk_bytes": told["bytes"],
     }  # fmt: skip
 
 
@@ -104,13 +115,13 @@ def _look(session: Session, place: str, report: Report) -> FolderLook:
     return FolderLook(place, store.root, report, True, store=store, items=store.survey(report))
 
 
-def _above(params: Json, place: str) -> str | None:
+def _above(params: MendParams, place: str) -> str | None:
     """The folder on the way to a place that the finding is about, None where it is about another.
 
     Raises Problem("fix-unknown") for one that the place is not in.
     """
-    one = (params.get("params") or {}).get("owned") or {}
-    if one.get("what") != "above":
+    one = params.get("params", {}).get("owned")
+    if not isinstance(one, dict) or one.get("what") != "above":
         return None
     path = str(one.get("path"))
     if not os.path.realpath(place).startswith(path.rstrip("/") + "/"):
@@ -133,7 +144,7 @@ _PLANS: dict[str, Callable[[FolderLook], Iterator[tuple[str, int]]]] = {
 }
 
 
-def _change(plan: _Files, report: Report) -> Json:
+def _change(plan: _Files, report: Report) -> MendResult:
     if plan.fix == "chmod":
         left = modes.close(plan.paths, report)
     else:

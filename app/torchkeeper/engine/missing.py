@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.running import Held, Near, holding
 from torchkeeper.engine.session import Session
-from torchkeeper.stores.store import Json
 from torchkeeper.warm.ground import Explain
 from torchkeeper.warm.traces import trace as traces
+
+if TYPE_CHECKING:
+    from torchkeeper.verdict.told import CauseTold
 
 #: Differences that are told of a graph; more fit no line.
 _MOST = 6
@@ -26,12 +29,12 @@ class _Quiet(Report):
         self._report.check()
 
 
-def explainer(session: Session, params: Json, report: Report) -> Explain:
+def explainer(session: Session, target: str, report: Report) -> Explain:
     """What ``verify`` asks for causes. What the place holds is looked at once, when first asked."""
     quiet, known = _Quiet(report), dict[str, Held]()
 
-    def explain(inner: str, trace: str) -> dict[str, Json]:
-        place = os.path.normpath(os.path.join(params["place"], inner))
+    def explain(inner: str, trace: str) -> dict[str, CauseTold]:
+        place = os.path.normpath(os.path.join(target, inner))
         try:
             read = traces.read(trace, quiet)
         except Problem:
@@ -39,7 +42,7 @@ def explainer(session: Session, params: Json, report: Report) -> Explain:
         if place not in known:
             known[place] = holding(place, quiet)
         near = Near(session, known[place], read, quiet)
-        found: dict[str, Json] = {}
+        found: dict[str, CauseTold] = {}
         for graph in read.graphs:
             if graph.outcome != "hit" and (cause := near.cause(graph)) and graph.id not in found:
                 cause.pop("graph", None)

@@ -6,18 +6,22 @@ that computes both. Sources are read as texts: nothing of a bundle is run, impor
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.bundles import Rows
 from torchkeeper.engine.session import Session, path_of
 from torchkeeper.stores.bundles.building import MAX_SOURCE
 from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.items import File
-from torchkeeper.stores.store import Json
 from torchkeeper.verdict import commands, constants
 
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.entries import NamesParams, NamesResult, NamesRow
 
-def names(_: Session, params: Json, report: Report) -> Json:
-    """A row ``{file, path, key}`` for each object in the bundles ``files`` that was built by a
+
+def names(_: Session, params: NamesParams, report: Report) -> NamesResult:
+    """A NamesRow for each object in the bundles ``files`` that was built by a
     command as this environment has: path is that of its entry in the bundle, key the name it has
     to have here. The result is their ``count``.
 
@@ -39,7 +43,9 @@ def names(_: Session, params: Json, report: Report) -> Json:
                 extra, text = here.get(portable), _text(bundle, source)
                 if extra is None or text is None:
                     continue
-                rows.add({"file": path, "path": item.path, "key": commands.key(text, extra)})
+                key = commands.key(text, extra)
+                row: NamesRow = {"file": path, "path": item.path, "key": key}
+                rows.add(row)
                 count += 1
     rows.send()
     return {"count": count}

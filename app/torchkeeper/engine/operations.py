@@ -23,9 +23,8 @@ import contextlib
 import importlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import (
     COUNTED_APART,
@@ -56,10 +55,53 @@ from torchkeeper.stores.folders import owners, receipts
 from torchkeeper.stores.items import File, Item, allocated
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.needs import Name, Relatives
-from torchkeeper.stores.store import Json
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.builds import MadeIn
+    from torchkeeper.engine.messages.bundles import SignatureParams
+    from torchkeeper.engine.messages.compiling import (
+        PrepareParams,
+        PrepareResult,
+        VerifyParams,
+        VerifyResult,
+        WarmParams,
+        WarmResult,
+    )
+    from torchkeeper.engine.messages.dead import TrashParams, TrashResult
+    from torchkeeper.engine.messages.entries import (
+        DetailParams,
+        DetailResult,
+        EntryParams,
+        FactorsParams,
+        FactorsResult,
+        NeedsParams,
+        NeedsResult,
+        Related,
+        Shown,
+        ShowParams,
+        ShowResult,
+        TextParams,
+        TextResult,
+    )
+    from torchkeeper.engine.messages.environments import KnowParams, KnowResult, ProbeParams
+    from torchkeeper.engine.messages.places import (
+        DuKind,
+        DuParams,
+        DuResult,
+        HoldParams,
+        HoldResult,
+        ListParams,
+        ListResult,
+        PlacesParams,
+        PlacesResult,
+        PlacesRow,
+    )
+    from torchkeeper.engine.messages.servers import SecretParams, SecretResult
+    from torchkeeper.stores import told
+    from torchkeeper.verdict.probed import Env
 
 #: What an operation does: with its parameters, to its result.
-Handler = Callable[[Session, Json, Report], Json]
+Handler = Callable[[Session, Any, Report], Any]
 
 #: Characters of a graph or a source that ``show`` sends.
 _MAX_TEXT = 60_000
@@ -67,10 +109,10 @@ _MAX_TEXT = 60_000
 _MAX_NAMES = 500
 
 
-def places_(_: Session, params: Json, report: Report) -> Json:
+def places_(_: Session, params: PlacesParams, report: Report) -> PlacesResult:
     for place in places.find():
         report.check()
-        row = asdict(place)
+        row: PlacesRow = {"path": place.path, "reason": place.reason, "exists": place.exists}
         scheme = scheme_of(place.path)
         if params.get("sizes") and place.exists and scheme.local:
             try:
@@ -79,8 +121,7 @@ def places_(_: Session, params: Json, report: Report) -> Json:
             except Problem as problem:
                 row["problem"] = problem.code
             else:
-                row |= holds(_sizes(items))
-                row["owners"] = store.owners()
+                row = {**row, **holds(_sizes(items)), "owners": store.owners()}
         elif place.exists:
             row["owners"] = scheme.owners(place.path)
         report.rows([row])
@@ -96,18 +137,21 @@ def _sizes(items: Iterable[Item]) -> dict[str, tuple[int, int]]:
     return found
 
 
-def list_(session: Session, params: Json, report: Report) -> Json:
+def list_(session: Session, params: ListParams, report: Report) -> ListResult:
     asked = query.parse(params.get("filter") or "")
-    store = session.store(place_of(params, "place"), report)
+    place = place_of(params, "place")
+    store = session.store(place, report)
     unless = params.get("unless")
     items = None
     # The verdicts may be others, although the files are the same.
     if unless and store.marked and not params.get("envs"):
         items = store.survey(report)
         if store.mark(items) == unless:
-            return {"same": True, "mark": unless, **store.beside(())}
+            same: ListResult = {"trash": None, "same": True, "mark": unless}
+            store.tell_beside(same, ())
+            return same
     sums = _Listed()
-    seen: list[Json | None] = []
+    seen: list[MadeIn | None] = []
     listed: list[Item] = []
     briefly = not params.get("facts") and not params.get("envs")
     batches = (
@@ -127,17 +171,17 @@ def list_(session: Session, params: Json, report: Report) -> Json:
         for start in range(0, len(entries), wire.MAX_ROWS):
             report.rows([e.to_json() for e in entries[start : start + wire.MAX_ROWS]])
     totals = sums.to_json()
+    store.tell_beside(totals, seen)
     if store.marked:
         totals["mark"] = "" if unless is None else store.mark(listed)
-    about = store.beside(seen)
     store.close()
     tell_refused(store, report)
     if store.signable and params.get("signers"):
-        from torchkeeper.stores.bundles.signing import signature_of
+        from torchkeeper.engine.signing import signature
 
-        signers = path_of(params, "signers")
-        about["signature"] = signature_of(store.place, signers, report)._asdict()
-    return {**totals, **about}
+        asked_of: SignatureParams = {"file": store.place, "signers": params["signers"]}
+        totals["signature"] = signature(session, asked_of, report)
+    return totals
 
 
 class _Listed:
@@ -162,12 +206,18 @@ class _Listed:
             self._unread += not apart and entry.put_off
             self._orphans += not apart and entry.orphan is not None
 
-    def to_json(self) -> Json:
+    def to_json(self) -> ListResult:
         """All of it."""
+        counts = counted(self._kinds)
         return {
-            **counted(self._kinds),
+            "trash": None,
+            "entries": counts["entries"],
+            "locks": counts["locks"],
+            "headers": counts["headers"],
+            "unknown": counts["unknown"],
             "files": self._files[False],
-            **measured(self._bytes[False], on_disk=False),
+            "bytes": self._bytes[False],
+            "content_bytes": self._bytes[False],
             "broken": self._broken,
             "unread": self._unread,
             "orphans": self._orphans,
@@ -176,7 +226,7 @@ class _Listed:
         }
 
 
-def du(session: Session, params: Json, report: Report) -> Json:
+def du(session: Session, params: DuParams, report: Report) -> DuResult:
     store = session.store(place_of(params, "place"), report)
     items = store.survey(report) if store.on_disk else []
     counts, files, sizes = Counter[str](), Counter[str](), Counter[str]()
@@ -187,23 +237,25 @@ def du(session: Session, params: Json, report: Report) -> Json:
         sizes[item.kind] += item.size
         if store.on_disk:
             kept.setdefault(item.kind, []).extend(item.files)
-    kinds: list[Json] = [
+    kinds: list[DuKind] = [
         {
             "kind": kind, **tallied(counts[kind], kind), "files": files[kind],
             **measured(sizes[kind], on_disk=False),
-            **({"disk_bytes": allocated(kept[kind])} if store.on_disk else {}),
         }
         for kind in KINDS if counts[kind]
     ]  # fmt: skip
+    if store.on_disk:
+        for one in kinds:
+            one["disk_bytes"] = allocated(kept[one["kind"]])
     disk = allocated(file for some in kept.values() for file in some) if store.on_disk else None
     own = store.owners()
     trash_of, orphans = store.trash(), store.orphans(items, session.index)
     store.close()
-    about = {"trash": trash_of, "orphans": orphans, "owners": own, "disk_bytes": disk}
-    return {"kinds": kinds, **about, **store.strays()}
+    return {"kinds": kinds, "trash": trash_of, "orphans": orphans, "owners": own,
+            "disk_bytes": disk, **store.strays()}  # fmt: skip
 
 
-def show(session: Session, params: Json, report: Report) -> Json:
+def show(session: Session, params: ShowParams, report: Report) -> ShowResult:
     kinds = []
     with session.store(place_of(params, "place"), report) as store:
         for one, related in store.in_full(params["key"], session, report):
@@ -214,14 +266,16 @@ def show(session: Session, params: Json, report: Report) -> Json:
 
 def _send_shown(one: Described, related: Relatives, report: Report) -> None:
     """All that is known of an entry, its texts cut until they fit a line."""
-    files = [
-        {"path": f.path, "size": f.size, "mtime": f.mtime_ns / 1e9 if f.mtime_ns else None}
-        for f in one.item.files[:1000]
-    ]
+    files = detail.files_of(one.item, 1000)
     limit = _MAX_TEXT
     while True:
         facts = {name: _cut(value, limit) for name, value in one.facts.items()}
-        shown = {"entry": one.entry.to_json(), "facts": facts, "files": files, **_related(related)}
+        shown: Shown = {
+            "entry": one.entry.to_json(),
+            "facts": facts,
+            "files": files,
+            **_related(related),
+        }
         try:
             report.finding(shown=shown)
             return
@@ -231,18 +285,24 @@ def _send_shown(one: Described, related: Relatives, report: Report) -> None:
                 raise
 
 
-def _related(related: Relatives) -> Json:
+def _related(related: Relatives) -> Related:
     """Who needs whom as kinds and keys; ``unread`` only where not all could be looked at."""
-    found: dict[str, list[Name]] = {
-        "needs": [(item.kind, item.key) for item in related.needs],
-        "missing": [(kind, key[:100]) for kind, key in related.missing],
-        "needed_by": [(item.kind, item.key) for item in related.needed_by],
+    told: Related = {
+        "needs": _first((item.kind, item.key) for item in related.needs),
+        "missing": _first((kind, key[:100]) for kind, key in related.missing),
+        "needed_by": _first((item.kind, item.key) for item in related.needed_by),
     }
-    told = {name: list(dict.fromkeys(names))[:_MAX_NAMES] for name, names in found.items()}
-    return {**told, "unread": related.unread} if related.unread else told
+    if related.unread:
+        told["unread"] = related.unread
+    return told
 
 
-def needs(session: Session, params: Json, report: Report) -> Json:
+def _first(names: Iterable[Name]) -> list[Name]:
+    """Names, each once, and not too many."""
+    return list(dict.fromkeys(names))[:_MAX_NAMES]
+
+
+def needs(session: Session, params: NeedsParams, report: Report) -> NeedsResult:
     with session.store(place_of(params, "place"), report) as store:
         return _related(store.relatives(params["kind"], params["path"], session, report))
 
@@ -257,31 +317,31 @@ def _cut(value: Any, limit: int) -> Any:
     return value
 
 
-def _full(session: Session, params: Json, report: Report) -> detail.Full:
+def _full(session: Session, params: EntryParams, report: Report) -> detail.Full:
     kind, path = params["kind"], params["path"]
     store = session.store(place_of(params, "place"), report)
     return session.details.of(session.reader, store, kind, path, report)
 
 
-def detail_(session: Session, params: Json, report: Report) -> Json:
+def detail_(session: Session, params: DetailParams, report: Report) -> DetailResult:
     return detail.send_detail(_full(session, params, report), report)
 
 
-def text(session: Session, params: Json, report: Report) -> Json:
+def text(session: Session, params: TextParams, report: Report) -> TextResult:
     full = _full(session, params, report)
-    return detail.page(full, params["name"], int(params.get("offset", 0)))
+    return detail.page(full, params["name"], params.get("offset", 0))
 
 
-def factors(session: Session, params: Json, report: Report) -> Json:
+def factors(session: Session, params: FactorsParams, report: Report) -> FactorsResult:
     return detail.send_factors(_full(session, params, report), report)
 
 
-def hold(session: Session, params: Json, _: Report) -> Json:
+def hold(session: Session, params: HoldParams, _: Report) -> HoldResult:
     session.held += [(kind, path) for kind, path in params["items"]]
     return {"held": len(session.held)}
 
 
-def trash(_: Session, params: Json, report: Report) -> Json:
+def trash(_: Session, params: TrashParams, report: Report) -> TrashResult:
     place = path_of(params, "place")
     tell_cut_off(place, report)
     found = [receipt.to_json() for receipt in receipts.in_trash(place)]
@@ -290,35 +350,32 @@ def trash(_: Session, params: Json, report: Report) -> Json:
     return receipts.totals(place)
 
 
-def probe_(_: Session, __: Json, ___: Report) -> Json:
+def probe_(_: Session, __: ProbeParams, ___: Report) -> Env:
     from torchkeeper.verdict.environment import probe
 
     return probe()
 
 
-def warm_(_: Session, params: Json, report: Report) -> Json:
-    """``supervise.warm``. settings: {variable: text} of a profile, which the compile then has and
-    no others of the described ones; they may hold a password. Left out, they are the engine's.
-    """
+def warm_(_: Session, params: WarmParams, report: Report) -> WarmResult:
     from torchkeeper.warm.supervise import warm
 
     return warm(params, report)
 
 
-def verify_(session: Session, params: Json, report: Report) -> Json:
+def verify_(session: Session, params: VerifyParams, report: Report) -> VerifyResult:
     from torchkeeper.engine.missing import explainer
     from torchkeeper.warm.verify import verify
 
-    return verify(params, report, explainer(session, params, report))
+    return verify(params, report, explainer(session, params["place"], report))
 
 
-def prepare_(_: Session, params: Json, report: Report) -> Json:
+def prepare_(_: Session, params: PrepareParams, report: Report) -> PrepareResult:
     from torchkeeper.warm.prepare import prepare
 
     return prepare(params, report)
 
 
-def secret(session: Session, params: Json, _: Report) -> Json:
+def secret(session: Session, params: SecretParams, _: Report) -> SecretResult:
     """The password of a server for what is asked from now on; None to forget it."""
     session.secrets.pop(params["place"], None)
     if params["password"] is not None:
@@ -326,23 +383,20 @@ def secret(session: Session, params: Json, _: Report) -> Json:
     return {}
 
 
-def know(session: Session, params: Json, _: Report) -> Json:
+def know(session: Session, params: KnowParams, _: Report) -> KnowResult:
     """An environment, as its probe told, for whoever names it from now on."""
-    python, env = params["python"], params["env"]
-    if not isinstance(python, str) or not isinstance(env, dict):
-        raise TypeError("an environment is a name and an object")
-    session.environments[python] = env
+    session.environments[params["python"]] = params["env"]
     return {}
 
 
-def _point_out(session: Session, of: Owned, params: Json, report: Report) -> None:
+def _point_out(session: Session, of: Owned, params: Mapping[str, object], report: Report) -> None:
     """Tell what a look at a place finds that an operation changes or runs programs with:
     ``owners``, where there is something.
     """
     place = params.get(of.parameter) or (places.default_folder() if of.runs else None)
     if not isinstance(place, str):
         return
-    found: list[owners.Finding] | None = None
+    found: Sequence[told.Owned] | None = None
     if not scheme_of(place).local:
         # What is wrong with it the operation says itself.
         with contextlib.suppress(Problem), session.store(place, report) as store:
@@ -361,12 +415,11 @@ def _handler(operation: Operation) -> Handler:
     """
     module, name = operation.handler.split(".")
 
-    def handle(session: Session, params: Json, report: Report) -> Json:
+    def handle(session: Session, params: Any, report: Report) -> Any:
         loaded = importlib.import_module(f"torchkeeper.engine.{module}")
         for place in operation.owned:
             _point_out(session, place, params, report)
-        found: Json = getattr(loaded, name)(session, params, report)
-        return found
+        return getattr(loaded, name)(session, params, report)
 
     return handle
 

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session
 from torchkeeper.settings import held
 from torchkeeper.settings.process_origins import of_process
 from torchkeeper.settings.processes import running
-from torchkeeper.stores.store import Json
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.environments import (
+        ProcessesParams,
+        ProcessesResult,
+        ProcessSettingsParams,
+        ProcessSettingsResult,
+        SettingsParams,
+        SettingsResult,
+    )
 
 
-def settings(_: Session, __: Json, ___: Report) -> Json:
+def settings(_: Session, __: SettingsParams, ___: Report) -> SettingsResult:
     """``settings``, in an interpreter's engine: as ``held.settings``."""
     return held.settings()
 
 
-def processes(_: Session, __: Json, report: Report) -> Json:
+def processes(_: Session, __: ProcessesParams, report: Report) -> ProcessesResult:
     """``processes``: a row for each of this user's that has torch, as ``processes.running``."""
     return running(report)
 
 
-def process_settings(_: Session, params: Json, ___: Report) -> Json:
-    """``process_settings {pid}``: as ``process_origins.of_process``."""
-    pid = params["pid"]
-    if not isinstance(pid, int) or isinstance(pid, bool):
-        raise TypeError("a process is a number")
-    return of_process(pid)
+def process_settings(
+    _: Session, params: ProcessSettingsParams, ___: Report
+) -> ProcessSettingsResult:
+    """``process_settings``: as ``process_origins.of_process``."""
+    return of_process(params["pid"])

@@ -12,20 +12,33 @@ import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem, holds, measured, tallied
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.engine import wire
 from torchkeeper.engine.abreast import STALL, Work, abreast
 from torchkeeper.engine.nesting import At, Inner, where
-from torchkeeper.engine.session import Env, Session, environments, place_of
+from torchkeeper.engine.session import Session, environments, place_of
 from torchkeeper.engine.suggesting import by_reason, unknown_use, wanted_of, with_uses
 from torchkeeper.engine.summing import Sum
 from torchkeeper.stores.dead import Dead, May, Wanted
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.names import scheme_of
-from torchkeeper.stores.store import Json, Store
+from torchkeeper.stores.store import Store
+from torchkeeper.verdict.probed import Env
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.places import (
+        GroupRow,
+        Looking,
+        OverviewParams,
+        OverviewResult,
+        OverviewRow,
+        PlaceLooked,
+        ReclaimRow,
+    )
+    from torchkeeper.verdict.judging import Verdict
 
 #: Seconds that a place on the disk has to say what it is.
 _GLANCE = 3.0
@@ -36,8 +49,8 @@ class Found(NamedTuple):
     could not be read; apart: those of places in it that are counted by themselves.
     """
 
-    rows: list[Json]
-    told: Json
+    rows: list[OverviewRow]
+    told: PlaceLooked
     unseen: tuple[str, ...] = ()
     apart: frozenset[str] = frozenset()
 
@@ -57,7 +70,7 @@ class _Asked:
     now: float = field(default_factory=time.time)
 
 
-def overview(session: Session, params: Json, report: Report) -> Json:
+def overview(session: Session, params: OverviewParams, report: Report) -> OverviewResult:
     """What the places ``places`` hold, as groups, and what of it could go.
 
     Rows are ``{place, kind, torch, age, verdict, entries, locks, headers, unknown, bytes,
@@ -78,21 +91,18 @@ def overview(session: Session, params: Json, report: Report) -> Json:
     default the same. ``older``, ``keep``: as of ``suggest``. ``facts``: whether values of servers
     are fetched; without, what their keys tell is all. Raises as ``session.environments``.
     """
-    names = params["places"]
-    if not isinstance(names, list):
-        raise TypeError("places is not a list")
-    names = list(dict.fromkeys(place_of({"place": name}, "place") for name in names))
+    names = list(dict.fromkeys(place_of({"place": one}, "place") for one in params["places"]))
     return _Overview(session, _asked(session, params), report).of(names)
 
 
-def _asked(session: Session, params: Mapping[str, Any]) -> _Asked:
+def _asked(session: Session, params: OverviewParams) -> _Asked:
     everywhere = params.get("everywhere")
     everywhere = params.get("envs") if everywhere is None else everywhere
     for some in (params.get("envs"), everywhere):
         environments(session, {"envs": some}, False)
     dead = wanted_of(params)
     wanted = Wanted(bool(everywhere), True, True, dead.older, dead.keep)
-    facts, known = bool(params.get("facts")), dict(session.environments)
+    facts, known = params.get("facts", False), dict(session.environments)
     envs = tuple(dict.fromkeys(params.get("envs") or ()))
     return _Asked(envs, tuple(dict.fromkeys(everywhere or ())), known, wanted, facts)
 
@@ -112,13 +122,13 @@ class _Overview:
         self._lock = threading.Lock()
         self._begun = 0
 
-    def of(self, names: list[str]) -> Json:
+    def of(self, names: list[str]) -> OverviewResult:
         """Look at all of them; what the operation returns."""
-        told: dict[str, Json] = {}
+        told: dict[str, PlaceLooked] = {}
         for name, outcome in self._outcomes(names):
             if isinstance(outcome, Problem):
-                problem = {"code": outcome.code, "params": outcome.params}
-                told[name] = {**_nothing(name), "problem": problem}
+                told[name] = _nothing(name)
+                told[name]["problem"] = {"code": outcome.code, "params": outcome.params}
             else:
                 for start in range(0, len(outcome.rows), wire.MAX_ROWS):
                     self._report.rows(outcome.rows[start : start + wire.MAX_ROWS])
@@ -151,7 +161,8 @@ class _Overview:
         with self._lock:
             self._begun += 1
             number = self._begun
-        report.finding(looking={"place": place, "number": number, "of": of})
+        looking: Looking = {"place": place, "number": number, "of": of}
+        report.finding(looking=looking)
         self._leave_out(place)
         try:
             found = self._opened(place, report)
@@ -202,7 +213,7 @@ class _Overview:
             sums = Sum(self._asked.now)
             for item in store.stream(report):
                 sums.add_unread(item.kind, item.size)
-            return _found_in(place, store, sums, [])
+            return _found_in(place, store, sums)
         if store.purgeable:
             return self._with_dead(session, place, store, report)
         sums = Sum(self._asked.now)
@@ -211,12 +222,12 @@ class _Overview:
             for batch in batches:
                 for one in batch:
                     sums.add(one)
-            return _found_in(place, store, sums, [])
+            return _found_in(place, store, sums)
         found = [one for batch in batches for one in batch]
         own, _ = self._verdicts(session, store, found, report)
         for one, verdict in zip(found, own, strict=True):
             sums.add(one, verdict)
-        return _found_in(place, store, sums, [])
+        return _found_in(place, store, sums)
 
     def _meet(self, place: str, store: Store) -> None:
         """Raises Problem where a place is being counted already, by whatever name."""
@@ -241,11 +252,12 @@ class _Overview:
         dead = Dead(found, used, store.whole, store.on_disk, self._asked.now)
         asked = self._asked.wanted
         reclaim = list(_reasons(dead, asked, rests, place, inner.counts, report))
-        about: Json = {"rests": rests}
-        if (trash := store.trash_size(report)) is not None:
-            reclaim.append({"reclaim": "trash", **trash, "why": None})
-            about["trash_bytes"] = trash["bytes"]
-        return _found_in(place, store, sums, reclaim, about)._replace(apart=inner.apart)
+        trash = store.trash_size(report)
+        if trash is not None:
+            reclaim.append({"place": place, "reclaim": "trash", **trash, "why": None})
+        seen = _found_in(place, store, sums)
+        seen.told["rests"], seen.told["trash_bytes"] = rests, trash["bytes"] if trash else 0
+        return seen._replace(rows=[*seen.rows, *reclaim], apart=inner.apart)
 
     def _verdicts(
         self, session: Session, store: Store, found: list[Described], report: Report
@@ -259,7 +271,7 @@ class _Overview:
         # Loaded where it is needed: what is not judged shall start at once.
         from torchkeeper.engine.verdicts import better, in_each
 
-        best: dict[tuple[str, ...], list[Any]] = {}
+        best: dict[tuple[str, ...], list[Verdict]] = {}
         envs = [asked.known[name] for name in named]
         for name, said in zip(
             named, in_each(session.reader, store, found, envs, report), strict=True
@@ -277,7 +289,7 @@ class _Overview:
 
 def _reasons(
     dead: Dead, asked: Wanted, rests: str | None, place: str, may: May, report: Report
-) -> Iterator[Json]:
+) -> Iterator[ReclaimRow]:
     """For each reason what would come free by itself, and "total" for all of them together; both
     as of ``Dead.told``.
     """
@@ -286,10 +298,10 @@ def _reasons(
         report.check()
         why = unknown_use(place) if rests is None and reason in ("unused", "budget") else None
         going = {} if why else dead.chosen(one, may)
-        yield {"reclaim": reason, **dead.told(going), "why": why}
+        yield {"place": place, "reclaim": reason, **dead.told(going), "why": why}
 
 
-def _nothing(place: str) -> Json:
+def _nothing(place: str) -> PlaceLooked:
     """What the result says of a place of which nothing is known."""
     return {
         "place": place, **holds({}), "trash_bytes": 0, "free_bytes": None,
@@ -297,15 +309,13 @@ def _nothing(place: str) -> Json:
     }  # fmt: skip
 
 
-def _found_in(
-    place: str, store: Store, sums: Sum, reclaim: list[Json], about: Mapping[str, Any] | None = None
-) -> Found:
-    """What was found, put in rows. reclaim: what could go; about: what else the result says."""
-    rows: list[Json] = [
+def _found_in(place: str, store: Store, sums: Sum) -> Found:
+    """What was found, put in rows."""
+    rows: list[GroupRow] = [
         {
             "place": place, "kind": kind, "torch": torch, "age": age, "verdict": verdict,
             **tallied(int(count), kind), **measured(int(size), on_disk=False),
-            "compile_s": seconds, "timed": timed,
+            "compile_s": seconds, "timed": int(timed),
         }
         for (kind, torch, age, verdict), (count, size, seconds, timed) in sums.groups.items()
     ]  # fmt: skip
@@ -313,6 +323,5 @@ def _found_in(
     for (kind, *_), (count, size, *_) in sums.groups.items():
         before = sizes.get(kind, (0, 0))
         sizes[kind] = before[0] + int(count), before[1] + int(size)
-    told = {**_nothing(place), **holds(sizes), **store.room(), **(about or {})}
-    rows += [{**row, "place": place} for row in reclaim]
-    return Found(rows, told, tuple(path for path, _ in store.unreadable))
+    told: PlaceLooked = {**_nothing(place), **holds(sizes), **store.room()}
+    return Found([*rows], told, tuple(path for path, _ in store.unreadable))

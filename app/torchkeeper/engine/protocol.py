@@ -104,7 +104,7 @@ class Operation(NamedTuple):
     def _type(self, what: str) -> Any:
         module = importlib.import_module(f"torchkeeper.engine.messages.{self.messages}")
         name = "".join(part.capitalize() for part in self.name.split("_")) + what
-        return getattr(module, name, object)
+        return getattr(module, name)
 
     @property
     def warms(self) -> bool:

@@ -6,9 +6,9 @@ From a folder entries go to its trash, what processes use stays; from a server t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -20,14 +20,31 @@ from torchkeeper.stores.folders import trash
 from torchkeeper.stores.folders.guard import brought_to_end, cut_off
 from torchkeeper.stores.folders.walking import Root
 from torchkeeper.stores.items import Item
-from torchkeeper.stores.store import Json, Removal, Store
+from torchkeeper.stores.store import Removal, Store
 from torchkeeper.stores.strangers import strange_in
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.dead import (
+        EmptyTrashParams,
+        EmptyTrashResult,
+        PlanPurgeParams,
+        PlanPurgeResult,
+        PurgeParams,
+        PurgeResult,
+        RecoverParams,
+        RecoverResult,
+        UndoParams,
+        UndoResult,
+        UndoRow,
+        Unknown,
+    )
+    from torchkeeper.engine.messages.selecting import Select
 
 #: Plans that are kept: one is shown at a time.
 _MAX_PLANS = 4
 
 
-def plan_purge(session: Session, params: Json, report: Report) -> Json:
+def plan_purge(session: Session, params: PlanPurgeParams, report: Report) -> PlanPurgeResult:
     """What removing a selection would take: rows of the entries, and the number of the plan.
 
     In a folder what processes use is left out, unless ``in_use`` says to take that too. Of what
@@ -40,33 +57,46 @@ def plan_purge(session: Session, params: Json, report: Report) -> Json:
     Raises Problem("place-no-cache") of a folder that is mostly such, unless known kinds or rows
     are named, and as ``suggesting.chosen``.
     """
-    select, insisted = params.get("select", {}), bool(params.get("in_use"))
+    select, insisted = params.get("select", {}), params.get("in_use", False)
     with session.store(place_of(params, "place"), report) as store:
         store.check_purgeable()
         return _planned(session, store, select, insisted, report)
 
 
-def _planned(session: Session, store: Store, select: Json, insisted: bool, report: Report) -> Json:
+def _planned(
+    session: Session, store: Store, select: Select, insisted: bool, report: Report
+) -> PlanPurgeResult:
     removal = store.removal(insisted)
-    unknown = {"goes": 0, "stays": 0}
-    why: Json = {}
-    left = partial(tell_left, report)
+    unknown: Unknown = {"goes": 0, "stays": 0}
+    left, dead, reasons = partial(tell_left, report), None, []
     if suggesting.wanted_of(select):
         dead = suggesting.chosen(session, store, select, report)
         going = removal.add(dead.entries, report, left)
         _send(map(dead.row, going), report)
         reasons = [(item, dead.why[number]) for number, item in going.items()]
-        why = {"because": suggesting.totals(reasons, store.on_disk), "rests": dead.rests}
     else:
         for chosen in _chosen(session, store, select, unknown, report):
             going = removal.add(chosen, report, left)
             _send((chosen[number].entry.to_json() for number in going), report)
-    told = {**removal.told(), "unknown": unknown, **why, "in_use": removal.in_use()}
-    return {"plan": _keep(session, removal), **told}
+    size = removal.told()
+    told: PlanPurgeResult = {
+        "plan": _keep(session, removal),
+        "entries": size["entries"],
+        "locks": size["locks"],
+        "headers": size["headers"],
+        "unknown": unknown,
+        "files": size["files"],
+        "bytes": size["bytes"],
+        "in_use": removal.in_use(),
+    }
+    told["disk_bytes" if store.on_disk else "content_bytes"] = size["bytes"]
+    if dead is not None:
+        told["because"], told["rests"] = suggesting.totals(reasons, store.on_disk), dead.rests
+    return told
 
 
 def _chosen(
-    session: Session, store: Store, select: Json, unknown: dict[str, int], report: Report
+    session: Session, store: Store, select: Select, unknown: Unknown, report: Report
 ) -> Iterator[list[Described]]:
     """What a selection means of a store, without what no known writer wrote unless by its name."""
     items, strange = None, None
@@ -82,15 +112,13 @@ def _chosen(
         yield chosen
 
 
-def _names_known(select: Json) -> bool:
+def _names_known(select: Select) -> bool:
     """Whether a selection says itself what goes: rows that were chosen, or kinds by name."""
     rows = ("items" in select or select.get("held")) and not select.get("everything")
     return bool(rows or query.parse(select.get("filter") or "").kinds - {"unknown"})
 
 
-def _without_strange(
-    select: Json, chosen: list[Described], told: dict[str, int]
-) -> list[Described]:
+def _without_strange(select: Select, chosen: list[Described], told: Unknown) -> list[Described]:
     """What goes of what was chosen: nothing that no known writer wrote, unless by its name."""
     rows = ("items" in select or select.get("held")) and not select.get("everything")
     named = rows or "unknown" in query.parse(select.get("filter") or "").kinds
@@ -102,7 +130,7 @@ def _without_strange(
     return [one for one in chosen if one.entry.kind != "unknown"] if strange else chosen
 
 
-def _send(rows: Iterable[Json], report: Report) -> None:
+def _send(rows: Iterable[Mapping[str, object]], report: Report) -> None:
     coming = iter(rows)
     while some := list(itertools.islice(coming, wire.MAX_ROWS)):
         report.rows(some)
@@ -117,37 +145,35 @@ def _keep(session: Session, plan: Removal) -> int:
     return number
 
 
-def purge(session: Session, params: Json, report: Report) -> Json:
+def purge(session: Session, params: PurgeParams, report: Report) -> PurgeResult:
     """Carry a plan out: a folders.trash.Done; from a server there is no receipt."""
     plan = session.plans.pop(params["plan"], None)
     if not isinstance(plan, Removal):
         raise Problem("plan-unknown")
     password = session.secrets.get(plan.place)
-    now, left = bool(params.get("now")), partial(tell_left, report)
+    now, left = params.get("now", False), partial(tell_left, report)
     return plan.carry_out(now, report, left, password)
 
 
-def undo(_: Session, params: Json, report: Report) -> Json:
+def undo(_: Session, params: UndoParams, report: Report) -> UndoResult:
     """Put the latest purge of a folder back, or that of a ``receipt``: a restoring.Purged. Rows are
     the kind and path of each entry that is back.
     """
     place, only = path_of(params, "place"), params.get("receipt")
-    named = str(only) if only else None
 
     def told(items: list[Item]) -> None:
-        _send(({"kind": item.kind, "path": item.path} for item in items), report)
+        rows: Iterator[UndoRow] = ({"kind": item.kind, "path": item.path} for item in items)
+        _send(rows, report)
 
-    return trash.undo(place, report, partial(tell_left, report), named, told).to_json()
+    return trash.undo(place, report, partial(tell_left, report), only or None, told).to_json()
 
 
-def empty_trash(_: Session, params: Json, report: Report) -> Json:
+def empty_trash(_: Session, params: EmptyTrashParams, report: Report) -> EmptyTrashResult:
     """Remove what lies in the trash of a folder for good: the counts of a restoring.Purged."""
-    done = trash.empty(path_of(params, "place"), report).to_json()
-    del done["receipt"]
-    return done
+    return trash.empty(path_of(params, "place"), report).amount
 
 
-def recover(_: Session, params: Json, report: Report) -> Json:
+def recover(_: Session, params: RecoverParams, report: Report) -> RecoverResult:
     """Bring what was cut off in a folder to its end: ``{"recovered": [recovering.Recovered]}``.
 
     insisted: as of ``recovering.recover``. dry: nothing is done; what would be is told.
@@ -157,5 +183,5 @@ def recover(_: Session, params: Json, report: Report) -> Json:
     if params.get("dry"):
         told = cut_off(place)
     else:
-        told = brought_to_end(place, report, str(params.get("insisted") or ""))
-    return {"recovered": [asdict(one) for one in told]}
+        told = brought_to_end(place, report, params.get("insisted", ""))
+    return {"recovered": [one.to_json() for one in told]}

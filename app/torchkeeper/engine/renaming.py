@@ -8,8 +8,8 @@ where that environment looks, and leave out those that it must not load.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -18,30 +18,37 @@ from torchkeeper.stores.bundles.building import has_object
 from torchkeeper.stores.bundles.bundle import Bundle, claims
 from torchkeeper.stores.items import Item, Offered
 from torchkeeper.stores.naming import Named
-from torchkeeper.stores.store import Json
 from torchkeeper.verdict import machine
 from torchkeeper.verdict.objects import why_not, why_not_library
 
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.bundles import CopyParams, ImportParams
+    from torchkeeper.engine.messages.entries import (
+        CompareParams,
+        NamedParams,
+        NamedResult,
+        Origin,
+        OriginParams,
+        OriginResult,
+    )
+    from torchkeeper.verdict.probed import Env
 
-def origin(_: Session, params: Json, report: Report) -> Json:
-    """What bundles say of where they were made, unproven: ``files``, for each ``{file, made_in,
-    native, objects, built}``, as of ``bundle.claims``.
-    """
-    found = []
+
+def origin(_: Session, params: OriginParams, report: Report) -> OriginResult:
+    """What bundles say of where they were made, unproven."""
+    found: list[Origin] = []
     for path in params["files"]:
         with Bundle(path_of({"file": path}, "file"), report) as bundle:
             found.append({"file": path, "made_in": bundle.made_in, **claims(bundle)})
     return {"files": found}
 
 
-def named(session: Session, params: Json, _: Report) -> Json:
+def named(session: Session, params: NamedParams, _: Report) -> NamedResult:
     """Remember the names of a file's objects in the environment that is to be asked for next:
     ``rows`` of [path in the bundle, new key]; ``first``: and forget those that were told before.
     """
     file = path_of(params, "file")
     rows = dict(params["rows"])
-    if not all(isinstance(text, str) for pair in rows.items() for text in pair):
-        raise TypeError("a name is a path and a key")
     if params.get("first"):
         session.names.pop(file, None)
     known = session.names.setdefault(file, {})
@@ -50,16 +57,19 @@ def named(session: Session, params: Json, _: Report) -> Json:
 
 
 def for_environment(
-    session: Session, params: Mapping[str, Any], bundle: Bundle, report: Report,
+    session: Session,
+    params: ImportParams | CompareParams | CopyParams,
+    bundle: Bundle,
+    report: Report,
     offered: Offered | None = None,
-) -> Named:  # fmt: skip
+) -> Named:
     """The entries of a bundle, or those of them that are ``offered``, for the environment ``env``
     of a request; without one, for this machine, under the names that they have.
 
     Raises Problem("environment-forgotten").
     """
     python = params.get("env")
-    here: Mapping[str, Any]
+    here: Env
     if python is None:
         here = {"cpu_flags": machine.cpu_flags(), "libc": machine.libc()}
     else:
@@ -71,7 +81,7 @@ def for_environment(
 
 
 def _left_out(
-    session: Session, bundle: Bundle, made: Iterable[Item], here: Mapping[str, Any], report: Report
+    session: Session, bundle: Bundle, made: Iterable[Item], here: Env, report: Report
 ) -> dict[str, Problem]:
     """Why objects must not be loaded here, by the paths of their items."""
     found = {}

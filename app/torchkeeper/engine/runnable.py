@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.artifacts.facts import NAMED, PICKLES
@@ -12,7 +13,9 @@ from torchkeeper.engine.session import Session, place_of
 from torchkeeper.stores.budget import Budget
 from torchkeeper.stores.items import File, Item, Source
 from torchkeeper.stores.reader import MAX_PAYLOAD, Reading
-from torchkeeper.stores.store import Json
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.entries import RunnableParams, RunnableResult
 
 #: Names that are told, of all entries together, and entries that are named with each.
 _MAX_NAMES = 300
@@ -46,18 +49,15 @@ class _Name:
     key: str = ""
 
 
-def runnable(session: Session, params: Json, report: Report) -> Json:
-    """What of ``place``, a folder or a bundle, can run: ``kinds``, ``{kind, entries, pickles,
-    sources, objects, unread}`` each, in the order of KINDS; ``globals``, ``{name, strange, entries,
-    kinds, key}`` of what pickles name, what is strange (artifacts.named) first, and the key of the
-    first entry that names it; ``strange``, how many entries name something that is; ``more``,
-    whether something may be missing because there was too much, or it could not be read.
+def runnable(session: Session, params: RunnableParams, report: Report) -> RunnableResult:
+    """What of ``place``, a folder or a bundle, can run, in the order of KINDS, and what pickles
+    name; what is strange is said by artifacts.named.
     """
     with session.store(place_of(params, "place"), report) as store:
         return _of(session, store, store.survey(report), report)
 
 
-def _of(session: Session, source: Source, items: list[Item], report: Report) -> Json:
+def _of(session: Session, source: Source, items: list[Item], report: Report) -> RunnableResult:
     kinds: dict[str, _Kind] = {}
     names: dict[str, _Name] = {}
     strange, more = 0, False
@@ -95,8 +95,28 @@ def _of(session: Session, source: Source, items: list[Item], report: Report) -> 
         report.progress(done, None, "entries")
     told = sorted(names.items(), key=lambda pair: (not pair[1].strange, pair[0]))
     return {
-        "kinds": [{"kind": kind, **vars(kinds[kind])} for kind in KINDS if kind in kinds],
-        "globals": [{"name": name, **vars(about)} for name, about in told[:_MAX_NAMES]],
+        "kinds": [
+            {
+                "kind": kind,
+                "entries": of.entries,
+                "pickles": of.pickles,
+                "sources": of.sources,
+                "objects": of.objects,
+                "unread": of.unread,
+            }
+            for kind in KINDS
+            if (of := kinds.get(kind))
+        ],
+        "globals": [
+            {
+                "name": name,
+                "strange": about.strange,
+                "entries": about.entries,
+                "kinds": about.kinds,
+                "key": about.key,
+            }
+            for name, about in told[:_MAX_NAMES]
+        ],
         "strange": strange,
         "more": more or len(told) > _MAX_NAMES,
     }

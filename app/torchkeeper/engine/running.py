@@ -10,6 +10,7 @@ import contextlib
 import os
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import is_graph_key
@@ -21,11 +22,15 @@ from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.walking import file_at
 from torchkeeper.stores.items import Item, in_order
-from torchkeeper.stores.store import Json
 from torchkeeper.verdict import comparing
 from torchkeeper.verdict.comparing import Side
 from torchkeeper.warm.traces import trace as traces
 from torchkeeper.warm.traces.trace import Graph, Trace
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.environments import HeldParams, HeldResult
+    from torchkeeper.engine.messages.verdicts import ExplainTraceParams, ExplainTraceResult
+    from torchkeeper.verdict.told import AotTold, CauseTold, GraphTold
 
 #: Entries among which the nearest to a miss is looked for: the newest.
 MAX_NEAR = 5000
@@ -51,11 +56,8 @@ class Held:
         return key in self.fxgraph or key in self.aotautograd
 
 
-def held(session: Session, params: Json, report: Report) -> Json:
-    """Remember what a folder holds now; the result counts it, ``exists`` says if it is there.
-
-    What a ``trace`` holds now, too, will not be taken for the run's.
-    """
+def held(session: Session, params: HeldParams, report: Report) -> HeldResult:
+    """Remember what a folder holds now, and a trace: that will not be taken for the run's."""
     found = holding(path_of(params, "place"), report)
     trace = path_of(params, "trace") if params.get("trace") else ""
     if os.path.isdir(trace):
@@ -99,13 +101,14 @@ def _names(folder: str, folders: bool) -> list[str]:
         return []
 
 
-def explain_trace(session: Session, params: Json, report: Report) -> Json:
+def explain_trace(
+    session: Session, params: ExplainTraceParams, report: Report
+) -> ExplainTraceResult:
     """Findings ``graph`` and ``aot``, each a lookup and how it ended; the result has totals.
 
-    trace: a folder or a file. With ``known``, what was ``held`` before is what the program found: a
-    hit on something else was ``remote``, if ``remote`` says that such a cache was on. Without it
-    nobody knows, and a miss is compared with what a ``place`` holds now, less what the run itself
-    compiled.
+    With ``known``, a hit on something else than what was ``held`` before was ``remote``, if such a
+    cache was on. Without it nobody knows, and a miss is compared with what a ``place`` holds now,
+    less what the run itself compiled.
     """
     before = session.before if params.get("known") else None
     assert before is None or isinstance(before, Held)
@@ -151,16 +154,19 @@ def explain_trace(session: Session, params: Json, report: Report) -> Json:
     }
 
 
-def _tell(graph: Json, report: Report) -> None:
+def _tell(graph: GraphTold, report: Report) -> None:
     try:
         report.finding(graph=graph)
     except wire.WireError:
+        cause = graph.get("cause")
+        if cause is None or "differences" not in cause:
+            raise
         # Values that are all as long as can be, of graphs that nobody wrote by hand.
-        cause = {**graph["cause"], "differences": graph["cause"]["differences"][:5], "graph": None}
+        cause = {**cause, "differences": cause["differences"][:5], "graph": None}
         report.finding(graph={**graph, "cause": cause})
 
 
-def told(graph: Graph) -> Json:
+def told(graph: Graph) -> GraphTold:
     """A graph as JSON, without its factors."""
     return {
         "id": graph.id,
@@ -171,7 +177,7 @@ def told(graph: Graph) -> Json:
         "outcome": graph.outcome,
         "key": graph.key,
         "seconds": graph.seconds,
-        "phases": [list(phase) for phase in graph.phases],
+        "phases": list(graph.phases),
         "reason": graph.reason,
         "aot": graph.aot,
         "at": graph.at,
@@ -194,7 +200,7 @@ def _where(graph: Graph, before: Held | None, made: set[str], remote: bool) -> s
     return "remote" if remote else "unknown"
 
 
-def _aot(aot: traces.Aot, trace: Trace, before: Held | None) -> Json:
+def _aot(aot: traces.Aot, trace: Trace, before: Held | None) -> AotTold:
     """An AOTAutograd lookup, and the graphs that explain it.
 
     dropped: the entry was found, and so were its graphs, and PyTorch did not take it as another
@@ -258,7 +264,7 @@ class Near:
         """How many entries were looked at."""
         return len(self._among or ())
 
-    def cause(self, graph: Graph) -> Json | None:
+    def cause(self, graph: Graph) -> CauseTold | None:
         """Why a graph was compiled, as far as that is known: ``code``, and for "differs" the
         ``nearest`` key, and the comparison of the graph with that as ``explain`` tells it; None
         for a hit.
@@ -294,9 +300,17 @@ class Near:
         if found is None:
             return {"code": "unread"}
         side = Side(graph.factors, self._torch, graphs=(graph.text,))
-        told = comparing.compare(side, explaining.side_of(found.full)).to_json()
-        told["differences"] = [explaining.cut(row) for row in told["differences"][:_MAX_ROWS]]
-        return {"code": "differs", "nearest": found.entry.key, **told}
+        told = comparing.compare(side, explaining.side_of(found.full))
+        rows = [explaining.cut(one.to_json()) for one in told.differences[:_MAX_ROWS]]
+        return {
+            "code": "differs",
+            "nearest": found.entry.key,
+            "differences": rows,
+            "recorded": told.recorded,
+            "same_graph": told.same_graph,
+            "inputs": told.inputs,
+            "graph": told.graph.to_json() if told.graph else None,
+        }
 
     def _there(self) -> list[tuple[str, Described]]:
         """The graphs that were there and still are; or those that are in the place now."""

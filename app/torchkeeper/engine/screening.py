@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import PORTABLE, Problem
@@ -19,8 +19,19 @@ from torchkeeper.stores.bundles.building import Makers
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders.accounts import Accounts
 from torchkeeper.stores.names import scheme_of
-from torchkeeper.stores.screening import CHOICES, Left, Screen
-from torchkeeper.stores.store import Json, Store
+from torchkeeper.stores.screening import Left, Screen
+from torchkeeper.stores.store import Store
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.bundles import (
+        CopyParams,
+        ExportParams,
+        LeaksParams,
+        LeaksResult,
+        PlanExportParams,
+    )
+
+    _Leaving = ExportParams | PlanExportParams | CopyParams
 
 #: Names that say nothing of anybody.
 _COMMON = frozenset({
@@ -43,17 +54,9 @@ def own_names() -> dict[str, str]:
     return {n: what for n, what in found.items() if len(n) > 3 and n.lower() not in _COMMON}
 
 
-def choice_of(params: Mapping[str, Any]) -> str | None:
-    """What a request says is to become of secrets. Raises ValueError for anything else."""
-    choice = params.get("secrets")
-    if choice is not None and choice not in CHOICES:
-        raise ValueError("secrets is none of the choices")
-    return None if choice is None else str(choice)
-
-
 def screen_of(
     session: Session,
-    params: Mapping[str, Any],
+    params: _Leaving,
     report: Report,
     left: Left,
     target: str,
@@ -61,12 +64,11 @@ def screen_of(
 ) -> Screen:
     """What looks at the entries of a request that go to a target, as ``stores.copying`` calls it.
 
-    Of a request, ``secrets`` is the choice: "allow", "redact", "leave", or nothing, with which
-    secrets are an end of it, but where it is ``dry``. Findings ``secret={…}`` tell each, and
-    ``leaks={…}`` all, as ``screening.Told``.
+    Of a request, ``secrets`` is the choice, or nothing, with which secrets are an end of it, but
+    where it is ``dry``. Findings ``secret={…}`` tell each, and ``leaks={…}`` all.
     """
     kinds = remote.KINDS if target == "server" else PORTABLE
-    choice = choice_of(params)
+    choice = params.get("secrets")
     return Screen(report, left, session.reader, choice, own_names(), dry, kinds)
 
 
@@ -87,9 +89,9 @@ def is_shared(target: str) -> bool:
     return status.st_uid != os.getuid() or bool(Accounts().writers(folder, status))
 
 
-def cleared(makers: Makers | None, params: Mapping[str, Any]) -> Makers | None:
+def cleared(makers: Makers | None, params: _Leaving) -> Makers | None:
     """Who tells how objects were built, unless a command that would be told holds a secret."""
-    if makers is None or choice_of(params) == "allow":
+    if makers is None or params.get("secrets") == "allow":
         return makers
     for text in _texts(params.get("builders")):
         found = Scanner().feed(text.encode("utf-8", "replace"), last=True)
@@ -106,9 +108,9 @@ def _texts(said: object) -> list[str]:
     return [text for one in said for text in _texts(one)] if isinstance(said, list) else []
 
 
-def leaks(session: Session, params: Json, report: Report) -> Json:
+def leaks(session: Session, params: LeaksParams, report: Report) -> LeaksResult:
     """What of ``place``, or of its entry of a ``kind`` at a ``path``, nobody else should read:
-    findings ``secret={…}``, and the summary of ``screening.Told``. Nothing of it is changed.
+    findings ``secret={…}``, and the summary. Nothing of it is changed.
     """
     with session.store(place_of(params, "place"), report) as store:
         store.be_patient()
@@ -122,9 +124,7 @@ def leaks(session: Session, params: Json, report: Report) -> Json:
         return quiet.told.to_json()
 
 
-def _entry(
-    session: Session, store: Store, params: Mapping[str, Any], report: Report
-) -> list[Described]:
+def _entry(session: Session, store: Store, params: LeaksParams, report: Report) -> list[Described]:
     """Raises Problem("entry-gone")."""
     named = params["kind"], params["path"]
     items = [item for item in store.items_beside(named[1], report) if item.identity == named]

@@ -13,7 +13,7 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO
 
 import torchkeeper
@@ -42,7 +42,7 @@ class _Out:
         self._stream = stream
         self._lock = threading.Lock()
 
-    def send(self, obj: dict[str, Any]) -> None:
+    def send(self, obj: Mapping[str, object]) -> None:
         line = wire.encode(obj)
         with self._lock:
             self._stream.write(line)
@@ -65,7 +65,7 @@ class _Request(Report):
     def progress(self, done: int, total: int | None, unit: str) -> None:
         self.send("progress", done=done, total=total, unit=unit)
 
-    def rows(self, rows: list[dict[str, Any]]) -> None:
+    def rows(self, rows: Sequence[Mapping[str, object]]) -> None:
         half = len(rows) // 2
         most = wire.MAX_ROWS if self._begun else FIRST_ROWS
         if len(rows) > most:
@@ -88,6 +88,10 @@ class _Request(Report):
     def check(self) -> None:
         if self.cancelled.is_set():
             raise Cancelled
+
+
+#: A request, its operation, and its parameters before they are checked.
+_Asked = tuple[_Request, str, Mapping[str, object]]
 
 
 def main() -> None:
@@ -114,7 +118,7 @@ def main() -> None:
         # The app was gone before it had an engine.
         home.leave(folder)
         os._exit(1)
-    requests: queue.Queue[tuple[_Request, str, dict[str, Any]] | None] = queue.Queue()
+    requests: queue.Queue[_Asked | None] = queue.Queue()
     running: dict[int, _Request] = {}
     # What a sitecustomize has set in torch's configuration is so in the main thread alone, where
     # programs run (ContextVars, in torch/utils/_config_module.py); here requests are worked off.
@@ -177,7 +181,7 @@ def _refuse(out: _Out) -> None:
 def _take(
     line: bytes,
     out: _Out,
-    requests: queue.Queue[tuple[_Request, str, dict[str, Any]] | None],
+    requests: queue.Queue[_Asked | None],
     running: dict[int, _Request],
 ) -> None:
     try:
@@ -198,9 +202,7 @@ def _take(
     return None
 
 
-def _work(
-    requests: queue.Queue[tuple[_Request, str, dict[str, Any]] | None], running: dict[int, _Request]
-) -> None:
+def _work(requests: queue.Queue[_Asked | None], running: dict[int, _Request]) -> None:
     session = Session()
     while item := requests.get():
         request, op, params = item
@@ -215,7 +217,7 @@ def _work(
     session.close()
 
 
-def _answer(session: Session, request: _Request, op: str, params: dict[str, Any]) -> None:
+def _answer(session: Session, request: _Request, op: str, params: Mapping[str, object]) -> None:
     def fail(code: str, **about: Any) -> None:
         try:
             request.send("error", error={"code": code, "params": about})
@@ -227,9 +229,9 @@ def _answer(session: Session, request: _Request, op: str, params: dict[str, Any]
     operation = OPERATIONS.get(op)
     if operation is None:
         return fail("operation-unknown", operation=op[:80])
-    if why := misfit(TABLE[op].params, params, "params"):
-        return fail("request-malformed", why=why)
     try:
+        if op in TABLE and (why := misfit(TABLE[op].params, params, "params")):
+            return fail("request-malformed", why=why)
         request.check()
         result = operation(session, params, request)
         request.send("result", result=result)

@@ -5,8 +5,8 @@ the server is, and how long it keeps what it has.
 from __future__ import annotations
 
 import itertools
-from dataclasses import asdict
 from functools import partial
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -17,23 +17,32 @@ from torchkeeper.stores.redis.describing import described, too_large
 from torchkeeper.stores.redis.packed import Packed
 from torchkeeper.stores.redis.store import Redis
 from torchkeeper.stores.redis.times import times
-from torchkeeper.stores.store import Json
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.servers import (
+        FactsParams,
+        FactsResult,
+        ServerParams,
+        ServerResult,
+        TtlParams,
+        TtlResult,
+    )
 
 #: Entries that are told of at once, and bytes of a value that is fetched for that.
 MAX_ITEMS = 64
 MAX_BYTES = 32 << 20
 
 
-def server_of(session: Session, params: Json, report: Report) -> Redis:
-    """The server of a request. Raises Problem("place-not-server"), and as stores.redis.store."""
-    store = session.store(params["place"], report)
+def server_of(session: Session, place: str, report: Report) -> Redis:
+    """A server. Raises Problem("place-not-server"), and as stores.redis.store."""
+    store = session.store(place, report)
     if not isinstance(store, Redis):
         store.close()
-        raise Problem("place-not-server", place=params["place"])
+        raise Problem("place-not-server", place=place)
     return store
 
 
-def facts_(session: Session, params: Json, report: Report) -> Json:
+def facts_(session: Session, params: FactsParams, report: Report) -> FactsResult:
     """The entries ``items``, [[kind, path], …], as rows: what their payloads say, when they
     expire, and when they were last used.
 
@@ -41,7 +50,7 @@ def facts_(session: Session, params: Json, report: Report) -> Json:
     kernels of Triton have none whose group file is missing. Of kernels only the JSON is read, of
     payloads over MAX_BYTES nothing: their problem is "value-large", or "payload-too-large".
     """
-    with server_of(session, params, report) as store:
+    with server_of(session, params["place"], report) as store:
         paths = [str(path) for _, path in params["items"][:MAX_ITEMS]]
         items = store.items_at([x for x in paths if kernels.is_known(store, x)], report)
         times_of = dict(zip([item.path for item in items], times(store, items), strict=True))
@@ -65,27 +74,46 @@ def facts_(session: Session, params: Json, report: Report) -> Json:
     return {"entries": count}
 
 
-def server(session: Session, params: Json, report: Report) -> Json:
-    """The page of a server: a stores.redis.server.Server."""
+def server(session: Session, params: ServerParams, report: Report) -> ServerResult:
+    """The page of a server."""
     from torchkeeper.stores.redis.server import look
 
-    with server_of(session, params, report) as store:
-        return {"place": store.place, **asdict(look(store))}
+    with server_of(session, params["place"], report) as store:
+        page = look(store)
+    return {
+        "place": store.place,
+        "version": page.version,
+        "uptime_s": page.uptime_s,
+        "used_memory": page.used_memory,
+        "max_memory": page.max_memory,
+        "policy": page.policy,
+        "evicted": page.evicted,
+        "hits": page.hits,
+        "misses": page.misses,
+        "keys": page.keys,
+        "expiring": page.expiring,
+        "role": page.role,
+        "read_only": page.read_only,
+        "quiet": page.quiet,
+        "clients": page.clients,
+        "forbidden": page.forbidden,
+        "meanings": page.meanings,
+        "changes": page.changes,
+        "owners": page.owners,
+    }
 
 
-def ttl(session: Session, params: Json, report: Report) -> Json:
+def ttl(session: Session, params: TtlParams, report: Report) -> TtlResult:
     """Have a selection expire in ``ttl_s`` seconds, or with None never.
-
-    The result is a stores.redis.removing.Changed.
 
     Raises Problem("ttl-wrong" | "server-read-only"), and as stores.redis.store.
     """
     from torchkeeper.stores.redis.removing import expire
 
-    with server_of(session, params, report) as store:
+    with server_of(session, params["place"], report) as store:
         items = Packed()
         for chosen in batches_of(session, store, params.get("select", {}), report):
             items.add(one.origin or one.item for one in chosen)
         seconds = params.get("ttl_s")
         done = expire(store, items, seconds, report, partial(tell_left, report))
-    return asdict(done)
+    return {"entries": done.entries, "failed": done.failed}

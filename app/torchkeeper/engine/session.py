@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Entry, Problem
@@ -19,15 +19,15 @@ from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.needs import Told
 from torchkeeper.stores.query import Query
 from torchkeeper.stores.reader import Reader
-from torchkeeper.stores.store import Json, Store
+from torchkeeper.stores.store import Store
 
 if TYPE_CHECKING:
     # Loaded where it is needed: an engine that lists a folder shall start at once.
+    from torchkeeper.engine.messages.findings import LeftFinding
+    from torchkeeper.engine.messages.selecting import Select
     from torchkeeper.stores.appearing import Appearing
+    from torchkeeper.verdict.probed import Env
 
-
-#: What a probe tells (verdict.environment.probe).
-Env = Mapping[str, Any]
 
 #: What is known of every entry by its files alone.
 _OF_FILES = frozenset({"kind", "size", "files", "age", query.OWNER})
@@ -92,12 +92,12 @@ def tell_cut_off(folder: str, report: Report) -> None:
         from torchkeeper.stores.folders.guard import cut_off
 
         for one in cut_off(folder):
-            report.finding(cut_off=asdict(one))
+            report.finding(cut_off=one.to_json())
 
 
-def path_of(params: Json, name: str) -> str:
+def path_of(params: Mapping[str, object], name: str) -> str:
     """A path from a request, which must be absolute: an engine runs in a folder of its own."""
-    path: str = params[name]
+    path = _text_of(params, name)
     if not os.path.isabs(path):
         raise Problem("path-not-absolute", path=path)
     if "\0" in path:
@@ -105,11 +105,17 @@ def path_of(params: Json, name: str) -> str:
     return path
 
 
-def place_of(params: Json, name: str) -> str:
+def place_of(params: Mapping[str, object], name: str) -> str:
     """A place from a request: an absolute path, or the name of a server."""
-    place: str = params[name]
-    named = isinstance(place, str) and not scheme_of(place).local
-    return place if named else path_of(params, name)
+    place = _text_of(params, name)
+    return path_of(params, name) if scheme_of(place).local else place
+
+
+def _text_of(params: Mapping[str, object], name: str) -> str:
+    text = params[name]
+    if not isinstance(text, str):
+        raise TypeError(f"{name} is not a text")
+    return text
 
 
 def asks_times(store: Store, asked: Query) -> bool:
@@ -120,7 +126,7 @@ def asks_times(store: Store, asked: Query) -> bool:
     return bool(asked.fields & query.TIMES)
 
 
-def environments(session: Session, params: Mapping[str, Any], wanted: bool) -> list[Env]:
+def environments(session: Session, params: Mapping[str, object], wanted: bool) -> list[Env]:
     """The environments that a request or a selection names in ``envs``.
 
     Raises Problem("environment-wanted") where some are wanted and none is named, and
@@ -141,7 +147,7 @@ def with_verdicts(
     session: Session,
     store: Store,
     batches: Iterable[list[Described]],
-    params: Mapping[str, Any],
+    params: Mapping[str, object],
     asked: Query,
     report: Report,
 ) -> Iterator[list[Described]]:
@@ -160,7 +166,7 @@ def with_verdicts(
 
 
 def batches_of(
-    session: Session, store: Store, select: Json, report: Report, items: list[Item] | None = None
+    session: Session, store: Store, select: Select, report: Report, items: list[Item] | None = None
 ) -> Iterator[list[Described]]:
     """The entries of a store that a selection means, some at a time where they need not be read
     for that; ``items``: as of ``chosen_of``.
@@ -179,7 +185,7 @@ def batches_of(
 def chosen_of(
     session: Session,
     store: Store,
-    select: Json,
+    select: Select,
     report: Report,
     carried: Carried | None = None,
     items: list[Item] | None = None,
@@ -203,7 +209,7 @@ def chosen_of(
     return [one for batch in batches for one in batch if picks(one.entry)]
 
 
-def carrying(select: Json, with_needed: bool) -> Carried | None:
+def carrying(select: Select, with_needed: bool) -> Carried | None:
     """How much is to be read of what is copied by a selection; ``with_needed``: with what the
     entries need, which their facts tell.
     """
@@ -214,14 +220,14 @@ def carrying(select: Json, with_needed: bool) -> Carried | None:
     return Carried(facts=some if with_needed else not fields <= _OF_FILES)
 
 
-def picker(session: Session, select: Json) -> Callable[[Entry], bool]:
+def picker(session: Session, select: Select) -> Callable[[Entry], bool]:
     """Whether a selection means an entry. Takes what is held, so that it is to be made once."""
     wanted = _wanted(session, select)
     matches = query.parse(select.get("filter") or "").matches
     return lambda entry: (wanted is None or entry.identity in wanted) and matches(entry)
 
 
-def _wanted(session: Session, select: Json) -> set[tuple[str, str]] | None:
+def _wanted(session: Session, select: Select) -> set[tuple[str, str]] | None:
     if select.get("held"):
         held, session.held = set(session.held), []
         return held
@@ -232,19 +238,20 @@ def _wanted(session: Session, select: Json) -> set[tuple[str, str]] | None:
 
 def tell_left(report: Report, item: Item, problem: Problem, file: str | None = None) -> None:
     """Say that an entry was not taken, and why; ``file`` is the bundle it is in."""
-    said = {
-        "kind": item.kind,
-        "key": item.key,
-        "path": item.path,
-        "code": problem.code,
-        "params": problem.params,
-    }
-    report.finding(left=said if file is None else {**said, "file": file})
+    _tell_left(report, problem.code, problem.params, item.kind, item.key, item.path, file)
 
 
 def tell_refused(store: Store, report: Report, file: str | None = None) -> None:
     """Say what of a store no place can hold; ``file`` is the bundle that it is."""
-    more = {} if file is None else {"file": file}
     for one in store.refused:
-        said = {"kind": one.kind, "key": one.key, "path": None}
-        report.finding(left={**said, **more, "code": one.code, "params": one.params})
+        _tell_left(report, one.code, one.params, one.kind, one.key, None, file)
+
+
+def _tell_left(
+    report: Report, code: str, params: Mapping[str, str | int | float | None],
+    kind: str, key: str, path: str | None, file: str | None,
+) -> None:  # fmt: skip
+    said: LeftFinding = {"code": code, "params": params, "kind": kind, "key": key, "path": path}
+    if file is not None:
+        said["file"] = file
+    report.finding(left=said)

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem, measured, tally
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine.session import Env, Session, asks_times, environments, picker, place_of
+from torchkeeper.engine.session import Session, asks_times, environments, picker, place_of
 from torchkeeper.stores import query
 from torchkeeper.stores.dead import REASONS, Dead, Wanted
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item, allocated
-from torchkeeper.stores.store import Json, Store
+from torchkeeper.stores.store import Store
 from torchkeeper.stores.strangers import Strange
+from torchkeeper.verdict.probed import Env
 
-#: What a selection may ask for.
-_NAMES = ("stale", "broken", "orphans", "older", "keep")
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.told import Fault, Sized
+    from torchkeeper.engine.messages.dead import (
+        PlanPurgeRow,
+        Reason,
+        SuggestParams,
+        SuggestResult,
+    )
+    from torchkeeper.engine.messages.selecting import Dying, Select
 
 
 @dataclass
@@ -35,25 +42,25 @@ class Look:
     judged: tuple[str, ...] = ()
 
 
-def wanted_of(params: Mapping[str, Any]) -> Wanted:
+def wanted_of(params: Dying) -> Wanted:
     """Which entries a request or a selection asks for as dead; none where it asks for no such.
 
-    Raises TypeError and ValueError for what is no number, or less than nothing.
+    Raises TypeError for a number that is less than nothing.
     """
     older, keep = params.get("older"), params.get("keep")
     for number in (older, keep):
-        if number is not None and (isinstance(number, bool) or not number >= 0):
+        if number is not None and not number >= 0:
             raise TypeError("an age or a budget is not a number of at least 0")
     return Wanted(
-        stale=bool(params.get("stale")),
-        broken=bool(params.get("broken")),
-        orphans=bool(params.get("orphans")),
+        stale=params.get("stale", False),
+        broken=params.get("broken", False),
+        orphans=params.get("orphans", False),
         older=older,
         keep=keep,
     )
 
 
-def suggest(session: Session, params: Json, report: Report) -> Json:
+def suggest(session: Session, params: SuggestParams, report: Report) -> SuggestResult:
     """What of a place is dead, for each reason by itself, as of ``Dead.told``, and ``why``, a
     problem where nobody can know; no such for what was not asked.
     ``together``: what goes for any of them.
@@ -65,7 +72,8 @@ def suggest(session: Session, params: Json, report: Report) -> Json:
     wanted = wanted_of(params)
     look = _looked(session, params)
     asked = query.parse(params.get("filter") or "")
-    if look is None or (params.get("envs") and tuple(params["envs"]) != look.judged):
+    envs = tuple(params.get("envs") or ())
+    if look is None or (envs and envs != look.judged):
         with session.store(place_of(params, "place"), report) as store:
             if look is None:
                 look = _look(session, store, params, asks_times(store, asked), report)
@@ -73,7 +81,7 @@ def suggest(session: Session, params: Json, report: Report) -> Json:
                 _judge(session, store, look, params, report)
     check_is_cache(look.place, look.dead.strange)
     dead, may = look.dead, picker(session, {"filter": asked.text})
-    reasons: Json = {}
+    reasons: dict[str, Reason] = {}
     for reason, one in by_reason(wanted, bool(look.judged)).items():
         report.check()
         if look.rests is None and reason in ("unused", "budget"):
@@ -88,8 +96,8 @@ def suggest(session: Session, params: Json, report: Report) -> Json:
     )  # fmt: skip
     together = dead.told(dead.chosen(every, may))
     total = dead.told(range(len(dead.found)))
-    about = {"look": look.number, "rests": look.rests, "together": together}
-    return {**total, **about, "reasons": reasons}
+    return {**total, "look": look.number, "rests": look.rests, "together": together,
+            "reasons": reasons}  # fmt: skip
 
 
 def by_reason(wanted: Wanted, stale: bool) -> dict[str, Wanted]:
@@ -104,7 +112,7 @@ def by_reason(wanted: Wanted, stale: bool) -> dict[str, Wanted]:
     return {reason: one for reason, one in tries.items() if one is not None}
 
 
-def unknown_use(place: str) -> Json:
+def unknown_use(place: str) -> Fault:
     """Why nobody can say when what a server has was used last."""
     return {"code": "use-unknown", "params": {"server": place}}
 
@@ -119,13 +127,13 @@ class Going(NamedTuple):
     used: list[float | None]
     rests: str | None
 
-    def row(self, number: int) -> Json:
+    def row(self, number: int) -> PlanPurgeRow:
         """An entry as JSON, with ``because`` and ``last_used``."""
-        about = {"because": self.why[number], "last_used": self.used[number]}
-        return {**self.entries[number].entry.to_json(), **about}
+        row = self.entries[number].entry.to_json()
+        return {**row, "because": self.why[number], "last_used": self.used[number]}
 
 
-def chosen(session: Session, store: Store, select: Mapping[str, Any], report: Report) -> Going:
+def chosen(session: Session, store: Store, select: Select, report: Report) -> Going:
     """The entries that a selection means which asks for what is dead.
 
     Its filter says which may go. ``look``: the number of a look that is to be taken as it is.
@@ -145,7 +153,7 @@ def chosen(session: Session, store: Store, select: Mapping[str, Any], report: Re
     if look.rests is None and (wanted.older is not None or wanted.keep is not None):
         raise Problem("use-unknown", server=look.place)
     check_is_cache(look.place, look.dead.strange)
-    going = look.dead.chosen(wanted, picker(session, dict(select)))
+    going = look.dead.chosen(wanted, picker(session, select))
     found = [look.dead.found[n] for n in going]
     return Going(found, list(going.values()), [look.dead.last_used(n) for n in going], look.rests)
 
@@ -158,11 +166,11 @@ def check_is_cache(place: str, strange: Strange | None) -> None:
         )
 
 
-def totals(going: list[tuple[Item, list[str]]], on_disk: bool) -> dict[str, dict[str, int]]:
+def totals(going: list[tuple[Item, list[str]]], on_disk: bool) -> dict[str, Sized]:
     """{reason: ``tally`` and ``measured``} of items and why they go; one with several counts for
     each.
     """
-    found: dict[str, dict[str, int]] = {}
+    found: dict[str, Sized] = {}
     for reason in REASONS:
         items = [item for item, why in going if reason in why]
         files = (file for item in items for file in item.files)
@@ -173,7 +181,7 @@ def totals(going: list[tuple[Item, list[str]]], on_disk: bool) -> dict[str, dict
     return found
 
 
-def _looked(session: Session, params: Mapping[str, Any]) -> Look | None:
+def _looked(session: Session, params: Select | SuggestParams) -> Look | None:
     number = params.get("look")
     if number is None:
         return None
@@ -184,7 +192,7 @@ def _looked(session: Session, params: Mapping[str, Any]) -> Look | None:
 
 
 def _look(
-    session: Session, store: Store, params: Mapping[str, Any], timed: bool, report: Report
+    session: Session, store: Store, params: Select | SuggestParams, timed: bool, report: Report
 ) -> Look:
     """Look at all that a place holds, and remember it."""
     store.check_purgeable()
@@ -215,17 +223,17 @@ def with_uses(
 
 
 def _judge(
-    session: Session, store: Store, look: Look, params: Mapping[str, Any], report: Report
+    session: Session, store: Store, look: Look, params: Select | SuggestParams, report: Report
 ) -> None:
     """Give what was found its verdicts in the environments that a request names."""
     if envs := _environments(session, params):
         from torchkeeper.engine.verdicts import told
 
         told(session.reader, store, look.dead.found, envs, report)
-        look.judged = tuple(params["envs"])
+        look.judged = tuple(params.get("envs") or ())
 
 
-def _environments(session: Session, params: Mapping[str, Any]) -> list[Env]:
+def _environments(session: Session, params: Select | SuggestParams) -> list[Env]:
     asked = query.parse(params.get("filter") or "")
     wanted = bool(params.get("stale")) or query.VERDICT in asked.fields
     return environments(session, params, wanted)

@@ -7,8 +7,8 @@ their graphs. So all entries of a place are judged at once.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import VERDICTS, WITHOUT_VERDICT
 from torchkeeper.artifacts.report import Report
@@ -22,8 +22,10 @@ from torchkeeper.verdict import judging, kinds, remotely
 from torchkeeper.verdict.judging import Difference, Verdict
 from torchkeeper.verdict.native import Code
 
+if TYPE_CHECKING:
+    from torchkeeper.verdict.probed import Env
+
 GRAPHS = ("fxgraph", "aotautograd")
-_Env = Mapping[str, Any]
 _Factors = dict[str, list[tuple[str, str, str]]]
 _NONE = Verdict(None)
 #: Of a graph that was not seen and may be there all the same.
@@ -32,7 +34,7 @@ _RANKS: dict[str | None, int] = {name: rank for rank, name in enumerate(VERDICTS
 
 
 def told(
-    reader: Reader, store: Store, found: list[Described], envs: Sequence[_Env], report: Report
+    reader: Reader, store: Store, found: list[Described], envs: Sequence[Env], report: Report
 ) -> list[Described]:
     """All entries of a place with their verdicts, as ``judged``; as they are without an
     environment.
@@ -45,7 +47,7 @@ def told(
 
 
 def judged(
-    reader: Reader, store: Store, found: list[Described], envs: Sequence[_Env], report: Report
+    reader: Reader, store: Store, found: list[Described], envs: Sequence[Env], report: Report
 ) -> list[Verdict]:
     """The verdict of each entry, in their order; of several environments the best.
 
@@ -58,7 +60,7 @@ def judged(
 
 
 def in_each(
-    reader: Reader, store: Store, found: list[Described], envs: Sequence[_Env], report: Report
+    reader: Reader, store: Store, found: list[Described], envs: Sequence[Env], report: Report
 ) -> Iterator[list[Verdict]]:
     """The verdicts of the entries as ``judged``, in one environment after the other."""
     factors = _factors(reader, store, found, report)
@@ -138,9 +140,7 @@ def _beside(found: list[Described], own: list[Verdict]) -> list[Verdict]:
 class _Judge:
     """Judges the entries of one place in one environment."""
 
-    def __init__(
-        self, factors: _Factors, env: _Env, sure: float | None, server: str | None
-    ) -> None:
+    def __init__(self, factors: _Factors, env: Env, sure: float | None, server: str | None) -> None:
         """sure: what entries from before that time need has been seen if it is there; None where
         that is never sure. server: the place where it is a remote cache.
         """

@@ -9,7 +9,11 @@ Fields that are not known are ignored. What arrives is checked as if an enemy ha
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.findings import Finding
 
 PROTOCOL = 1
 MAX_LINE = 1 << 20
@@ -25,19 +29,28 @@ class WireError(ValueError):
 
 
 class Message(NamedTuple):
-    """One line from an engine. ``id`` is None only in ``hello`` and in errors about no request."""
+    """One line from an engine. ``id`` is None only in ``hello`` and in errors about no request.
+
+    body: all of it; what is in a result or a finding is of the types of ``engine.messages``.
+    """
 
     type: str
     id: int | None
-    body: dict[str, Any]
+    body: Mapping[str, Any]
 
     @property
     def rows(self) -> list[Any]:
         """The rows of a ``rows`` message; none in any other."""
         return list(self.body["rows"]) if self.type == "rows" else []
 
+    @property
+    def finding(self) -> Finding:
+        """What a ``finding`` message says; it was checked when it came."""
+        said = {name: one for name, one in self.body.items() if name not in ("type", "id")}
+        return cast("Finding", said)
 
-def encode(obj: dict[str, Any]) -> bytes:
+
+def encode(obj: Mapping[str, object]) -> bytes:
     """One line. Raises WireError if it would be longer than MAX_LINE."""
     line = json.dumps(obj, separators=(",", ":")).encode() + b"\n"
     if len(line) > MAX_LINE:
@@ -45,7 +58,7 @@ def encode(obj: dict[str, Any]) -> bytes:
     return line
 
 
-def decode(line: bytes) -> dict[str, Any]:
+def decode(line: bytes) -> dict[str, object]:
     """The object of one line. Raises WireError for anything else."""
     if len(line) > MAX_LINE:
         raise WireError("a line is too long")
@@ -58,10 +71,10 @@ def decode(line: bytes) -> dict[str, Any]:
     return obj
 
 
-def message_from(obj: dict[str, Any]) -> Message:
+def message_from(obj: Mapping[str, object]) -> Message:
     """The Message in one decoded line from an engine. Raises WireError."""
     kind = obj.get("type")
-    if kind not in TYPES:
+    if not isinstance(kind, str) or kind not in TYPES:
         raise WireError("a message of an unknown type")
     ident = obj.get("id")
     if ident is not None and (not isinstance(ident, int) or isinstance(ident, bool)):

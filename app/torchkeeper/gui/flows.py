@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QDir, QObject, Signal
 
 from torchkeeper.artifacts.entry import COUNTED_APART, Entry
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.comparing.flow import CompareFlows
+from torchkeeper.gui.jobs.asked import Asked, Then
 from torchkeeper.gui.jobs.model import Job
-from torchkeeper.gui.jobs.operations import Selection, Then
+from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.jobs.results import Results
 from torchkeeper.gui.places.model import EXPORTED_TO, Place
 from torchkeeper.gui.recipeflows import RecipeFlows
@@ -24,6 +25,8 @@ from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
 
 if TYPE_CHECKING:
+    from torchkeeper.artifacts.told import Sized
+    from torchkeeper.engine.messages.bundles import Builders
     from torchkeeper.gui.chrome.bars import NoteBar
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.dialogs.cleaning import CleanDialog
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.warming import WarmDialog
     from torchkeeper.gui.dialogs.working import WorkDialog
     from torchkeeper.gui.dragdrop.dragging import DragOut
+    from torchkeeper.stores.told import CutOff
 
 
 #: Where the folder of the last import is remembered.
@@ -90,7 +94,7 @@ class Flows(QObject):
 
     def _verify(
         self, place: str, bundle: bool = False, recipes: Sequence[str] = (), python: str = "",
-        options: Mapping[str, Any] | None = None,
+        options: Asked | None = None,
     ) -> VerifyDialog:  # fmt: skip
         """recipes, python, options: what it was warmed with, to begin with."""
         from torchkeeper.gui.dialogs.verifying import VerifyDialog
@@ -106,7 +110,7 @@ class Flows(QObject):
             context.listing.result if place == context.place else None,
             recipes,
             not bundle and place == context.place and context.listing.what == "folder"
-            and context.listing.result.get("owners") == [],
+            and context.listing.owners == [],
         )  # fmt: skip
         dialog.begin_with(python, options or {})
         self._open(dialog)
@@ -131,9 +135,7 @@ class Flows(QObject):
         dialog.rewarm.connect(self.warm_rest)
         dialog.open()
 
-    def _warm(
-        self, python: str, recipes: list[str], into: str, options: dict[str, Any], then: Then
-    ) -> Job:
+    def _warm(self, python: str, recipes: list[str], into: str, options: Asked, then: Then) -> Job:
         self._adopt(into)
         self._context.settings.setValue(_PROFILE, options.get("profile", ""))
         return self._context.operations.warm(python, recipes, into, options, then)
@@ -142,7 +144,7 @@ class Flows(QObject):
         """What a job has warmed is to be verified, with what it was warmed with."""
         asked = job.asked
         if job.place is not None:
-            self._verify(job.place, False, asked.get("recipes") or (), str(asked.get("python")),
+            self._verify(job.place, False, asked.get("recipes", ()), asked.get("python", ""),
                          asked)  # fmt: skip
 
     def warm_rest(self, job: Job) -> None:
@@ -150,14 +152,12 @@ class Flows(QObject):
         from torchkeeper.gui.dialogs.working import WorkDialog
 
         asked, context = job.asked, self._context
-        names = ("device", "threads", "portable", "profile", "limit_s", "jobs")
-        options: dict[str, Any] = {name: asked[name] for name in names if name in asked}
         if job.place is None or not job.cells.bad:
             return
         good = [(cell.recipe, cell.name) for cell in job.cells.rows if cell.good]
         warm = [*(asked.get("warm") or ()), *good]
         again = context.operations.warm(
-            str(asked["python"]), asked["recipes"], job.place, options, asked.get("then"), warm
+            asked["python"], asked["recipes"], job.place, asked, asked.get("then"), warm
         )
         dialog = WorkDialog(context.window, context.jobs)
         self._open(dialog)
@@ -182,7 +182,7 @@ class Flows(QObject):
         if (page := self.recipes.page) is not None:
             page.refresh()
 
-    def _builders(self) -> dict[str, Any] | None:
+    def _builders(self) -> Builders | None:
         from torchkeeper.gui.dialogs.exporting import maker_of
         from torchkeeper.link import carrying
 
@@ -228,6 +228,7 @@ class Flows(QObject):
     def copy(self, into: str | None = None) -> CopyDialog | None:
         """Copy the selection, or all that is shown, to a place; ``into``: the one to begin with."""
         from torchkeeper.gui.dialogs.copying import Chosen, CopyDialog, TargetChoice
+        from torchkeeper.link.carrying import claims_of
 
         context = self._context
         place = context.place
@@ -244,7 +245,8 @@ class Flows(QObject):
         kept = str(context.settings.value(EXPORTED_TO) or "") or QDir.homePath()
         dialog = CopyDialog(
             context.window, context.engines, context.jobs,
-            Chosen(place, selection, len(chosen), size, is_bundle, context.listing.result),
+            Chosen(place, selection, len(chosen), size, is_bundle,
+                   context.listing.result and claims_of(context.listing.result)),
             TargetChoice(others, first, os.path.join(kept, self._bundle_name(place))),
             lambda into, replace, alone, builders, named, secrets: context.operations.copy(
                 place, selection, into, replace, alone, builders, named, secrets
@@ -351,10 +353,10 @@ class Flows(QObject):
     def empty_trash(self) -> None:
         """Ask, then delete for good what was purged from the place that is shown."""
         place, trash = self._context.place, self._context.listing.trash
-        if place is not None:
+        if place is not None and trash is not None:
             self.empty_trash_of(place, trash)
 
-    def empty_trash_of(self, place: str, trash: dict[str, int]) -> None:
+    def empty_trash_of(self, place: str, trash: Sized) -> None:
         """The same of any place, in whose trash there is so much."""
         from torchkeeper.gui.dialogs.base import confirm
 
@@ -363,34 +365,32 @@ class Flows(QObject):
             self.tr("Empty trash"),
             self.tr("Delete {} for good?").format(say.held(trash)),
             self.tr("{} in the trash of {} are deleted. This cannot be undone.").format(
-                say.on_disk(trash.get("bytes", 0)), printable(place)
+                say.on_disk(trash["bytes"]), printable(place)
             ),
             self.tr("Empty trash"),
             lambda: self._context.operations.empty_trash(place),
         )
 
-    def tell_cut_off(self, told: Mapping[str, object]) -> None:
-        """Say what was cut off in a place, and offer to bring it to its end; told: a
-        ``recovering.Recovered`` by the names of its fields.
-        """
+    def tell_cut_off(self, told: CutOff) -> None:
+        """Say what was cut off in a place, and offer to bring it to its end."""
         from torchkeeper.link.words import cutoff
 
-        place, tell = str(told.get("place")), self._note_bar.tell
+        place, tell = told["place"], self._note_bar.tell
         said, operations = cutoff.ended(told), self._context.operations
-        if told.get("outcome") == "waiting":
+        if told["outcome"] == "waiting":
             tell(said, self.tr("Complete it"), lambda: operations.recover(place))
-        elif told.get("outcome") == "not-believed":
+        elif told["outcome"] == "not-believed":
             tell(said, self.tr("Deal with it…"), lambda: self._insist(told))
         else:
             tell(said)
 
-    def _insist(self, told: Mapping[str, object]) -> None:
+    def _insist(self, told: CutOff) -> None:
         """Ask what is to become of what nothing shows to have been begun here."""
         from torchkeeper.gui.dialogs.base import ConfirmDialog
         from torchkeeper.gui.widgets import forms
         from torchkeeper.link.words import cutoff
 
-        place, operations = str(told.get("place")), self._context.operations
+        place, operations = told["place"], self._context.operations
         dialog = ConfirmDialog(
             self._context.window,
             self.tr("Something was cut off"),

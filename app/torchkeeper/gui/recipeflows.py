@@ -68,7 +68,7 @@ class RecipeFlows(QObject):
             ).open()
             return
         listener = Listener(
-            result=lambda found: self._begin_recipe(found["text"], example=source),
+            result=lambda text: self._begin_recipe(text, example=source),
             failed=context.tell,
         )
         context.engines.background(listener, known_recipes.example, source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QDir, QObject
 
@@ -12,6 +12,7 @@ from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.link.words.problems import printable
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.background.keygens import Said
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.dialogs.passphrase import PassphraseDialog
     from torchkeeper.gui.dialogs.signers import SignersDialog
@@ -68,14 +69,14 @@ class SigningFlows(QObject):
         dialog.open()
         return dialog
 
-    def _ask(self, job: Job, ticket: int, ask: dict[str, Any]) -> None:
+    def _ask(self, job: Job, ticket: int, ask: Said) -> None:
         from torchkeeper.gui.dialogs.passphrase import PassphraseDialog
 
         context = self._context
-        key = str(job.asked.get("key") or "")
+        key = job.asked.get("key", "")
         name = printable(os.path.basename(key) if os.path.isabs(key) else key, 60)
         # Not over the dialog that follows the job, which may be closed while the job goes on.
-        dialog = PassphraseDialog(context.window, name, str(ask["text"]), bool(ask["wrong"]))
+        dialog = PassphraseDialog(context.window, name, ask.text, ask.wrong)
         self._asking[job.id] = dialog
         dialog.accepted.connect(lambda: context.operations.answer(ticket, dialog.text.text()))
         dialog.rejected.connect(lambda: context.operations.cancel(job))

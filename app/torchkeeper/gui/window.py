@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings, QTimer, Signal
 
-from torchkeeper.artifacts.entry import VERDICTS, tally
+from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.gui import CURRENT
 from torchkeeper.gui.actions import Actions, Does, Situation
 from torchkeeper.gui.background.engines import Engines
@@ -418,8 +418,8 @@ class Window(Parts):
             shown=self.entries.count > 0, apart=self.entries.apart_wanted,
             filter_valid=self.head.valid, grouping=self.entries.wanted_grouping,
             selected=len(selected), comparable=comparable(selected), undoable=listing.undoable,
-            trash=bool(listing.trash.get("receipts") or any(map(listing.trash.get, tally(())))),
-            put_off=bool(listing.result.get("unread")),
+            trash=bool(listing.trash and listing.trash["receipts"]),
+            put_off=bool(listing.result and listing.result["unread"]),
             job=job is not None, job_active=job is not None and job.active,
             job_dialog=job is not None and job.has_dialog,
             job_fruit=job is not None and job.fruit is not None,
@@ -440,7 +440,7 @@ class Window(Parts):
     def _show_owners(self) -> None:
         """Say who else can change what is shown, as far as that is known."""
         path = self.place or ""
-        if (found := self.listing.result.get("owners")) is not None:
+        if (found := self.listing.owners) is not None:
             self.places.told_owners({path: found})
         self.owners_bar.tell(path, self.places.owners(path))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import tally
 from torchkeeper.link import secrets
@@ -24,6 +24,17 @@ from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.servers import servers
 from torchkeeper.stores.names import scheme_of
 
+if TYPE_CHECKING:
+    from torchkeeper.doctor.told import Toolchain
+    from torchkeeper.engine.messages.doctor import (
+        DiagnoseParams,
+        DiagnoseResult,
+        MendParams,
+        MendResult,
+    )
+    from torchkeeper.engine.messages.findings import Finding as EngineFinding
+    from torchkeeper.verdict.probed import Env
+
 #: Exit codes by the worst severity; 0 where nothing is worse than advice.
 CODES = {"error": 5, "warning": 4}
 #: What the interpreter's own engine does; all others are for the op ``mend`` of ours.
@@ -34,6 +45,10 @@ _FOUND: dict[str, Nouns] = {
     "warning": ("warning", "warnings"),
     "advice": ("piece of advice", "pieces of advice"),
 }
+
+
+#: What a look comes to that has made no check.
+NOTHING: DiagnoseResult = {"checks": [], "left": []}
 
 
 class Told(NamedTuple):
@@ -48,58 +63,56 @@ def values_of(env: Mapping[str, str]) -> dict[str, str]:
     return {name: env[name] for name in BY_NAME if name in env}
 
 
-def places_of(facts: Mapping[str, Any], values: Mapping[str, str]) -> list[str]:
+def places_of(facts: Env, values: Mapping[str, str]) -> list[str]:
     """What programs of an environment use: the cache folder, Triton's, and servers."""
     folders = [facts.get("cache_dir"), values.get("TRITON_CACHE_DIR")]
-    found = [os.path.abspath(str(folder)) for folder in folders if folder]
-    version = facts.get("torch")
-    return list(dict.fromkeys([*found, *servers(values, str(version) if version else None)]))
+    found = [os.path.abspath(folder) for folder in folders if folder]
+    return list(dict.fromkeys([*found, *servers(values, facts.get("torch"))]))
 
 
 def request(
     places: Sequence[str],
-    facts: Mapping[str, Any],
+    facts: Env,
     values: Mapping[str, str],
-    toolchain: Mapping[str, Any],
+    toolchain: Toolchain,
     reads: Iterable[str] = (),
     machine: bool = False,
     variables: Iterable[str] | None = None,
-) -> dict[str, Any]:
+) -> DiagnoseParams:
     """The parameters of ``diagnose``. reads: folders that known environments use, beside this.
     machine: whether the other caches of this user are looked at, too. variables: names of all that
     are set there, described or not.
     """
     own = [place for place in places_of(facts, values) if os.path.isabs(place)]
     return {
-        "places": list(places), "facts": dict(facts), "values": dict(values),
-        "toolchain": dict(toolchain), "reads": [*own, *reads], "machine": machine,
+        "places": list(places), "facts": facts, "values": dict(values),
+        "toolchain": toolchain, "reads": [*own, *reads], "machine": machine,
         "variables": None if variables is None else sorted(variables),
     }  # fmt: skip
 
 
-def passwords(asked: Mapping[str, Any]) -> list[dict[str, str]]:
+def passwords(asked: DiagnoseParams) -> list[dict[str, str]]:
     """The parameters of ``secret``, to be asked before ``diagnose``: of servers that the settings
     do not name. Of those that they do, only what they say counts. May ask a keyring.
     """
-    named = servers(asked["values"])
+    named = servers(asked.get("values", {}))
     wanted = (place for place in asked["places"] if scheme_of(place).may_want_password)
     known = [(place, secrets.password_of(place)) for place in wanted if place not in named]
     return [{"place": place, "password": password} for place, password in known if password]
 
 
-def again(asked: Mapping[str, Any], told: Told) -> dict[str, Any]:
+def again(asked: DiagnoseParams, told: Told) -> DiagnoseParams:
     """The parameters of ``diagnose`` that look at one finding again."""
     place = told.finding.place
     places = [place] if place in asked["places"] else list(asked["places"])
     return {**asked, "places": places, "only": [told.check]}
 
 
-def told(message: Mapping[str, Any]) -> Told | None:
-    """The finding that a message of an engine is; None for what is none."""
-    found = message.get("found")
-    if not isinstance(found, dict):
+def told(finding: EngineFinding) -> Told | None:
+    """What a check or a rule found; None for what an engine finds besides."""
+    if "found" not in finding:
         return None
-    return Told(Finding.from_json(found), str(message.get("check") or ""))
+    return Told(Finding.from_json(finding["found"]), finding.get("check", ""))
 
 
 def same(one: Told, other: Told) -> bool:
@@ -125,22 +138,17 @@ def code_of(found: Iterable[Told]) -> int:
     return CODES.get(worst([one.finding for one in found]) or "", 0)
 
 
-def left_of(result: Mapping[str, Any]) -> list[tuple[str, str, UserError]]:
+def left_of(result: DiagnoseResult) -> list[tuple[str, str, UserError]]:
     """The checks that could not be made: name, place, and why."""
-    listed = result.get("left")
     return [
-        (str(one.get("check")), str(one.get("place") or ""),
-         user_error(str(one.get("code")), params if isinstance(params, dict) else {}))
-        for one in (listed if isinstance(listed, list) else [])
-        if isinstance(one, dict)
-        for params in [one.get("params")]
-    ]  # fmt: skip
+        (one["check"], one["place"], user_error(one["code"], one["params"]))
+        for one in result["left"]
+    ]
 
 
-def summary(found: Sequence[Told], result: Mapping[str, Any]) -> str:
+def summary(found: Sequence[Told], result: DiagnoseResult) -> str:
     """All in one line."""
-    checks = result.get("checks")
-    made = say.count(len(checks) if isinstance(checks, list) else 0, "check", "checks")
+    made = say.count(len(result["checks"]), "check", "checks")
     left = len(left_of(result))
     undone = say.count(left, "check", "checks")
     if not found and not left:
@@ -172,7 +180,7 @@ def mends(finding: Finding) -> bool:
 
 def mending(
     finding: Finding, envs: Sequence[str] = (), plan: int | None = None, dry: bool = False
-) -> dict[str, Any]:
+) -> MendParams:
     """The parameters of ``mend``. envs: names of environments that the engine knows, all that
     there are; plan: the number that ``dry`` told.
     """
@@ -182,34 +190,26 @@ def mending(
     }  # fmt: skip
 
 
-def will(finding: Finding, plan: Mapping[str, Any]) -> str:
+def will(finding: Finding, plan: MendResult) -> str:
     """What a fix is about to do, in a sentence. plan: the answer to ``mend`` with ``dry``."""
-    files = plan.get("files")
+    files, paths = plan.get("files", 0), [printable(path) for path in plan.get("paths", ())]
     shown = {
         "place": printable(finding.place),
         "entries": say.held(plan),
-        "files": say.count(files if isinstance(files, int) else 0, "file", "files"),
+        "files": say.count(files, "file", "files"),
         "size": say.measured(plan),
-        "above": printable(str(plan.get("above") or "")),
-        "paths": _listed(plan.get("paths"), files),
-        "modes": say.either(_texts(plan.get("modes"))[:5]),
+        "above": printable(plan.get("above") or ""),
+        "paths": say.and_more(", ".join(paths), files - len(paths)),
+        "modes": say.either([printable(mode) for mode in plan.get("modes", ())[:5]]),
     }
     above = finding.fix == "chmod" and plan.get("above")
     return tr(FIXES["chmod-above" if above else finding.fix], **shown)
 
 
-def _texts(told: object) -> list[str]:
-    return [printable(x) for x in told if isinstance(x, str)] if isinstance(told, list) else []
-
-
-def _listed(paths: object, count: object) -> str:
-    named = _texts(paths)
-    return say.and_more(", ".join(named), count - len(named) if isinstance(count, int) else 0)
-
-
-def nothing(plan: Mapping[str, Any]) -> bool:
+def nothing(plan: MendResult) -> bool:
     """Whether a plan has nothing to do: what is in use stays, or the finding is gone."""
-    return not plan.get("files") and not any(map(plan.get, tally(())))
+    counted: Mapping[str, object] = plan
+    return not any(map(counted.get, ("files", *tally(()))))
 
 
 def leaves(finding: Finding) -> bool:
@@ -224,7 +224,7 @@ def rest(finding: Finding) -> str:
     return tr("It is still there.")
 
 
-def undone(finding: Finding, answer: Mapping[str, Any]) -> str:
+def undone(finding: Finding, answer: MendResult) -> str:
     """What brings back what a fix moved; empty where nothing does."""
     place = shlex.quote(finding.place)
     return f"torchkeeper undo {place}" if answer.get("receipt") else ""

@@ -21,7 +21,7 @@ import time
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.stores.names import scheme_of
 
@@ -165,7 +165,7 @@ def _reach(line: socket, path: str) -> bool:
             return True
 
 
-def _heard(line: socket) -> dict[str, Any]:
+def _heard(line: socket) -> dict[str, object]:
     """A line of the first's, whole within PATIENCE. Raises OSError, ValueError."""
     until = time.monotonic() + PATIENCE
     data = b""

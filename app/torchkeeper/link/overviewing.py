@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, VERDICTS, measured, tallied, tally
+from torchkeeper.artifacts.entry import (
+    COUNTED_APART,
+    COUNTS,
+    KINDS,
+    VERDICTS,
+    measured,
+    tallied,
+    tally,
+)
 from torchkeeper.link.words.problems import UserError, user_error
 from torchkeeper.link.words.versions import version
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.told import Fault, Sized, Tally
+    from torchkeeper.engine.messages.places import GroupRow, OverviewRow, PlaceLooked, ReclaimRow
 
 #: What entries can be grouped by.
 DIMENSIONS = ("place", "kind", "torch", "age", "verdict")
@@ -54,9 +65,10 @@ class Totals:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     @property
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> Tally:
         """As ``artifacts.entry.tally``."""
-        return {name: getattr(self, name) for name in tally(())}
+        return {"entries": self.entries, "locks": self.locks, "headers": self.headers,
+                "unknown": self.unknown}  # fmt: skip
 
     @property
     def share(self) -> float | None:
@@ -82,7 +94,7 @@ class Reclaim(NamedTuple):
     the words for it.
     """
 
-    counts: dict[str, int]
+    counts: Tally
     bytes: int
     why: UserError | None = None
     on_disk: bool = True
@@ -95,17 +107,19 @@ class Reclaim(NamedTuple):
     @property
     def some(self) -> bool:
         """Whether there is anything."""
-        return any(self.counts.values()) or self.bytes > 0
+        return any(self.counts[name] for name in COUNTS) or self.bytes > 0
 
     @property
-    def told(self) -> dict[str, int]:
+    def told(self) -> Sized:
         """The same as an engine tells it."""
         return {**self.counts, **measured(self.bytes, on_disk=self.on_disk)}
 
 
 def _together(some: Sequence[Reclaim], why: UserError | None = None) -> Reclaim:
     """Several as one. Of a server nothing is on a disk: where it is among others, it counts so."""
-    counts = {name: sum(one.counts[name] for one in some) for name in tally(())}
+    counts = tally(())
+    for name in COUNTS:
+        counts[name] = sum(one.counts[name] for one in some)
     on_disk = not some or any(one.on_disk for one in some)
     return Reclaim(counts, sum(one.bytes for one in some), why, on_disk)
 
@@ -117,7 +131,7 @@ class PlaceTold:
     """
 
     place: str
-    counts: dict[str, int] = field(default_factory=lambda: tally(()))
+    counts: Tally = field(default_factory=lambda: tally(()))
     bytes: int = 0
     apart_bytes: int = 0
     trash_bytes: int = 0
@@ -158,34 +172,31 @@ class Overview:
     #: What was said of each place, in the order in which it was.
     places: dict[str, PlaceTold] = field(default_factory=dict)
 
-    def add(self, rows: Iterable[object]) -> None:
-        """Rows of ``overview``. What is no such is passed over."""
+    def add(self, rows: Iterable[OverviewRow]) -> None:
+        """Rows of ``overview``."""
         for row in rows:
-            if not isinstance(row, dict):
-                continue
             if "reclaim" in row:
                 self._add_reclaim(row)
-            elif "entries" in row:
+            else:
                 self._add_group(row)
 
-    def _add_group(self, row: Mapping[str, Any]) -> None:
-        kind, age, verdict = _text(row, "kind"), _text(row, "age"), _text(row, "verdict")
+    def _add_group(self, row: GroupRow) -> None:
+        # A newer engine may know more kinds, ages and verdicts.
+        kind, age, verdict = row["kind"], row["age"], row["verdict"]
         key = (
-            _text(row, "place"),
+            row["place"],
             kind if kind in KINDS else "unknown",
-            _text(row, "torch"),
+            row["torch"],
             age if age in AGES else "",
             verdict if verdict in VERDICTS or not verdict else "unknown",
         )
-        counts, size = _counts(row), _count(row, "bytes") or 0
-        apart = key[1] in COUNTED_APART
-        if apart:  # also of a kind that a newer engine knows, and we do not
-            counts = tallied(sum(counts.values()), key[1])
+        size, apart = row["bytes"], key[1] in COUNTED_APART
+        counts = tallied(sum(row[name] for name in COUNTS), key[1])
         entries = counts["entries"]
         judged, usable = bool(key[4]), key[4] in _USABLE
         more = Totals(
             entries, 0 if apart else size, counts["locks"], counts["headers"], counts["unknown"],
-            size if apart else 0, _seconds(row.get("compile_s")), _count(row, "timed") or 0,
+            size if apart else 0, row["compile_s"], row["timed"],
             entries * judged, size * judged, entries * usable, size * usable,
             entries * (key[4] == _UNSAFE),
         )  # fmt: skip
@@ -195,30 +206,26 @@ class Overview:
         else:
             known.add(more)
 
-    def _add_reclaim(self, row: Mapping[str, Any]) -> None:
-        reason = _text(row, "reclaim")
+    def _add_reclaim(self, row: ReclaimRow) -> None:
+        reason = row["reclaim"]
         if reason in REASONS or reason == _TOTAL:
-            why = _problem(row.get("why"))
-            on_disk = "content_bytes" not in row
-            found = Reclaim(_counts(row), _count(row, "bytes") or 0, why, on_disk)
-            self._reclaim[_text(row, "place"), reason] = found
+            on_disk, why = "content_bytes" not in row, _problem(row["why"])
+            found = Reclaim(_counts(row), row["bytes"], why, on_disk)
+            self._reclaim[row["place"], reason] = found
 
-    def told(self, place: object) -> PlaceTold | None:
+    def told(self, place: PlaceLooked) -> PlaceTold:
         """What a ``looked`` says, or a place of the result; may be told twice."""
-        if not isinstance(place, dict) or not _text(place, "place"):
-            return None
-        rests = place.get("rests")
         one = PlaceTold(
-            _text(place, "place"),
+            place["place"],
             _counts(place),
-            _count(place, "bytes") or 0,
-            _count(place, "apart_bytes") or 0,
-            _count(place, "trash_bytes") or 0,
-            _count(place, "free_bytes"),
-            _count(place, "total_bytes"),
-            _text(place, "disk"),
-            rests if isinstance(rests, str) else None,
-            _problem(place.get("problem")),
+            place["bytes"],
+            place["apart_bytes"],
+            place["trash_bytes"],
+            place["free_bytes"],
+            place["total_bytes"],
+            place["disk"] or "",
+            place["rests"],
+            _problem(place["problem"]),
         )
         self.places[one.place] = one
         return one
@@ -311,27 +318,10 @@ def _rank(order: Sequence[str], value: str) -> tuple[int, str]:
     return order.index(value) if value in order else len(order), value
 
 
-def _text(row: Mapping[str, Any], name: str) -> str:
-    value = row.get(name)
-    return value if isinstance(value, str) else ""
+def _counts(told: Tally) -> Tally:
+    return {"entries": told["entries"], "locks": told["locks"], "headers": told["headers"],
+            "unknown": told["unknown"]}  # fmt: skip
 
 
-def _count(row: Mapping[str, Any], name: str) -> int | None:
-    value = row.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def _counts(row: Mapping[str, Any]) -> dict[str, int]:
-    return {name: _count(row, name) or 0 for name in tally(())}
-
-
-def _seconds(value: object) -> float:
-    good = isinstance(value, (int, float)) and 0 <= value < math.inf
-    return float(value) if isinstance(value, (int, float)) and good else 0.0
-
-
-def _problem(value: object) -> UserError | None:
-    if isinstance(value, dict) and isinstance(value.get("code"), str):
-        params = value.get("params")
-        return user_error(value["code"], params if isinstance(params, dict) else {})
-    return None
+def _problem(value: Fault | None) -> UserError | None:
+    return None if value is None else user_error(value["code"], value["params"])

@@ -11,8 +11,7 @@ import binascii
 import fnmatch
 import os
 import re
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.sshsig import NAMESPACE, fingerprint, signed_by
 from torchkeeper.engine.protocol import traits
@@ -20,6 +19,9 @@ from torchkeeper.link.kept import lists as kept
 from torchkeeper.link.kept import whole
 from torchkeeper.link.words.problems import user_error
 from torchkeeper.link.words.tongue import tr
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.bundles import SignatureResult
 
 #: The list that holds what the user requires, and what stands in it.
 _POLICY, _REQUIRED = "trust", "signatures-required"
@@ -134,7 +136,7 @@ def vouched(op: str, always: bool = False) -> dict[str, str]:
     return {"vouched": signers_file()} if traits(op).brings_code and (always or required()) else {}
 
 
-def check_policy(file: str, signature: Mapping[str, Any]) -> None:
+def check_policy(file: str, signature: SignatureResult) -> None:
     """Raise UserError("signature-required") where a bundle lacks what the user requires."""
     if signature["status"] != "trusted" and required():
         raise user_error("signature-required", {"file": file, "how": signed_by(signature)})

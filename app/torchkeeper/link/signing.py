@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts import manifest, sshsig
 from torchkeeper.link import temporary
@@ -15,8 +15,11 @@ from torchkeeper.link.engines.process import clean_environment
 from torchkeeper.link.words.problems import UserError, user_error
 from torchkeeper.link.words.tongue import tr
 
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.bundles import CopyManifestResult, Signed
+
 #: Asks an engine for an operation, as ``cli.asking.Asker.ask``.
-Ask = Callable[..., dict[str, Any]]
+Ask = Callable[..., Any]
 
 #: Characters of an error that are looked at.
 SAID = 4000
@@ -71,14 +74,16 @@ def sign(ask: Ask, file: str, key: str, output: str = "", replace: bool = True) 
     says of the file.
     """
     check_key(key)
-    source: dict[str, Any] = {"file": file} if file else {"held": True}
+    source: Signed = {"file": file} if file else {"held": True}
     with temporary.folder("sign") as folder:
         target = os.path.join(folder, manifest.NAME)
-        digest = ask("copy_manifest", **source, target=target)["manifest"]
+        copied: CopyManifestResult = ask("copy_manifest", **source, target=target)
         _run(command(key, target))
         text = signature_of(target)
-        ask("attach_signature", **source, signature=text, manifest=digest, output=output,
-            replace=replace)  # fmt: skip
+        ask(
+            "attach_signature", **source, signature=text, manifest=copied["manifest"],
+            output=output, replace=replace,
+        )  # fmt: skip
 
 
 def environment_asking() -> dict[str, str]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+from torchkeeper.settings.told import FindingTold
 
 #: From the worst: caches are not used, compiling fails or results may be wrong; something costs
 #: time, room or safety; good to know.
@@ -25,31 +28,34 @@ class Finding:
     severity: str
     settings: tuple[str, ...] = ()
     place: str = ""
-    params: dict[str, Any] = field(default_factory=dict)
-    change: dict[str, str | None] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
+    change: Mapping[str, str | None] = field(default_factory=dict)
     fix: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> FindingTold:
         """As it goes over the wire."""
-        return {**asdict(self), "settings": list(self.settings)}
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "settings": list(self.settings),
+            "place": self.place,
+            "params": self.params,
+            "change": self.change,
+            "fix": self.fix,
+        }
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Finding:
-        """Of what an engine told, taking nothing for granted; what makes no sense is left out."""
-        settings, params, change = told.get("settings"), told.get("params"), told.get("change")
-        severity = told.get("severity")
+    def from_json(cls, told: FindingTold) -> Finding:
+        """Of what an engine told; a severity that is none is the worst."""
+        severity = told["severity"]
         return cls(
-            str(told.get("code") or ""),
+            told["code"],
             severity if severity in SEVERITIES else SEVERITIES[0],
-            tuple(x for x in settings if isinstance(x, str)) if isinstance(settings, list) else (),
-            str(told.get("place") or ""),
-            params if isinstance(params, dict) else {},
-            {
-                str(name): value
-                for name, value in (change if isinstance(change, dict) else {}).items()
-                if value is None or isinstance(value, str)
-            },
-            str(told.get("fix") or ""),
+            tuple(told["settings"]),
+            told["place"],
+            told["params"],
+            told["change"],
+            told["fix"],
         )
 
 

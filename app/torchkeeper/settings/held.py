@@ -27,16 +27,16 @@ from torchkeeper.settings.origins import (
     written,
 )
 from torchkeeper.settings.setting import Setting
+from torchkeeper.settings.told import SettingsTold
 from torchkeeper.stores import places, processes
 
 #: What Python runs before any program (site.py).
 _STARTS = ("sitecustomize", "usercustomize")
 
 
-def settings() -> dict[str, Any]:
+def settings() -> SettingsTold:
     """Of each setting its Origin here; with findings. Imports torch.
 
-    {settings: [Origin as JSON], torch, triton: versions or null, findings: [Finding as JSON]}.
     Raises Problem("environment-no-torch").
     """
     started = _started()

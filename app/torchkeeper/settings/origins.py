@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from torchkeeper.artifacts.masking import brief
 from torchkeeper.settings import masks, rules, values
@@ -14,6 +13,7 @@ from torchkeeper.settings.assigned import CHIEF
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.setting import Setting
+from torchkeeper.settings.told import OriginTold, OverrideTold
 
 #: By what a value is as it is: a variable of the environment; nothing, so that it is what this
 #: version of torch has; a program's own code; this torch has no such setting; nobody can tell.
@@ -39,6 +39,16 @@ class Override:
     value: str | None
     computed: bool
     wins: bool | None
+
+    def to_json(self) -> OverrideTold:
+        """As it goes over the wire."""
+        return {
+            "where": self.where,
+            "how": self.how,
+            "value": self.value,
+            "computed": self.computed,
+            "wins": self.wins,
+        }
 
 
 @dataclass(frozen=True)
@@ -66,9 +76,21 @@ class Origin:
     otherwise: str | None = None
     cut: bool = False
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> OriginTold:
         """As it goes over the wire."""
-        return asdict(self)
+        return {
+            "name": self.name,
+            "value": self.value,
+            "by": self.by,
+            "variable": self.variable,
+            "where": self.where,
+            "computed": self.computed,
+            "sure": self.sure,
+            "seen": self.seen,
+            "overrides": [one.to_json() for one in self.overrides],
+            "otherwise": self.otherwise,
+            "cut": self.cut,
+        }
 
 
 @dataclass(frozen=True)
@@ -199,7 +221,7 @@ def _set_to(one: Origin, env: Mapping[str, str], versions: Versions) -> str | No
     return shown(setting, comes_to(setting, env.get(one.variable), versions.of(setting)))
 
 
-def _told(one: Origin) -> dict[str, Any]:
+def _told(one: Origin) -> dict[str, str]:
     # An address may be anywhere by mistake.
     value = "none" if one.value is None else brief(one.value, _MAX_FOUND)
     where = one.where or one.seen

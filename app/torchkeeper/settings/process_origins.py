@@ -12,7 +12,6 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.settings import processes, programs, values
@@ -32,6 +31,7 @@ from torchkeeper.settings.origins import (
 from torchkeeper.settings.programs import Where
 from torchkeeper.settings.rules import About
 from torchkeeper.settings.setting import Setting
+from torchkeeper.settings.told import OfProcessTold
 from torchkeeper.stores import processes as proc
 
 #: Of assigned.HOWS, what is done to a variable.
@@ -45,15 +45,10 @@ _SAME_TIME = 2.0
 _KINDS = {FOLDER: "inductor", "TRITON_CACHE_DIR": "triton"}
 
 
-def of_process(pid: int) -> dict[str, Any]:
+def of_process(pid: int) -> OfProcessTold:
     """Of each setting its Origin in a process. Reads, and runs nothing of it.
 
-    {process: processes.Process as JSON, settings: [Origin as JSON], findings: [Finding as JSON],
-    lost: whether it has written over its environment, so that no variable of it is to be seen,
-    looked: {kind: one of "script", "module", "code", "none"; main: its path or name, "" for code;
-    files: how many sources were read; unread: [[file, why]], one of programs.UNREAD; changed: of
-    the script and of what sets something, the files that were changed since the process was
-    started; stopped: one of programs.STOPPED}}. Raises Problem as ``processes.checked``.
+    Raises Problem as ``processes.checked``.
     """
     processes.checked(pid)
     try:
@@ -89,7 +84,7 @@ def of_process(pid: int) -> dict[str, Any]:
             "main": "" if asked.kind == "code" else asked.main,
             "files": looked.files,
             "unread": [
-                [_file(name, process.cwd), why] for name, why in looked.unread[:_MAX_UNREAD]
+                (_file(name, process.cwd), why) for name, why in looked.unread[:_MAX_UNREAD]
             ],
             "changed": [
                 _file(name, process.cwd) for name in _changed(asked, looked, process, root)

@@ -12,8 +12,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from torchkeeper.artifacts import masking
 from torchkeeper.artifacts.entry import Problem
@@ -21,6 +20,7 @@ from torchkeeper.artifacts.layout import TRASH, is_code_stem, is_graph_key, is_t
 from torchkeeper.artifacts.report import Report
 from torchkeeper.settings.origins import Versions
 from torchkeeper.settings.programs import program
+from torchkeeper.settings.told import FolderTold, ProcessesTold, ProcessTold
 from torchkeeper.stores import processes as proc
 
 #: Processes that torch starts to compile in (torch/_inductor/compile_worker), told of with theirs.
@@ -45,6 +45,16 @@ class Folder:
     why: str
     files: int
     seen: str
+
+    def to_json(self) -> FolderTold:
+        """As it goes over the wire."""
+        return {
+            "path": self.path,
+            "kind": self.kind,
+            "why": self.why,
+            "files": self.files,
+            "seen": self.seen,
+        }
 
 
 @dataclass(frozen=True)
@@ -72,17 +82,28 @@ class Process:
     workers: int = 0
     elsewhere: bool = False
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> ProcessTold:
         """As it goes over the wire."""
-        return asdict(self)
+        return {
+            "pid": self.pid,
+            "name": self.name,
+            "command": self.command,
+            "started": self.started,
+            "python": self.python,
+            "cwd": self.cwd,
+            "loaded": self.loaded,
+            "torch": self.torch,
+            "triton": self.triton,
+            "folders": [one.to_json() for one in self.folders],
+            "workers": self.workers,
+            "elsewhere": self.elsewhere,
+        }
 
 
-def running(report: Report) -> dict[str, Any]:
+def running(report: Report) -> ProcessesTold:
     """Send a row for each process of this user that has torch, by number.
 
-    The result: {count, hidden: processes of others and those that cannot be looked into, sees:
-    "all", or "own" where the system hides others'}. Raises Problem("processes-untold") on a system
-    that does not tell.
+    Raises Problem("processes-untold") on a system that does not tell.
     """
     try:
         pids = proc.listed()

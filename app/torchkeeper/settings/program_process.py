@@ -13,12 +13,11 @@ import stat
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
 
 from torchkeeper.settings.assigned import Unreadable, look
-from torchkeeper.settings.programs import LIMIT
+from torchkeeper.settings.programs import LIMIT, Program
 from torchkeeper.settings.syntax import Imported
 
 #: Sources that are read, and bytes of one.
@@ -33,8 +32,8 @@ _NEVER = ("torch", "triton", "numpy")
 def main() -> None:
     """Answer the one request."""
     _limit()
-    request = json.loads(sys.stdin.buffer.readline())
-    reading = Reading(request, time.process_time() + LIMIT)
+    asked = Program(**json.loads(sys.stdin.buffer.readline()))
+    reading = Reading(asked, time.process_time() + LIMIT)
     for answer in reading.answers():
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
@@ -52,18 +51,17 @@ def _limit() -> None:
 class Reading:
     """Reads the main source of a program, and what it imports of its own, in that order."""
 
-    def __init__(self, request: dict[str, Any], latest: float) -> None:
-        self._kind, self._main = str(request["kind"]), str(request["main"])
-        self._folders = list(dict.fromkeys(map(str, request["folders"])))
-        self._starts = list(map(str, request["starts"]))
-        self._root = str(request["root"])
+    def __init__(self, asked: Program, latest: float) -> None:
+        self._kind, self._main, self._root = asked.kind, asked.main, asked.root
+        self._folders = list(dict.fromkeys(asked.folders))
+        self._starts = list(asked.starts)
         self._latest = latest
         self._waiting: deque[str] = deque()
         self._known: set[str] = set()
         #: Those that are run whenever the program is.
         self._sure: set[str] = set()
 
-    def answers(self) -> Iterator[dict[str, Any]]:
+    def answers(self) -> Iterator[Mapping[str, object]]:
         """One for each source, then why it ended."""
         for path in self._starts:
             if self._is_file(path):
@@ -99,7 +97,7 @@ class Reading:
         except OSError:
             return False
 
-    def _one(self, path: str, main: bool) -> dict[str, Any]:
+    def _one(self, path: str, main: bool) -> Mapping[str, object]:
         try:
             # What is no file, as a pipe with nobody at its other end, is not waited for.
             descriptor = os.open(self._root + path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -115,7 +113,7 @@ class Reading:
             return {"file": path, "unread": "too-large"}
         return self._source(path, data, main)
 
-    def _source(self, path: str, data: bytes, main: bool) -> dict[str, Any]:
+    def _source(self, path: str, data: bytes, main: bool) -> Mapping[str, object]:
         try:
             source = look(data, main)
         except Unreadable as why:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from torchkeeper.artifacts.entry import KINDS, Problem
 from torchkeeper.artifacts.report import Report
@@ -38,37 +38,39 @@ class Counts:
 
 
 @dataclass
-class Compared:
-    """The entries of one bundle by outcome and kind; ``needed``: bytes on the disk for the new."""
+class Outcomes:
+    """How much of each of OUTCOMES."""
 
-    kinds: dict[str, dict[str, Counts]] = field(default_factory=dict)
-    needed: int = 0
+    new: Counts = field(default_factory=Counts)
+    there: Counts = field(default_factory=Counts)
+    differs: Counts = field(default_factory=Counts)
+    left: Counts = field(default_factory=Counts)
 
     def add(self, item: Item, outcome: str) -> None:
         """Count an entry."""
-        self.kinds.setdefault(item.kind, {name: Counts() for name in OUTCOMES})[outcome].add(item)
-
-    def to_json(self) -> dict[str, Any]:
-        """``{new, there, differs, left, kinds: [{kind, new, …}], needed}``; each of the outcomes
-        is ``{entries, files, bytes}``.
-        """
-        whole = {
-            name: _sum([outcomes[name] for outcomes in self.kinds.values()]) for name in OUTCOMES
-        }
-        kinds = [
-            {"kind": kind, **{name: _sum([self.kinds[kind][name]]) for name in OUTCOMES}}
-            for kind in KINDS
-            if kind in self.kinds
-        ]
-        return {**whole, "kinds": kinds, "needed": self.needed}
+        counts: Counts = getattr(self, outcome)
+        counts.add(item)
 
 
-def _sum(counts: Sequence[Counts]) -> dict[str, int]:
-    return {
-        "entries": sum(one.entries for one in counts),
-        "files": sum(one.files for one in counts),
-        "bytes": sum(one.bytes for one in counts),
-    }
+@dataclass
+class Compared:
+    """The entries of one bundle by outcome, together and by kind; ``needed``: bytes on the disk for
+    the new.
+    """
+
+    whole: Outcomes = field(default_factory=Outcomes)
+    by_kind: dict[str, Outcomes] = field(default_factory=dict)
+    needed: int = 0
+
+    @property
+    def kinds(self) -> list[tuple[str, Outcomes]]:
+        """Those that there are, in the order of KINDS."""
+        return [(kind, self.by_kind[kind]) for kind in KINDS if kind in self.by_kind]
+
+    def add(self, item: Item, outcome: str) -> None:
+        """Count an entry."""
+        self.whole.add(item, outcome)
+        self.by_kind.setdefault(item.kind, Outcomes()).add(item, outcome)
 
 
 def compare(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.remote import KINDS
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.beforehand import check_other
 from torchkeeper.stores.bundles.building import Makers
+from torchkeeper.stores.compare import Counts, Outcomes, compare
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders.placing import ORDER
 from torchkeeper.stores.items import Item, Offered
@@ -46,11 +47,10 @@ class Copied:
 class Foretold(Copied):
     """What a copy would come to.
 
-    kinds: ``{kind, new, there, differs, left}`` in the order of KINDS; each of the outcomes is
-    ``{entries, files, bytes}`` (stores.compare). needed: bytes on the disk for what is new.
+    kinds: in the order of KINDS. needed: bytes on the disk for what is new.
     """
 
-    kinds: list[dict[str, Any]] = field(default_factory=list)
+    kinds: list[tuple[str, Outcomes]] = field(default_factory=list)
     needed: int = 0
 
 
@@ -132,7 +132,11 @@ def plan_copy(
             if screen:
                 chosen, where = screen.described(chosen, where)
             planned = plan(chosen, where, report, left, makers)
-            kinds = [_all_new(one) for one in planned.kinds]
+            # As of a folder where nothing of it is.
+            kinds = [
+                (one.kind, Outcomes(Counts(one.entries, one.files, one.bytes)))
+                for one in planned.kinds
+            ]
             return Foretold(
                 what,
                 planned.entries,
@@ -146,7 +150,6 @@ def plan_copy(
                 source, newest(chosen, left), target, password, report, left, screen, dry=True
             )
             return Foretold(what, done.entries, done.files, done.bytes, done.exists)
-        from torchkeeper.stores.compare import compare
 
         def mark(
             _: Offered, item: Item, _home: str, _outcome: str, problem: Problem | None
@@ -157,11 +160,10 @@ def plan_copy(
         offered = source.offer(chosen, report, left)
         offered = screen.offered(offered) if screen else offered
         offered = names(offered) if names else offered
-        counts = compare([offered], target, report, mark)[0].to_json()
-        new: dict[str, int] = counts["new"]
-        there: dict[str, int] = counts["there"]
-        done = Foretold(what, new["entries"], new["files"], new["bytes"], there["entries"])
-        done.kinds, done.needed = counts["kinds"], counts["needed"]
+        [found] = compare([offered], target, report, mark)
+        new, there = found.whole.new, found.whole.there
+        done = Foretold(what, new.entries, new.files, new.bytes, there.entries)
+        done.kinds, done.needed = found.kinds, found.needed
         return done
     except Lost as lost:
         raise lost.problem from lost
@@ -177,13 +179,6 @@ def broke_off(lost: Lost, what: str, target: str) -> Problem:
     return Problem(
         "server-broke-off", server=server, arrived=lost.arrived, total=lost.total, place=target
     )
-
-
-def _all_new(kind: dict[str, Any]) -> dict[str, Any]:
-    """What a bundle would hold of a kind, as of a folder where nothing of it is."""
-    none = {"entries": 0, "files": 0, "bytes": 0}
-    new = {name: kind[name] for name in none}
-    return {"kind": kind["kind"], "new": new, "there": none, "differs": none, "left": none}
 
 
 def newest(chosen: Sequence[Described], left: Left) -> list[Described]:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Entry, measured, tally
 from torchkeeper.artifacts.layout import eager_folder, is_code_stem
@@ -21,6 +22,9 @@ from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item, allocated
 from torchkeeper.stores.needs import OLD, YOUNG, Name, known_as, needed
 from torchkeeper.stores.strangers import strange_in
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.told import Amount
 
 #: Why an entry goes, in the order in which it is told; "needless" is code of what goes.
 REASONS = ("stale", "broken", "orphan", "unused", "budget", "needless")
@@ -113,7 +117,7 @@ class Dead:
             self._go_along(going, mine, why)
         return {n: why[n] for n in sorted(going)}
 
-    def told(self, going: Iterable[int]) -> dict[str, int]:
+    def told(self, going: Iterable[int]) -> Amount:
         """How much some of them are: ``tally``, ``measured`` and files."""
         items = [self._item(n) for n in going]
         counts = tally(item.kind for item in items)

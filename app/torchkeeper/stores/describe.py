@@ -7,7 +7,7 @@ import io
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts import alone, code, elf
 from torchkeeper.artifacts.entry import COUNTED_APART, PORTABLE, PUT_OFF, READ, Entry, too_short
@@ -27,6 +27,9 @@ from torchkeeper.stores.items import (
 from torchkeeper.stores.lists import MARK
 from torchkeeper.stores.needs import Living
 from torchkeeper.stores.reader import MAX_PAYLOAD, Reader, Reading
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.payload import Facts
 
 #: A source is read this far: enough for names, and a 100 MB constant in it does no harm.
 MAX_SOURCE = 1 << 20
@@ -60,7 +63,7 @@ class Described:
 
     entry: Entry
     item: Item
-    facts: dict[str, Any]
+    facts: Facts
     origin: Item | None = None
     unhashed: bool = False
 
@@ -77,13 +80,25 @@ class Carried:
     facts: bool = True
 
 
+class _About(NamedTuple):
+    """What is known of an entry that tells about others."""
+
+    name: str | None = None
+    torch: str | None = None
+    device: str | None = None
+
+
+def _nothing() -> Facts:
+    return {}
+
+
 @dataclass
 class _Known:
     """What entries read earlier tell about later ones: graphs about their code."""
 
-    graphs: dict[str, dict[str, Any]] = field(default_factory=dict)
-    modules: dict[str, dict[str, Any]] = field(default_factory=dict)
-    kernels: dict[str, dict[str, Any]] = field(default_factory=dict)
+    graphs: dict[str, _About] = field(default_factory=dict)
+    modules: dict[str, _About] = field(default_factory=dict)
+    kernels: dict[str, _About] = field(default_factory=dict)
 
 
 def describe(
@@ -246,7 +261,7 @@ class _Loaded:
     sha256: str | None
     reading: Reading | None
     problem: str | None
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: Facts = field(default_factory=_nothing)
     kept: bool = False
     partly: bool = False
 
@@ -387,9 +402,7 @@ def _read(
         return digest.hexdigest(), kept.getvalue(), head
 
 
-def _describe(
-    one: _Loaded, facts: dict[str, Any], known: _Known, living: Living | None
-) -> Described:
+def _describe(one: _Loaded, facts: Facts, known: _Known, living: Living | None) -> Described:
     item = one.item
     _learn(item, facts, known)
     joined = _joined(item, facts, known)
@@ -397,11 +410,11 @@ def _describe(
     entry = Entry(
         kind=item.kind,
         key=item.key,
-        name=joined.get("name") or facts.get("name") or _plain_name(item),
+        name=joined.name or facts.get("name") or _plain_name(item),
         size=item.size,
         files=len(item.files),
         mtime=max(times) / 1e9 if times else None,
-        torch=facts.get("torch") or joined.get("torch") or item.torch,
+        torch=facts.get("torch") or joined.torch or item.torch,
         device=_device(facts, joined),
         compile_s=facts.get("compile_s"),
         path=item.path,
@@ -412,8 +425,8 @@ def _describe(
     return Described(entry, item, facts, unhashed=one.partly and one.sha256 is None)
 
 
-def _device(facts: dict[str, Any], joined: dict[str, Any]) -> str | None:
-    own, other = facts.get("device"), joined.get("device")
+def _device(facts: Facts, joined: _About) -> str | None:
+    own, other = facts.get("device"), joined.device
     # A module says "cuda" of a GPU of AMD's as well, if it has no kernel that tells; its graph
     # knows more.
     return other if own == "cuda" and other == "hip" else own or other
@@ -427,33 +440,33 @@ def _misnamed(item: Item, sha256: str | None) -> str | None:
     return None
 
 
-def _learn(item: Item, facts: dict[str, Any], known: _Known) -> None:
+def _learn(item: Item, facts: Facts, known: _Known) -> None:
     if not facts or item.kind not in ("fxgraph", "aotautograd", "code"):
         return
-    about = {field: facts.get(field) for field in ("name", "torch", "device")}
+    about = _About(facts.get("name"), facts.get("torch"), facts.get("device"))
     if item.kind == "fxgraph":
         known.graphs.setdefault(item.key, about)
-        if facts.get("code_key"):
-            known.modules.setdefault(facts["code_key"], about)
+        if code_key := facts.get("code_key"):
+            known.modules.setdefault(code_key, about)
     about = about if item.kind != "code" else known.modules.get(item.key, about)
     for name, digest in facts.get("kernels", ()):
-        known.kernels.setdefault(digest, {**about, "name": name})
+        known.kernels.setdefault(digest, about._replace(name=name))
 
 
-def _joined(item: Item, facts: dict[str, Any], known: _Known) -> dict[str, Any]:
+def _joined(item: Item, facts: Facts, known: _Known) -> _About:
     """What other entries say about this one."""
     if item.kind == "aotautograd":
         needed = [known.graphs[key] for key in facts.get("fx_keys", ()) if key in known.graphs]
         if needed:
-            name = needed[0].get("name")
-            if name and facts.get("direction"):
-                name = f"{name} ({facts['direction']})"
-            return {**needed[0], "name": name}
+            name = needed[0].name
+            if name and (direction := facts.get("direction")):
+                name = f"{name} ({direction})"
+            return needed[0]._replace(name=name)
     if item.kind == "code":
         if item.key in known.modules:
             return known.modules[item.key]
-        return known.kernels.get(facts.get("digest") or "", {})
-    return {}
+        return known.kernels.get(facts.get("digest") or "", _About())
+    return _About()
 
 
 def _plain_name(item: Item) -> str | None:

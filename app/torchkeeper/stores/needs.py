@@ -13,15 +13,18 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.layout import eager_folder, is_code_stem
 from torchkeeper.stores.items import Item
 
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.payload import Facts
+
 #: What an entry is known by: its kind and key; of a C++ kernel also "kernel" and its digest.
 Name = tuple[str, str]
 #: What is known of the entries of the kinds in TELLING.
-Told = Sequence[tuple[Item, dict[str, Any]]]
+Told = Sequence[tuple[Item, "Facts"]]
 #: Kinds that name others, or are known by more than their key.
 TELLING = frozenset({"fxgraph", "aotautograd", "code", "autotune"})
 #: Seconds after which a lock or a temporary file is nobody's any more.
@@ -29,12 +32,13 @@ OLD = 86400.0
 #: Seconds for which what nothing names may be of a graph that is being compiled: PyTorch writes
 #: the code first and the graph last.
 YOUNG = 3600.0
-_NAMED = (("fx_keys", "fxgraph"), ("code_keys", "code"), ("code_names", "code"))
 
 
-def needed(facts: dict[str, Any]) -> dict[Name, None]:
+def needed(facts: Facts) -> dict[Name, None]:
     """What an entry needs, by name, in order."""
-    names = [(kind, key) for field, kind in _NAMED for key in facts.get(field) or ()]
+    names = [("fxgraph", key) for key in facts.get("fx_keys") or ()]
+    names += [("code", key) for key in facts.get("code_keys") or ()]
+    names += [("code", key) for key in facts.get("code_names") or ()]
     if key := facts.get("code_key"):
         names.append(("code", key))
     names += [("kernel", digest) for _, digest in facts.get("kernels") or ()]
@@ -42,11 +46,11 @@ def needed(facts: dict[str, Any]) -> dict[Name, None]:
     return dict.fromkeys(names)
 
 
-def known_as(item: Item, facts: dict[str, Any]) -> set[Name]:
+def known_as(item: Item, facts: Facts) -> set[Name]:
     """The names by which others need an entry."""
     names = {(item.kind, item.key)}
-    if item.kind == "code" and facts.get("digest"):
-        names.add(("kernel", facts["digest"]))
+    if item.kind == "code" and (digest := facts.get("digest")):
+        names.add(("kernel", digest))
     return names
 
 
@@ -71,7 +75,7 @@ class Living:
         self._unread_lists: set[str] = set()
         self._listed: set[str] = set()
 
-    def orphan(self, item: Item, facts: dict[str, Any]) -> str | None:
+    def orphan(self, item: Item, facts: Facts) -> str | None:
         """Why nothing needs this entry, as a code for ``link.words.problems``, or None."""
         kind = item.kind
         if kind == "triton":
@@ -90,13 +94,13 @@ class Living:
             self._list(item, facts)
         return None
 
-    def _list(self, item: Item, facts: dict[str, Any]) -> None:
+    def _list(self, item: Item, facts: Facts) -> None:
         libraries = [file.path for file in item.files if file.name.endswith(".so")]
         self._listed.update(path.rpartition("/")[0] for path in libraries)
         if not item.about and not facts.get("name"):
             self._unread_lists.add(item.path.rpartition("/")[0])
 
-    def _graph(self, item: Item, facts: dict[str, Any]) -> str | None:
+    def _graph(self, item: Item, facts: Facts) -> str | None:
         self._cached = True
         names = needed(facts)
         self._named.update(names)
@@ -116,7 +120,7 @@ class Living:
         beside = item.files[0].path.rpartition("/")[0] in self._listed
         return "library-unlisted" if built or not beside else None
 
-    def _code(self, item: Item, facts: dict[str, Any]) -> str | None:
+    def _code(self, item: Item, facts: Facts) -> str | None:
         if lists := eager_folder(item.path):
             return self._library(item, lists)
         if not is_code_stem(item.key):
@@ -148,7 +152,8 @@ class Relatives:
 
 def relatives(told: Told, items: Iterable[Item], of: Item) -> Relatives:
     """The relatives of an item; ``items`` are all of its place."""
-    own = next((facts for item, facts in told if item.identity == of.identity), {})
+    nothing: Facts = {}
+    own = next((facts for item, facts in told if item.identity == of.identity), nothing)
     wanted, names = needed(own), known_as(of, own)
     digests = {name for name in wanted if name[0] == "kernel"}
     found = [item for item in items if (item.kind, item.key) in wanted]

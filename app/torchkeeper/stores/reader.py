@@ -14,14 +14,17 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import torchkeeper
 from torchkeeper.artifacts.manifest import origin
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.budget import Budget
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.payload import Facts
 
 #: Seconds a reader may take for one entry.
 STALL = 2.0
@@ -106,7 +109,7 @@ class Reader:
         report: Report,
         full: bool = False,
         budget: Budget | None = None,
-    ) -> list[dict[str, Any]]:
+    ) -> list[Facts]:
         """The facts of each reading, in order; checked, so that callers may trust the types. Those
         that there is no time for any more are "entry-unread".
         """
@@ -114,7 +117,7 @@ class Reader:
             return []
         if self._begun and self._begun[0] is not readings[0]:
             self._drop()
-        found: list[dict[str, Any]] = []
+        found: list[Facts] = []
         for batch in _batches(readings):
             todo = batch
             while todo:
@@ -146,7 +149,7 @@ class Reader:
 
     def _ask(
         self, batch: list[Reading], report: Report, full: bool, budget: Budget | None
-    ) -> list[dict[str, Any]]:
+    ) -> list[dict[str, object]]:
         """The answers to a batch; where the reader dies, up to and including the fatal entry, and
         where there is no time for the rest of it, up to that.
         """
@@ -155,7 +158,7 @@ class Reader:
             return [{"problem": "reader-crashed"}]
         process = self._process
         assert process
-        answers: list[dict[str, Any]] = []
+        answers: list[dict[str, object]] = []
         while len(answers) < len(batch):
             asked = time.monotonic()
             line, problem = self._line(process, report, budget)
@@ -278,7 +281,7 @@ def _batches(readings: list[Reading]) -> Iterator[list[Reading]]:
         yield batch
 
 
-def _checked(answer: dict[str, Any]) -> dict[str, Any]:
+def _checked(answer: Mapping[str, object]) -> Facts:
     """The answer with every text a bounded text: a reader may have been taken over."""
     checked = dict(answer)
     for name in _TEXTS:
@@ -294,7 +297,8 @@ def _checked(answer: dict[str, Any]) -> dict[str, Any]:
         isinstance(one, str) and len(one) <= _MAX_TEXT for one in sets
     ):
         checked["requires"] = None
-    if not all(part.isdecimal() for part in (checked.get("widths") or "").split()):
+    widths = checked.get("widths")
+    if isinstance(widths, str) and not all(part.isdecimal() for part in widths.split()):
         checked["widths"] = None
     taken = checked.get("compile_s")
     if not isinstance(taken, (int, float)) or isinstance(taken, bool):
@@ -319,4 +323,4 @@ def _checked(answer: dict[str, Any]) -> dict[str, Any]:
         if isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, str) for x in pair)
     ]
     checked["made_in"] = origin(checked.get("made_in"))
-    return checked
+    return cast("Facts", checked)

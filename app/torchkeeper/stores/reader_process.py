@@ -32,7 +32,7 @@ def main() -> None:
     while line := stdin.readline():
         # The whole batch is read before anything is answered, so that neither side can block
         # the other on a full pipe.
-        batch: list[tuple[dict[str, Any], dict[str, bytes]]] = []
+        batch: list[tuple[Any, dict[str, bytes]]] = []
         for item in json.loads(line):
             batch.append((item, {n: stdin.read(size) for n, size in item["sizes"].items()}))
         # Taken out of it: one that is large is not to be in memory with the next.
@@ -41,7 +41,7 @@ def main() -> None:
             stdout.flush()
 
 
-def _answer(item: dict[str, Any], files: dict[str, bytes]) -> bytes:
+def _answer(item: Any, files: dict[str, bytes]) -> bytes:
     try:
         found = facts.read(item["kind"], item["names"], files, item["full"])
         answer = json.dumps(found).encode() + b"\n"

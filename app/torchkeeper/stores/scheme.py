@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.report import Report
-    from torchkeeper.stores.store import Json, Store
+    from torchkeeper.stores.store import Store
+    from torchkeeper.stores.told import Owned
 
 #: What a file that is to be a bundle is called.
 SUFFIX = ".torchcache"
@@ -70,7 +71,7 @@ class Scheme:
         """The path of an entry as one would look for it from outside of the place."""
         return path
 
-    def owners(self, place: str) -> list[Json]:
+    def owners(self, place: str) -> list[Owned]:
         """Who else can change what is there, as far as a glance tells (folders.owners)."""
         return []
 
@@ -104,7 +105,7 @@ class Path(Scheme):
     def full_path(self, place: str, path: str) -> str:
         return f"{place.rstrip('/')}/{path}"
 
-    def owners(self, place: str) -> list[Json]:
+    def owners(self, place: str) -> list[Owned]:
         from torchkeeper.stores.folders.owners import glance
 
         return glance(place)

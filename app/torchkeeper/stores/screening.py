@@ -14,7 +14,7 @@ import io
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO
 
 from torchkeeper.artifacts import layout, opcodes
 from torchkeeper.artifacts.echoes import FILL, Echoes
@@ -29,9 +29,10 @@ from torchkeeper.stores.patching import Patch, Patched, joined, patched
 from torchkeeper.stores.pouring import unreadable
 from torchkeeper.stores.reader import MAX_PAYLOAD, Reader
 
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.leaked import Leaks, Private, Secret, Secrets, Where
+
 Left = Callable[[Item, Problem], None]
-#: What can be done about secrets, besides nothing at all, which is not to go on.
-CHOICES = ("allow", "redact", "leave")
 #: The kinds whose payload may be changed: their keys are made of other things. The keys of code and
 #: kernels are made of what they hold.
 _REDACTABLE = frozenset({"fxgraph", "aotautograd", "pgo", "precompile", "autotune"})
@@ -46,20 +47,6 @@ _MAX_FACTS = 50
 _EVERY = 0.05
 
 
-class Where(NamedTuple):
-    """A place in an entry: its kind and key, the file, "key" for the key itself, and the offset."""
-
-    kind: str
-    key: str
-    path: str
-    file: str
-    offset: int
-
-    def to_json(self) -> dict[str, Any]:
-        """As a flat JSON object."""
-        return self._asdict()
-
-
 @dataclass
 class _Seen:
     """What was found in one entry: what is to be patched, by path; and what cannot be."""
@@ -72,28 +59,30 @@ class _Seen:
 
 @dataclass
 class Told:
-    """What was found in all entries. private: ``{what, value, entries, times, …}`` with Where."""
+    """What was found in all entries."""
 
     secrets: int = 0
     entries: int = 0
     redacted: int = 0
     fixed: int = 0
-    private: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    private: dict[tuple[str, str], Private] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
-        """What an engine says of it: ``secrets``, how many were found in how many ``entries``; of
-        these ``fixed`` cannot be redacted; and the private facts, the most frequent first.
-        """
+    def to_json(self) -> Leaks:
+        """What an engine says of it; the private facts are sorted, the most frequent first."""
         facts = sorted(self.private.values(), key=lambda one: (one["what"], -one["times"]))
-        numbers = (self.secrets, self.entries, self.redacted, self.fixed)
-        names = ("secrets", "entries", "redacted", "fixed")
-        return {**dict(zip(names, numbers, strict=True)), "private": facts}
+        return {
+            "secrets": self.secrets,
+            "entries": self.entries,
+            "redacted": self.redacted,
+            "fixed": self.fixed,
+            "private": facts,
+        }
 
 
 class Screen:
     """Looks at entries that are to leave, and holds back what should not.
 
-    choice: one of CHOICES, or None. own: names of this user and this machine (artifacts.leaks).
+    choice: what is to become of them. own: names of this user and this machine (artifacts.leaks).
     dry: with no choice, only tell. kinds: those that the target takes.
     """
 
@@ -102,7 +91,7 @@ class Screen:
         report: Report,
         left: Left,
         reader: Reader,
-        choice: str | None = None,
+        choice: Secrets | None = None,
         own: dict[str, str] | None = None,
         dry: bool = False,
         kinds: frozenset[str] = PORTABLE,
@@ -284,7 +273,7 @@ class Screen:
             last = not following
             for one in scanner.feed(piece, last):
                 if isinstance(one, Fact):
-                    self._fact(one, Where(item.kind, item.key, item.path, name, one.start), facts)
+                    self._fact(one, _where(item, name, one.start), facts)
                 elif len(leaks) < _MAX_LEAKS:
                     leaks.setdefault((one.start, one.end), one)
             piece = following
@@ -371,11 +360,15 @@ class Screen:
         self.told.secrets += 1
         self._shown += 1
         if self._shown <= _MAX_TOLD:
-            where = Where(item.kind, item.key, item.path, name, leak.start)
-            about = {"what": leak.what, "name": leak.name, "excerpt": leak.excerpt}
-            self._report.finding(
-                secret={**where.to_json(), **about, "times": times, "redactable": not fixed}
-            )
+            secret: Secret = {
+                **_where(item, name, leak.start),
+                "what": leak.what,
+                "name": leak.name,
+                "excerpt": leak.excerpt,
+                "times": times,
+                "redactable": not fixed,
+            }
+            self._report.finding(secret=secret)
 
     def _fact(self, fact: Fact, where: Where, known: set[tuple[str, str]]) -> None:
         name = fact.what, fact.value
@@ -383,8 +376,13 @@ class Screen:
         if name not in private:
             if sum(one["what"] == fact.what for one in private.values()) >= _MAX_FACTS:
                 return
-            about = {"what": fact.what, "value": fact.value, "entries": 0, "times": 0}
-            private[name] = {**about, **where.to_json()}
+            private[name] = {
+                "what": fact.what,
+                "value": fact.value,
+                "entries": 0,
+                "times": 0,
+                **where,
+            }
         private[name]["times"] += 1
         if name not in known:
             known.add(name)
@@ -410,6 +408,16 @@ class _Screened:
 
     def open(self, file: File) -> BinaryIO:
         return self._source.open(file)
+
+
+def _where(item: Item, file: str, offset: int) -> Where:
+    return {
+        "kind": item.kind,
+        "key": item.key,
+        "path": item.path,
+        "file": file,
+        "offset": offset,
+    }
 
 
 def _distinct(items: list[Item]) -> list[Item]:

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from torchkeeper.artifacts.entry import KINDS, Problem
 from torchkeeper.artifacts.layout import inner_cache
@@ -24,10 +24,11 @@ from torchkeeper.stores.reader import Reader
 if TYPE_CHECKING:
     from typing import Self
 
+    from torchkeeper.artifacts.builds import MadeIn
+    from torchkeeper.artifacts.told import Amount
     from torchkeeper.stores.bundles.building import Makers
+    from torchkeeper.stores.told import Beside, Done, Orphans, Owned, Room, Strays, Trash, Users
 
-#: What is told over the wire.
-Json = dict[str, Any]
 Left = Callable[[Item, Problem], None]
 Batches = Iterator[list[Described]]
 
@@ -82,15 +83,15 @@ class Removal:
         """Have these go; those that do, by their number, and as what. The others go to ``left``."""
         raise NotImplementedError
 
-    def told(self) -> Json:
+    def told(self) -> Amount:
         """How much goes: counts, ``files`` and ``measured``."""
         raise NotImplementedError
 
-    def in_use(self) -> Json:
+    def in_use(self) -> Users:
         """Which processes use what, as of folders.in_use; how much is ``left``, what ``stays``."""
         raise NotImplementedError
 
-    def carry_out(self, now: bool, report: Report, left: Left, password: str | None) -> Json:
+    def carry_out(self, now: bool, report: Report, left: Left, password: str | None) -> Done:
         """Do it; now: past the trash, where there is one. What it came to."""
         raise NotImplementedError
 
@@ -282,18 +283,17 @@ class Store(Source):
         """A number that changes with what is foreign in it."""
         return 0
 
-    def owners(self) -> list[Json] | None:
+    def owners(self) -> list[Owned] | None:
         """Who else can change it, as the last survey tells (folders.owners); None of a bundle."""
 
-    def beside(self, origins: Sequence[Json | None]) -> Json:
-        """What is said of it besides its entries; origins: where each of these was made."""
-        return {"trash": None}
+    def tell_beside(self, told: Beside, origins: Sequence[MadeIn | None]) -> None:
+        """Say besides its entries what there is to say; origins: where each of these was made."""
 
-    def strays(self) -> dict[str, int]:
+    def strays(self) -> Strays:
         """How much there is in it that is not ours, where that is more than files."""
         return {}
 
-    def room(self) -> Json:
+    def room(self) -> Room:
         """{free_bytes, total_bytes, disk}, which places on one disk share; {} without a limit."""
         try:
             said, disk = os.statvfs(self.place), os.stat(self.place).st_dev
@@ -302,13 +302,13 @@ class Store(Source):
         free, total = said.f_bavail * said.f_frsize, said.f_blocks * said.f_frsize
         return {"disk": str(disk), "free_bytes": free, "total_bytes": total}
 
-    def trash(self) -> Json | None:
+    def trash(self) -> Trash | None:
         """What lies in its trash, and what undo puts back; None where there is no trash."""
 
-    def trash_size(self, report: Report) -> dict[str, int] | None:
+    def trash_size(self, report: Report) -> Amount | None:
         """How much lies there, on the disk."""
 
-    def orphans(self, items: list[Item], index: str | None) -> Json | None:
+    def orphans(self, items: list[Item], index: str | None) -> Orphans | None:
         """How many of all its items nothing needs, as far as that costs no reading."""
 
     def relatives(self, kind: str, path: str, memory: Memory, report: Report) -> Relatives:

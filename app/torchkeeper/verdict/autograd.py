@@ -6,8 +6,9 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Mapping
 from typing import Any
+
+from torchkeeper.verdict.probed import Env
 
 #: Characters of a value.
 _VALUE = 200
@@ -41,17 +42,17 @@ def settings() -> dict[str, str] | None:
     return found
 
 
-def looking_remotely(env: Mapping[str, Any]) -> dict[str, Any]:
+def looking_remotely(env: Env) -> Env:
     """An environment as its programs are that find AOTAutograd entries on a server."""
     here = env.get("autograd")
-    return {**env, "autograd": {_REMOTE: "True", **here}} if isinstance(here, dict) else dict(env)
+    return env if here is None else {**env, "autograd": {_REMOTE: "True", **here}}
 
 
-def _values(config: Any) -> dict[str, Any]:
+def _values(config: Any) -> dict[str, object]:
     return dict(config.get_config_copy())
 
 
-def _plain(path: str) -> dict[str, Any]:
+def _plain(path: str) -> dict[str, object]:
     """The settings that a module of settings has without the variables that it names."""
     with open(path, encoding="utf-8") as file:
         named = set(_VARIABLE.findall(file.read()))

@@ -21,6 +21,8 @@ import sysconfig
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from torchkeeper.verdict.probed import Command, Env, Native
+
 #: What stands for folders in a portable text.
 TORCH, PYTHON, COMPILER = "{torch}", "{python}", "{cxx}"
 #: Set, it has torch install a compiler while it looks for one (cpp_compiler_search in
@@ -40,39 +42,35 @@ class _Told(BaseException):
         self.extra = extra
 
 
-def native(facts: Mapping[str, Any]) -> dict[str, Any] | None:
+def native(facts: Env) -> Native | None:
     """How native code is made here, and for what: None without a torch or a compiler, or where
     this torch cannot be asked.
 
-    ``{compiler, libc, python, cpu_flags, threads, torch, torch_key, commands}``; python is the
-    name of its binary interface, commands as of ``commands``. facts: what ``environment.probe``
-    has found so far. To be called in a ``constants.private_folder``.
+    facts: what ``environment.probe`` has found so far. To be called in a
+    ``constants.private_folder``.
     """
     cxx = facts.get("cxx")
-    if not isinstance(cxx, Mapping) or not facts.get("torch_key"):
+    if cxx is None or not facts.get("torch_key"):
         return None
     told = commands()
     if not told:
         return None
     return {
-        "compiler": cxx.get("version"),
-        "libc": facts.get("libc"),
+        "compiler": cxx["version"],
+        "libc": facts["libc"],
         "python": sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag,
-        "cpu_flags": facts.get("cpu_flags"),
-        "threads": facts.get("threads"),
-        "torch": facts.get("torch"),
-        "torch_key": facts.get("torch_key"),
+        "cpu_flags": facts["cpu_flags"],
+        "threads": facts["threads"],
+        "torch": facts["torch"],
+        "torch_key": facts["torch_key"],
         "commands": told,
     }
 
 
-def commands() -> list[dict[str, str]] | None:
+def commands() -> list[Command] | None:
     """Every command by which this torch may build for this CPU; None where it cannot be asked.
 
-    what: "kernel", the code of a graph, or "check", by which PyTorch sees what its compiler can
-    do; isa: PyTorch's name of the vector instructions, "none" for none; extra: the text that goes
-    into names; portable: the same with words for the folders of torch, Python and the compiler, so
-    that two are equal where only these differ. First are those of what PyTorch chooses itself.
+    First are those of what PyTorch chooses itself.
     """
     if os.environ.get(_INSTALLS):
         return None
@@ -94,9 +92,9 @@ def key(source: str, extra: str) -> str:
     return str(get_hash(source.strip(), extra, "code"))
 
 
-def _commands(cpu_vec_isa: Any) -> list[dict[str, str]]:
+def _commands(cpu_vec_isa: Any) -> list[Command]:
     # Whether the compiler takes what a check holds is only known once it was built.
-    told: dict[tuple[str, str], dict[str, str]] = {}
+    told: dict[tuple[str, str], Command] = {}
     checks: dict[str, None] = {}
     found = list(_supported(cpu_vec_isa, (), checks, told))
     codes = list(checks)
@@ -104,7 +102,7 @@ def _commands(cpu_vec_isa: Any) -> list[dict[str, str]]:
         for refused in itertools.combinations(codes, count):
             found += _supported(cpu_vec_isa, refused, checks, told)
     seen = set()
-    kernels: dict[tuple[str, str], dict[str, str]] = {}
+    kernels: dict[tuple[str, str], Command] = {}
     for isa in (*found, cpu_vec_isa.invalid_vec_isa):
         flags = (str(isa), *isa.build_macro(), isa.build_arch_flags())
         if flags not in seen:
@@ -119,7 +117,7 @@ def _supported(
     cpu_vec_isa: Any,
     refused: Iterable[str],
     checks: dict[str, None],
-    told: dict[tuple[str, str], dict[str, str]],
+    told: dict[tuple[str, str], Command],
 ) -> Iterator[Any]:
     """What PyTorch takes for usable, the best first, where its compiler refuses some checks.
 
@@ -193,7 +191,7 @@ def instead(owner: Any, name: str, value: object) -> Iterator[None]:
         setattr(owner, name, before)
 
 
-def _command(what: str, isa: str, extra: str) -> dict[str, str]:
+def _command(what: str, isa: str, extra: str) -> Command:
     portable = _of_version(extra) if what == "check" else _of_kernel(extra)
     return {"what": what, "isa": isa, "extra": extra, "portable": portable}
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from torchkeeper.verdict import graphdiff, systems, tensors
 from torchkeeper.verdict.graphdiff import GraphDifference
 from torchkeeper.verdict.tensors import Changed, Field
+from torchkeeper.verdict.told import ComparedTold, ComparisonTold, FactorTold
 
 #: The groups of factors, the one that weighs most first.
 GROUPS = ("torch", "triton", "gpu", "configuration", "inputs", "graph")
@@ -84,9 +84,9 @@ class Difference:
     fields: tuple[Field, ...] = ()
     follows: bool = False
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> FactorTold:
         """The difference as a JSON object."""
-        told: dict[str, Any] = {
+        told: FactorTold = {
             "group": self.group, "factor": self.factor, "a": self.a, "b": self.b,
             "follows": self.follows,
         }  # fmt: skip
@@ -112,15 +112,18 @@ class Comparison:
     inputs: tuple[int, int] = (0, 0)
     graph: GraphDifference | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """The comparison as a JSON object."""
+    def in_short(self) -> ComparedTold:
+        """The comparison as a JSON object, without the differences."""
         return {
-            "differences": [one.to_json() for one in self.differences],
-            "recorded": list(self.recorded),
+            "recorded": self.recorded,
             "same_graph": self.same_graph,
-            "inputs": list(self.inputs),
+            "inputs": self.inputs,
             "graph": self.graph.to_json() if self.graph else None,
         }
+
+    def to_json(self) -> ComparisonTold:
+        """The comparison as a JSON object."""
+        return {**self.in_short(), "differences": [one.to_json() for one in self.differences]}
 
 
 @dataclass
@@ -424,7 +427,7 @@ def _ordered(found: list[Difference], first: _Half) -> list[Difference]:
     order = {_BACKWARD: 0, _INFERENCE: 1, "gm": 2}
     numbers = {name: at for at, name in enumerate(_KNOWN)}
 
-    def rank(one: Difference) -> tuple[Any, ...]:
+    def rank(one: Difference) -> tuple[bool, float, bool, int, int, bool, int, str]:
         match = _INPUT.fullmatch(one.factor)
         known = numbers.get(one.factor, len(numbers))
         # A tangent says more than a weight; numbers come in their order.

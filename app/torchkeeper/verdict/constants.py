@@ -14,7 +14,7 @@ import platform
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from torchkeeper.artifacts import fxgraph
@@ -43,8 +43,8 @@ def private_folder() -> Iterator[None]:
                 os.environ[variable] = before
 
 
-def constants() -> dict[str, list[str]] | None:
-    """``{name: [hash, value]}`` of each constant factor; None where this torch cannot say.
+def constants() -> dict[str, tuple[str, str]] | None:
+    """``{name: (hash, value)}`` of each constant factor; None where this torch cannot say.
 
     Imports torch's compiler and starts no compile; to be called in a ``private_folder``.
     """
@@ -59,7 +59,7 @@ def constants() -> dict[str, list[str]] | None:
     except Exception:  # noqa: BLE001  # an older or newer torch may be built otherwise
         return None
     return {
-        name: [digest, _ADDRESS.sub("", value)[:_VALUE]]
+        name: (digest, _ADDRESS.sub("", value)[:_VALUE])
         for digest, name, value in fxgraph.key_factors(lines)
         if not fxgraph.of_graph(name)
     }
@@ -72,7 +72,7 @@ def _arguments() -> Any:
     from torch._inductor import config  # noqa: TID251
     from torch._inductor.utils import BoxedBool  # noqa: TID251
 
-    found: dict[str, Any] = {
+    found: dict[str, object] = {
         "cpp_wrapper": config.cpp_wrapper,
         "cudagraphs": BoxedBool(config.triton.cudagraphs),
         "extern_node_serializer": None,
@@ -86,7 +86,7 @@ def _arguments() -> Any:
     return found
 
 
-def system() -> dict[str, Any] | None:
+def system() -> Mapping[str, object] | None:
     """What PyTorch calls the system, ``{hash}`` or ``{device, version, hash}``; None without."""
     try:
         from torch._inductor.codecache import CacheBase  # noqa: TID251

@@ -14,30 +14,13 @@ from typing import Any
 
 from torchkeeper.stores import places
 from torchkeeper.verdict import autograd, commands, constants, lookups, machine
+from torchkeeper.verdict.probed import Compiler, Device, Env
 
 
-def probe() -> dict[str, Any]:
-    """The environment of this process. Imports torch; starts no compile and creates no folder.
-
-    torch, torch_git, triton, cuda, hip: versions, null where there is none. threads: what goes
-    into the key of CPU entries, null without torch. cxx: {path, version} of the C++ compiler that
-    PyTorch would use, or null. cache_dir: the folder PyTorch would use. devices: {type, name,
-    arch} of each device that torch sees, the CPU last; of others than the CPU also memory (bytes)
-    and warp (size), null where not known. torch_error: one line, only where torch is installed and
-    cannot be imported. torch_key, triton_key: hashes of their sources; triton_libs: of what Triton
-    links into kernels. system: what PyTorch calls
-    the system, with its hash. key_factors: {name: [hash, value]} of every key factor that does not
-    depend on the graph, null where they cannot be told. caches: {fxgraph, aotautograd}, whether
-    programs look for them at all in a folder. remote: as
-    ``verdict.lookups.remote``. autograd: as ``verdict.autograd.settings``. vector: the vector
-    instructions of the CPU; vector_bits: of the vectors for which torch writes C++ code, 0 for
-    none; cpu_capability: what torch's own kernels use. cpu_flags: all that the CPU can do, as Linux
-    calls it; libc: the C library, null for another than the GNU one. native: how and for what
-    native code is built, as ``verdict.commands.native``. driver: of the GPUs. settings: {name,
-    value, by} of cache folders and switches.
-    """
+def probe() -> Env:
+    """The environment of this process. Imports torch; starts no compile and creates no folder."""
     flags = machine.cpu_flags()
-    facts: dict[str, Any] = {
+    facts: Env = {
         "python": platform.python_version(),
         "executable": sys.executable,
         "platform": platform.platform(),
@@ -101,7 +84,7 @@ def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _torch(facts: dict[str, Any]) -> Any:
+def _torch(facts: Env) -> Any:
     try:
         if importlib.util.find_spec("torch") is None:
             return None
@@ -125,7 +108,7 @@ def _triton() -> str | None:
     return _text(getattr(triton, "__version__", None))
 
 
-def _accelerators(torch: Any) -> list[dict[str, Any]]:
+def _accelerators(torch: Any) -> list[Device]:
     """The devices that torch sees beside the CPU, in its order."""
     found = []
     for kind in ("cuda", "xpu", "mps", *_other_kinds(torch)):
@@ -145,7 +128,7 @@ def _other_kinds(torch: Any) -> list[str]:
     return []
 
 
-def _device(torch: Any, kind: str, module: Any, index: int) -> dict[str, Any]:
+def _device(torch: Any, kind: str, module: Any, index: int) -> Device:
     name, arch, memory, warp = kind, None, None, None
     with contextlib.suppress(Exception):
         name = str(module.get_device_name(index))
@@ -184,7 +167,7 @@ def cpu_model() -> str:
     return platform.processor() or platform.machine()
 
 
-def compiler() -> dict[str, str] | None:
+def compiler() -> Compiler | None:
     """The C++ compiler: CXX, and only where that is not set g++ or clang++."""
     asked = os.environ.get("CXX")
     for name in [asked] if asked else ["g++", "clang++"]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from torchkeeper.verdict import systems
 from torchkeeper.verdict.comparing import GROUPS, Comparison, Difference
@@ -34,7 +33,7 @@ _MAX = 500
 _VALUE = 2000
 
 
-def values(kind: str, facts: Mapping[str, Any]) -> dict[str, str]:
+def values(kind: str, facts: Mapping[str, object]) -> dict[str, str]:
     """What an entry tells of itself, by name; empty where nothing is recorded."""
     found: dict[str, str] = {}
     for name in TELLING.get(kind, ()):
@@ -49,7 +48,7 @@ def values(kind: str, facts: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _flatten(name: str, value: Any, found: dict[str, str]) -> None:
+def _flatten(name: str, value: object, found: dict[str, str]) -> None:
     if len(found) >= _MAX:
         return
     if isinstance(value, dict) and name.count(".") < 4:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any
 
 from torchkeeper.artifacts.graphs import PLUMBING
+from torchkeeper.verdict.told import GraphDifferenceTold
 
 #: Lines of a graph that are looked at, those that are matched with each other in order, and those
 #: that are so without regard to lines that are there very often.
@@ -64,17 +64,19 @@ class GraphDifference:
     moves: bool = False
     cut: bool = False
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> GraphDifferenceTold:
         """The difference as a JSON object."""
-        lists = {"only_a": self.only_a, "only_b": self.only_b, "model_a": self.model_a,
-                 "model_b": self.model_b, "diff": self.diff}  # fmt: skip
-        plain = {
+        return {
+            "only_a": list(self.only_a),
+            "only_b": list(self.only_b),
+            "model_a": list(self.model_a),
+            "model_b": list(self.model_b),
+            "diff": list(self.diff),
             "same_ops": self.same_ops,
             "alike": self.alike,
             "same_model": self.same_model,
             "cut": self.cut,
         }
-        return {**{name: list(texts) for name, texts in lists.items()}, **plain}
 
 
 def difference(a: str, b: str, full_a: str = "", full_b: str = "") -> GraphDifference:
@@ -128,7 +130,7 @@ def _alike(a: Sequence[str], b: Sequence[str], whole: bool) -> float:
     return round((own & other).total() / total, 3) if total else 1.0
 
 
-def _few(texts: Any, limit: int) -> tuple[str, ...]:
+def _few(texts: Iterable[str], limit: int) -> tuple[str, ...]:
     return tuple(list(dict.fromkeys(texts))[:limit])
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from torchkeeper.artifacts import fxgraph
 from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.verdict import native, systems
 from torchkeeper.verdict.native import Code
+from torchkeeper.verdict.probed import Env
+from torchkeeper.verdict.told import DifferenceTold, VerdictTold
 
 #: Differences that are kept of one entry.
 _MAX = 50
@@ -30,6 +31,8 @@ _SIMDLEN = "inductor_config[cpp.simdlen]"
 _NO_CODE = Code()
 #: Device types that every machine has.
 _EVERYWHERE = frozenset({"cpu", "meta"})
+#: Hash and value of a key factor.
+_Factor = tuple[str, str]
 #: Verdicts of what PyTorch takes, if it looks.
 _TAKEN = frozenset({"usable", "conditional", "unsafe"})
 
@@ -42,9 +45,9 @@ class Difference:
     entry: str | None = None
     here: str | None = None
 
-    def to_json(self) -> dict[str, str | None]:
+    def to_json(self) -> DifferenceTold:
         """The difference as a JSON object."""
-        return {"factor": _cut(self.factor), "entry": _cut(self.entry), "here": _cut(self.here)}
+        return {"factor": self.factor[:_VALUE], "entry": _cut(self.entry), "here": _cut(self.here)}
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class Verdict:
     reasons: tuple[Difference, ...] = ()
     conditions: tuple[Difference, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> VerdictTold:
         """verdict, reasons and conditions as a JSON object."""
         return {
             "verdict": self.verdict,
@@ -107,7 +110,7 @@ def graph(
     torch: str | None,
     device: str | None,
     factors: Iterable[Sequence[str]] | None,
-    env: Mapping[str, Any],
+    env: Env,
     code: Code = _NO_CODE,
 ) -> Verdict:
     """The verdict of an FX graph or AOTAutograd entry.
@@ -119,9 +122,8 @@ def graph(
     (``same_autograd`` asks whether those hold here).
     """
     found = _Found()
-    here = env.get("key_factors")
-    known: Mapping[str, Any] = here if isinstance(here, dict) else {}
-    own: dict[str, set[tuple[str, str]]] = {}
+    known = env.get("key_factors") or {}
+    own: dict[str, set[_Factor]] = {}
     for digest, name, value in factors or ():
         if not fxgraph.of_graph(name):
             own.setdefault(name, set()).add((digest, value))
@@ -145,13 +147,13 @@ def graph(
 
 def _same_torch(
     torch: str | None,
-    own: Mapping[str, set[tuple[str, str]]],
-    known: Mapping[str, Any],
-    env: Mapping[str, Any],
+    own: Mapping[str, set[_Factor]],
+    known: Mapping[str, _Factor],
+    env: Env,
     found: _Found,
 ) -> None:
     version = env.get("torch")
-    if torch and isinstance(version, str) and torch != version:
+    if torch and version is not None and torch != version:
         # The hash is of the version, too.
         found.stale.append(Difference("torch", torch, version))
         return
@@ -160,15 +162,13 @@ def _same_torch(
         found.unknown.append(Difference(_TORCH))
     elif any(digest != here for digest, _ in recorded):
         # Of the same version it is another build; since 2.14 few entries tell the version.
-        found.stale.append(
-            Difference("torch", torch, version if isinstance(version, str) else None)
-        )
+        found.stale.append(Difference("torch", torch, version))
 
 
 def _same_system(
-    own: Mapping[str, set[tuple[str, str]]],
-    known: Mapping[str, Any],
-    env: Mapping[str, Any],
+    own: Mapping[str, set[_Factor]],
+    known: Mapping[str, _Factor],
+    env: Env,
     found: _Found,
 ) -> None:
     if not own or not known:
@@ -189,11 +189,11 @@ def _same_system(
     # Where nothing but the hash differs, nobody can say what does.
     telling = [Difference(*one) for one in parts] or [Difference(_SYSTEM_HASH)]
     # PyTorch takes the GPU that is the current one when it asks first.
-    gpus = {str(one.get("name")) for one in devices(env) if one.get("type") != "cpu"}
+    gpus = {one["name"] for one in env.get("devices", ()) if one["type"] != "cpu"}
     (found.unknown if len(gpus) > 1 else found.stale).extend(telling)
 
 
-def _device(device: str | None, env: Mapping[str, Any], found: _Found) -> None:
+def _device(device: str | None, env: Env, found: _Found) -> None:
     here = device_types(env)
     for wanted in (device or "").split(","):
         if wanted and wanted not in _EVERYWHERE and not is_device_here(wanted, env):
@@ -205,8 +205,8 @@ def _device(device: str | None, env: Mapping[str, Any], found: _Found) -> None:
 
 def _native(
     code: Code,
-    own: Mapping[str, set[tuple[str, str]]],
-    env: Mapping[str, Any],
+    own: Mapping[str, set[_Factor]],
+    env: Env,
     found: _Found,
 ) -> None:
     asked = {value.strip() for _, value in own.get(_SIMDLEN, ())}
@@ -222,7 +222,7 @@ def _native(
         found.conditions.append(Difference("C++ compiler", "needed", None))
 
 
-def _setting(name: str, recorded: set[tuple[str, str]] | None, here: Any, found: _Found) -> None:
+def _setting(name: str, recorded: set[_Factor] | None, here: _Factor | None, found: _Found) -> None:
     digest = _hash(here)
     if recorded is None:
         if name != _THREADS:
@@ -232,7 +232,7 @@ def _setting(name: str, recorded: set[tuple[str, str]] | None, here: Any, found:
 
 
 def _on_cpu(
-    device: str | None, own: Mapping[str, set[tuple[str, str]]], known: Mapping[str, Any]
+    device: str | None, own: Mapping[str, set[_Factor]], known: Mapping[str, _Factor]
 ) -> bool:
     """Whether the number of threads is a factor of its key, as far as that is known
     (FxGraphHashDetails in torch/_inductor/codecache.py).
@@ -246,12 +246,12 @@ def _on_cpu(
     )
 
 
-def _hash(known: Any) -> str | None:
-    return known[0] if isinstance(known, (list, tuple)) and len(known) == 2 else None
+def _hash(known: _Factor | None) -> str | None:
+    return None if known is None else known[0]
 
 
-def _value(known: Any) -> str | None:
-    return _cut(str(known[1])) if isinstance(known, (list, tuple)) and len(known) == 2 else None
+def _value(known: _Factor | None) -> str | None:
+    return None if known is None else _cut(known[1])
 
 
 def _cut(value: str | None) -> str | None:
@@ -263,12 +263,11 @@ def taken_blindly(said: Verdict) -> bool:
     return any(one.factor in (_NATIVE, "code", "key") for one in said.reasons)
 
 
-def looked_for(kind: str, said: Verdict, env: Mapping[str, Any]) -> Verdict:
+def looked_for(kind: str, said: Verdict, env: Env) -> Verdict:
     """The verdict of a graph in a folder, given whether programs look for its kind there at all."""
     if said.verdict not in _TAKEN:
         return said
-    caches = env.get("caches")
-    on = caches.get(kind) if isinstance(caches, dict) else None
+    on = (env.get("caches") or {}).get(kind)
     if on is True:
         return same_autograd(said, env) if kind == "aotautograd" else said
     name = f"{kind} cache"
@@ -291,38 +290,32 @@ def under(
     return Verdict(verdict, (*said.reasons, *unknown), (*conditions, *said.conditions))
 
 
-def same_autograd(said: Verdict, env: Mapping[str, Any]) -> Verdict:
+def same_autograd(said: Verdict, env: Env) -> Verdict:
     """The verdict of an AOTAutograd entry that is good by itself: none records AOTAutograd's own
     settings.
     """
     here = env.get("autograd")
-    if not isinstance(here, dict):
+    if here is None:
         return under(said, (), (Difference("functorch_config"),))
     reasons = [
-        Difference(f"functorch_config[{name}]", "not recorded", str(value))
+        Difference(f"functorch_config[{name}]", "not recorded", value)
         for name, value in sorted(here.items())
     ]
     return under(said, (), reasons)
 
 
-def device_types(env: Mapping[str, Any]) -> set[str]:
+def device_types(env: Env) -> set[str]:
     """The sorts of devices of an environment, as Triton names them."""
-    return {str(one["type"]) for one in devices(env) if one.get("type")}
+    return {one["type"] for one in env.get("devices", ())}
 
 
-def is_device_here(wanted: str, env: Mapping[str, Any]) -> bool:
+def is_device_here(wanted: str, env: Env) -> bool:
     """Whether an environment may have the device that an entry says it is for.
 
     torch says "cuda" of AMD's GPUs, too, so that of an entry which tells no more either will do.
     """
     here = device_types(env)
     return wanted in here or (wanted == "cuda" and "hip" in here)
-
-
-def devices(env: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The devices of an environment."""
-    listed = env.get("devices")
-    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
 
 def together(own: Verdict, needed: Sequence[tuple[str, Verdict | None]]) -> Verdict:

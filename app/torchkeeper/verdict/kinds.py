@@ -11,10 +11,10 @@ from torchkeeper.verdict.judging import (
     Difference,
     Verdict,
     device_types,
-    devices,
     is_device_here,
     unknown,
 )
+from torchkeeper.verdict.probed import Env
 
 #: What a Triton kernel's key is made of besides what its JSON tells.
 _KERNEL = tuple(map(Difference, ("kernel source", "environment variables", "ptxas")))
@@ -23,7 +23,7 @@ _KERNEL = tuple(map(Difference, ("kernel source", "environment variables", "ptxa
 _REGISTERED = tuple(map(Difference, ("the operator registered for AOTI", "these inputs")))
 
 
-def other(entry: Entry, facts: Mapping[str, Any], env: Mapping[str, Any]) -> Verdict:
+def other(entry: Entry, facts: Mapping[str, Any], env: Env) -> Verdict:
     """The verdict of an entry of a kind other than fxgraph and aotautograd, from its facts in
     short; env: as ``verdict.environment.probe`` tells.
     """
@@ -39,7 +39,7 @@ def other(entry: Entry, facts: Mapping[str, Any], env: Mapping[str, Any]) -> Ver
     return unknown("job id" if entry.kind == "pgo" else "key")
 
 
-def _triton(entry: Entry, facts: Mapping[str, Any], env: Mapping[str, Any]) -> Verdict:
+def _triton(entry: Entry, facts: Mapping[str, Any], env: Env) -> Verdict:
     reasons = []
     version, here = facts.get("triton"), env.get("triton")
     if entry.device is not None and not here:
@@ -48,14 +48,14 @@ def _triton(entry: Entry, facts: Mapping[str, Any], env: Mapping[str, Any]) -> V
     elif isinstance(version, str) and version != here:
         reasons.append(Difference("triton", version, _text(here)))
     backend, _, arch = (entry.device or "").partition(":")
-    gpus = [one for one in devices(env) if one.get("type") != "cpu"]
+    gpus = [one for one in env.get("devices", ()) if one["type"] != "cpu"]
     if entry.device is not None:
-        fitting = [one for one in gpus if one.get("type") == backend]
-        said = ", ".join(f"{one.get('type')}:{one.get('arch')}" for one in gpus) or "no GPU"
+        fitting = [one for one in gpus if one["type"] == backend]
+        said = ", ".join(f"{one['type']}:{one['arch']}" for one in gpus) or "no GPU"
         unsure = False
         if fitting and arch:
-            unsure = any(one.get("arch") is None for one in fitting)
-            fitting = [one for one in fitting if one.get("arch") in (None, arch)]
+            unsure = any(one["arch"] is None for one in fitting)
+            fitting = [one for one in fitting if one["arch"] in (None, arch)]
         if not fitting:
             reasons.append(Difference("device", entry.device, said))
         warp = facts.get("warp")
@@ -77,7 +77,7 @@ def _triton(entry: Entry, facts: Mapping[str, Any], env: Mapping[str, Any]) -> V
     return unknown(*missing) if missing else Verdict("conditional", (), _KERNEL)
 
 
-def _autotune(facts: Mapping[str, Any], env: Mapping[str, Any]) -> Verdict:
+def _autotune(facts: Mapping[str, Any], env: Env) -> Verdict:
     """GEMM choices tell their system; of single results, the source and the system are hashed."""
     if facts.get("choices") is None:
         return unknown("system", "kernel source")
@@ -93,14 +93,15 @@ def _autotune(facts: Mapping[str, Any], env: Mapping[str, Any]) -> Verdict:
     return Verdict("conditional", (), (Difference("inductor_config[max_autotune]", "True"),))
 
 
-def _precompile(facts: Mapping[str, Any], env: Mapping[str, Any]) -> Verdict:
+def _precompile(facts: Mapping[str, Any], env: Env) -> Verdict:
     """SystemInfo.check_compatibility in torch/_dynamo/package.py compares these."""
     torch, python, gpu = (facts.get(name) for name in ("torch", "python", "gpu"))
     reasons = []
+    here = {"torch": env.get("torch"), "python": env.get("python")}
     for name, own in (("torch", torch), ("python", python)):
-        if own and env.get(name) and own != env.get(name):
-            reasons.append(Difference(name, _text(own), _text(env.get(name))))
-    gpus = [str(one.get("name")) for one in devices(env) if one.get("type") != "cpu"]
+        if own and here[name] and own != here[name]:
+            reasons.append(Difference(name, _text(own), _text(here[name])))
+    gpus = [one["name"] for one in env.get("devices", ()) if one["type"] != "cpu"]
     if gpu and gpu not in gpus:
         reasons.append(Difference("gpu", _text(gpu), ", ".join(gpus) or "no GPU"))
     if reasons:
@@ -115,7 +116,7 @@ def _precompile(facts: Mapping[str, Any], env: Mapping[str, Any]) -> Verdict:
     return Verdict("conditional", (), (Difference("program source"), Difference("guards")))
 
 
-def _eager(entry: Entry, facts: Mapping[str, Any], env: Mapping[str, Any]) -> Verdict:
+def _eager(entry: Entry, facts: Mapping[str, Any], env: Env) -> Verdict:
     """It records its device and inputs, and mostly the instructions of its library; of the torch
     that built that, only a bundle says something. PyTorch looks at none of it.
     """

@@ -7,9 +7,9 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-from typing import Any
 
 from torchkeeper.settings import servers
+from torchkeeper.verdict.probed import Remote
 
 #: Of torch._dynamo.config, ``debug_…_override``: some graphs of a program are compiled otherwise.
 _OVERRIDDEN = ("backend", "dynamo_config", "inductor_config")
@@ -34,15 +34,11 @@ def caches() -> dict[str, bool | None]:
     return found
 
 
-def remote() -> dict[str, Any] | None:
+def remote() -> Remote | None:
     """What programs look for on a server; None where not known.
 
-    fxgraph, aotautograd, autotune, bundle, pgo, triton: whether that remote cache is on, as
-    should_use_remote_fx_graph_cache in torch/_inductor/utils.py and its like say of a PyTorch that
-    is published: only where that is said, by a variable or in Python. disabled: whether a switch
-    for all turns PyTorch's off. redis: whether Python's redis package is there, without which
-    PyTorch goes on without a server. server, triton_server: where PyTorch and Triton look, without
-    a password; None for what is no address.
+    A remote cache is on as should_use_remote_fx_graph_cache in torch/_inductor/utils.py and its
+    like say of a PyTorch that is published: only where that is said, by a variable or in Python.
     """
     try:
         from torch._dynamo import config as dynamo  # noqa: TID251

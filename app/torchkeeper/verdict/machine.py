@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from typing import Any
 
 from torchkeeper.settings import values
 from torchkeeper.settings.known import BY_NAME
+from torchkeeper.verdict.probed import Switch
 
 #: Flags of a processor that stand for vector instructions compilers use.
 _VECTOR = re.compile(
@@ -69,14 +69,14 @@ def driver() -> str | None:
     return None
 
 
-def settings(cache_dir: str) -> list[dict[str, Any]]:
-    """{name, value, by} of the cache folders and switches; by: the variable that decided, or None.
+def settings(cache_dir: str) -> list[Switch]:
+    """The cache folders and switches.
 
     A switch nobody set has the value None: torch's own default.
     """
     env = os.environ
     by = "TORCHINDUCTOR_CACHE_DIR" if env.get("TORCHINDUCTOR_CACHE_DIR") else None
-    found: list[dict[str, Any]] = [{"name": "cache_dir", "value": cache_dir, "by": by}]
+    found: list[Switch] = [{"name": "cache_dir", "value": cache_dir, "by": by}]
     triton = env.get("TRITON_CACHE_DIR")
     home = env.get("TRITON_HOME") or os.path.expanduser("~")
     alone = triton or os.path.join(home, ".triton", "cache")

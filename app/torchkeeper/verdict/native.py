@@ -6,9 +6,9 @@ nonsense or ends the program. It is unsafe, not stale.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from torchkeeper.verdict.probed import Env
 
 #: Instructions that every Linux of these years names; others it may have and not name.
 _NAMED = frozenset(
@@ -44,7 +44,7 @@ class Code:
 Found = tuple[str | None, str | None]
 
 
-def libraries(code: Code, env: Mapping[str, Any]) -> str | None:
+def libraries(code: Code, env: Env) -> str | None:
     """What other libraries than Triton would link here make of an entry, "stale" or "unknown";
     None for the same.
 
@@ -54,10 +54,10 @@ def libraries(code: Code, env: Mapping[str, Any]) -> str | None:
         return None
     # Without a Triton, or where a probe could not tell, nothing is certain; a GPU that is missing
     # decides by itself.
-    return "stale" if isinstance(here, str) else "unknown"
+    return "unknown" if here is None else "stale"
 
 
-def width(code: Code, simdlen: str | None, env: Mapping[str, Any]) -> tuple[str, Found] | None:
+def width(code: Code, simdlen: str | None, env: Env) -> tuple[str, Found] | None:
     """("unsafe" | "unknown", what differs) for code of another width of vectors, else None.
 
     simdlen: the width that the program asked for, if so; which is then also asked for here.
@@ -65,7 +65,7 @@ def width(code: Code, simdlen: str | None, env: Mapping[str, Any]) -> tuple[str,
     if code.widths is None:
         return None
     here = env.get("vector_bits")
-    if not isinstance(here, int):
+    if here is None:
         return "unknown", (_bits(code.widths), None)
     asked = int(simdlen) if simdlen and simdlen.isdecimal() and len(simdlen) < 6 else here
     own = [int(width) for width in code.widths.split()]
@@ -83,12 +83,11 @@ def _bits(widths: str) -> str | None:
     return " or ".join(widths.split()) + " bits" if widths.strip() else None
 
 
-def objects(code: Code, env: Mapping[str, Any]) -> list[tuple[str, Found]]:
+def objects(code: Code, env: Env) -> list[tuple[str, Found]]:
     """("unsafe" | "unknown", what differs) for each kernel of which something was built that this
     CPU may not be able to run.
     """
-    listed = env.get("vector")
-    here = frozenset(map(str, listed)) if isinstance(listed, list) else frozenset[str]()
+    here = frozenset(env.get("vector", ()))
     found: dict[tuple[str, Found], None] = {}
     for kernel in code.objects:
         said = [_object(used, here) for used in kernel]

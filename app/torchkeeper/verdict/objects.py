@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.verdict import machine
+from torchkeeper.verdict.probed import Env, Native
 
 #: Words that are named of a command or a CPU, and characters of one: a manifest says what it likes.
 _MAX_WORDS, _MAX_WORD = 6, 120
@@ -24,10 +24,10 @@ _UNKNOWN = "not known"
 
 
 def why_not(
-    claim: Mapping[str, Any] | None,
+    claim: Mapping[str, object] | None,
     portable: str | None,
     own: frozenset[str] | None,
-    here: Mapping[str, Any],
+    here: Env,
 ) -> Problem | None:
     """Why a built object must be left out, or None where it may be placed.
 
@@ -42,14 +42,15 @@ def why_not(
     if claim is not None:
         if problem := _other_maker(claim, portable, here.get("native")):
             return problem
-        if _needs_newer_libc(claim.get("libc"), here.get("libc")):
-            there, now = (one.get("libc") or "another C library" for one in (claim, here))
+        libc = here.get("libc")
+        if _needs_newer_libc(claim.get("libc"), libc):
+            there, now = (one or "another C library" for one in (claim.get("libc"), libc))
             return Problem("object-libc", there=str(there), here=str(now))
     said = claim.get("cpu_flags") if claim is not None and portable is not None else None
     return _other_cpu(said, own, here)
 
 
-def _other_cpu(said: object, own: frozenset[str] | None, here: Mapping[str, Any]) -> Problem | None:
+def _other_cpu(said: object, own: frozenset[str] | None, here: Env) -> Problem | None:
     """Why an object may not run on the CPU here. said: the flags of the CPU that it is said to be
     built on, None where nothing is said of that; own, here: as of ``why_not``.
     """
@@ -71,7 +72,7 @@ def _other_cpu(said: object, own: frozenset[str] | None, here: Mapping[str, Any]
 
 
 def why_not_library(
-    claim: Mapping[str, Any] | None, own: frozenset[str] | None, here: Mapping[str, Any]
+    claim: Mapping[str, object] | None, own: frozenset[str] | None, here: Env
 ) -> Problem | None:
     """Why the library of an eager kernel must be left out, as ``why_not``: PyTorch itself looks at
     nothing but that it is there (load_aoti_eager_cache in torch/_inductor/aoti_eager.py).
@@ -79,8 +80,7 @@ def why_not_library(
     Its command does not matter, as it is found by a list, nor does Python, which it does not use.
     """
     if claim is not None:
-        native = here.get("native")
-        known = native if isinstance(native, Mapping) else {"torch": here.get("torch")}
+        known = here.get("native") or {"torch": here.get("torch")}
         if known.get("torch") and claim.get("torch") != known["torch"]:
             return _differing("object-torch", claim.get("torch"), known["torch"])
         if known.get("torch_key") and claim.get("torch_key") != known["torch_key"]:
@@ -90,9 +90,11 @@ def why_not_library(
     return _other_cpu(None if claim is None else claim.get("cpu_flags"), own, here)
 
 
-def _other_maker(claim: Mapping[str, Any], portable: str | None, native: Any) -> Problem | None:
+def _other_maker(
+    claim: Mapping[str, object], portable: str | None, native: Native | None
+) -> Problem | None:
     """Who made it in another way than this environment would, as far as both are told."""
-    if portable is None or not isinstance(native, Mapping):
+    if portable is None or native is None:
         return None
     if claim.get("torch") != native.get("torch"):
         return _differing("object-torch", claim.get("torch"), native.get("torch"))
@@ -103,9 +105,7 @@ def _other_maker(claim: Mapping[str, Any], portable: str | None, native: Any) ->
     there, here = claim.get("compiler"), native.get("compiler")
     if _version(there) != _version(here):
         return _differing("object-compiler", there, here)
-    commands = [
-        str(one.get("portable")) for one in native.get("commands") or () if isinstance(one, Mapping)
-    ]
+    commands = [one["portable"] for one in native.get("commands", ())]
     if portable not in commands:
         return Problem("object-command", differs=_difference(portable, commands))
     return None
@@ -115,7 +115,7 @@ def _differing(code: str, there: object, here: object) -> Problem:
     return Problem(code, there=str(there or _UNKNOWN), here=str(here or _UNKNOWN))
 
 
-def _sources(native: Mapping[str, Any]) -> str:
+def _sources(native: Mapping[str, object]) -> str:
     return f"{native.get('torch')} (sources {str(native.get('torch_key'))[:12]})"
 
 

@@ -6,13 +6,11 @@ one that it is told of: whatever is elsewhere is found under conditions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.redis import address
 from torchkeeper.verdict import autograd, judging
 from torchkeeper.verdict.judging import Difference, Verdict
+from torchkeeper.verdict.probed import Env
 
 #: The remote caches, by the names of ``verdict.lookups.remote``, that must be on for a kind:
 #: AOTAutograd's entries are of use with their graphs.
@@ -30,7 +28,7 @@ _ALONE = frozenset({"bundle", "triton"})
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-def looked_for(kind: str, key: str, place: str, said: Verdict, env: Mapping[str, Any]) -> Verdict:
+def looked_for(kind: str, key: str, place: str, said: Verdict, env: Env) -> Verdict:
     """The verdict of an entry on the server ``place``, given what the programs ask which server.
 
     said: its verdict by itself.
@@ -39,27 +37,28 @@ def looked_for(kind: str, key: str, place: str, said: Verdict, env: Mapping[str,
     if kind == "aotautograd":
         said = judging.same_autograd(said, autograd.looking_remotely(env))
     remote = env.get("remote")
-    if not isinstance(remote, dict):
+    if remote is None:
         return judging.under(said, (), (Difference(f"{cache} remote cache"),))
     conditions = [
         Difference(f"{name} remote cache", "on", "off")
         for name in _NEEDED.get(cache, ())
         if not remote.get(name)
     ]
-    if remote.get("disabled") and cache not in _ALONE:
+    if remote["disabled"] and cache not in _ALONE:
         conditions.append(Difference("caches", "on", "off"))
-    server = "triton_server" if kind == "triton" else "server"
-    if not _same(place, asked := remote.get(server)):
-        conditions.append(Difference(server, place, str(asked) if asked else None))
-    if not remote.get("redis"):
+    asked = remote["triton_server"] if kind == "triton" else remote["server"]
+    if not _same(place, asked):
+        server = "triton_server" if kind == "triton" else "server"
+        conditions.append(Difference(server, place, asked))
+    if not remote["redis"]:
         conditions.append(Difference("redis package", "needed", None))
     return judging.under(said, conditions)
 
 
-def _same(place: str, other: object) -> bool:
+def _same(place: str, other: str | None) -> bool:
     """Whether two names are of one server and database, as far as names tell."""
     try:
-        one, two = address.parse(place).address, address.parse(str(other)).address
+        one, two = address.parse(place).address, address.parse(other or "").address
     except Problem:
         return False
     return (one.scheme, _host(one.host), one.port, one.path, one.db) == (

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 #: Characters of a value that are told.
 _MAX = 80
@@ -33,9 +32,9 @@ def of_factors(values: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def of_probe(system: object) -> dict[str, str] | None:
+def of_probe(system: Mapping[str, object] | None) -> dict[str, str] | None:
     """The same of ``CacheBase.get_system``, as a probe tells it; None where it does not."""
-    if not isinstance(system, Mapping):
+    if system is None:
         return None
     device, versions = system.get(_DEVICE), system.get(_VERSION)
     found = {}
@@ -49,7 +48,7 @@ def of_probe(system: object) -> dict[str, str] | None:
 
 
 def differing(
-    own: Mapping[str, Any], here: Mapping[str, Any], known: Mapping[str, Any]
+    own: Mapping[str, object], here: Mapping[str, str], known: Mapping[str, object]
 ) -> Iterable[tuple[str, str | None, str | None]]:
     """(name, what the entry has, what is here) of each part that is another, as people say it.
 

@@ -21,11 +21,14 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm import mending, processes
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.workers import Sent
 
 Tell = Callable[..., None]
 
@@ -33,10 +36,10 @@ Tell = Callable[..., None]
 _HOME: list[str] = []
 #: Seconds that a process may take to end once it has told its result.
 LEAVE = 3.0
-_MORE: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+_MORE: queue.SimpleQueue[Sent] = queue.SimpleQueue()
 
 
-def serve(work: Callable[[dict[str, Any], Tell], dict[str, Any]]) -> NoReturn:
+def serve(work: Callable[[Any, Tell], Mapping[str, object]]) -> NoReturn:
     """Do the one piece of work that is asked for, tell its result, and exit: 0 done, 1 not done."""
     _HOME.append(os.getcwd())
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
@@ -55,7 +58,8 @@ def serve(work: Callable[[dict[str, Any], Tell], dict[str, Any]]) -> NoReturn:
             answers.write(json.dumps(what).encode() + b"\n")
 
     job, rest = _request(requests)
-    tidy = functools.partial(mending.start, job.get("after") or {})
+    after: mending.After = job.get("after", {})
+    tidy = functools.partial(mending.start, after)
     arguments = (requests, rest, tidy)
     watch = threading.Thread(target=_watch, args=arguments, name="engine-watch", daemon=True)
     watch.start()
@@ -86,12 +90,12 @@ def home() -> str | None:
     return _HOME[0] if _HOME else None
 
 
-def more() -> dict[str, Any]:
+def more() -> Sent:
     """The next that the engine sends; waits for it."""
     return _MORE.get()
 
 
-def _request(handle: int) -> tuple[dict[str, Any], bytes]:
+def _request(handle: int) -> tuple[Any, bytes]:
     """The first line, and what came after it."""
     line = b""
     while b"\n" not in line:
@@ -102,8 +106,7 @@ def _request(handle: int) -> tuple[dict[str, Any], bytes]:
             sys.exit(1)
         line += data
     first, _, rest = line.partition(b"\n")
-    job: dict[str, Any] = json.loads(first)
-    return job, rest
+    return json.loads(first), rest
 
 
 def _watch(handle: int, rest: bytes, tidy: Callable[[], None]) -> None:

@@ -16,17 +16,21 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.warm import following, processes
-from torchkeeper.warm.following import LOG_LINE, TURN, Codes, State
+from torchkeeper.warm.following import TURN, Codes, State
 from torchkeeper.warm.queueing import UNKNOWN, Queue
 from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.recipes.foreseeing import foreseen
-from torchkeeper.warm.told import Answer, done_of, graph_of, told_of
+from torchkeeper.warm.told import done_of, graph_of, line, told_of
 from torchkeeper.warm.workers import Tagged, Worker, group_of, send
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.told import Fault
+    from torchkeeper.warm.shapes import Became, Device, WarmCell
 
 CODES = Codes("warm-failed", "warm-killed", "warm-timeout")
 #: What holds for every cell, whichever finds it out.
@@ -67,7 +71,7 @@ class Crew:
         self._means, self._report = means, report
         self._workers: list[Worker] = []
         self._selector = selectors.DefaultSelector()
-        self._devices: list[Answer] = []
+        self._devices: list[Device] = []
 
     def work(self) -> None:
         """Until all cells are done or have failed. No process is left, whatever is raised.
@@ -94,7 +98,7 @@ class Crew:
             self._selector.close()
 
     @property
-    def failed(self) -> list[Answer]:
+    def failed(self) -> list[WarmCell]:
         """The rows of the cells that have."""
         return [row for row in self.rows.values() if row["state"] == "failed"]
 
@@ -113,8 +117,7 @@ class Crew:
             if self._alone:
                 raise problem
             self._queue.cells.remove(cell)
-            told = {"code": problem.code, "params": problem.params}
-            self._tell(cell, "failed", problem=told, seconds=0.0, log=[])
+            self._tell(cell, "failed", {"problem": _told(problem), "seconds": 0.0, "log": []})
 
     def _hand_out(self) -> None:
         """Something to do for those who have nothing, and more of them where it is worth it."""
@@ -146,7 +149,7 @@ class Crew:
         send(worker, {"cell": cell.to_json()})
         if worker.fresh:
             # It imports torch first, which takes seconds.
-            self._tell(cell, "starting")
+            self._tell(cell, "starting", {})
 
     def _listen(self) -> None:
         for key, _ in self._selector.select(TURN):
@@ -154,29 +157,33 @@ class Crew:
 
     def _read(self, worker: Worker, pipe: Any, drain: bool = False) -> None:
         if pipe is worker.process.stdout:
-            buffer, hear = worker.answers, lambda line: self._take(worker, line)
+            buffer, hear = worker.answers, lambda said: self._take(worker, said)
         else:
-            buffer, hear = worker.log, lambda line: self._log(worker, line)
+            buffer, hear = worker.log, lambda said: self._log(worker, said)
         while following.pump(pipe.fileno(), buffer, hear):
             if not drain or not following.select_now(pipe.fileno()):
                 return
         with contextlib.suppress(KeyError):
             self._selector.unregister(pipe)
 
-    def _log(self, worker: Worker, line: bytes) -> None:
-        following.log(line, worker.state, Tagged(self._report, worker))
+    def _log(self, worker: Worker, said: bytes) -> None:
+        following.log(said, worker.state, Tagged(self._report, worker))
 
-    def _take(self, worker: Worker, line: bytes) -> None:
-        following.take(line, worker.state, lambda what, value: self._hear(worker, what, value))
+    def _take(self, worker: Worker, said: bytes) -> None:
+        following.take(said, worker.state, lambda what, value: self._hear(worker, what, value))
 
     def _hear(self, worker: Worker, what: str, value: Any) -> None:
         """Take what a process tells. Raises whatever it may where that is not as promised."""
         cell, report = worker.cell, self._report
         if what == "result":
-            self.torch = str(value["torch"])[:LOG_LINE] or self.torch
-            worker.state.result = {}
+            worker.state.result = line(value["torch"])
+            self.torch = worker.state.result or self.torch
         elif what == "device":
-            told = {key: str(value[key])[:LOG_LINE] for key in ("type", "name", "why")}
+            told: Device = {
+                "type": line(value["type"]),
+                "name": line(value["name"]),
+                "why": line(value["why"]),
+            }
             if told not in self._devices and len(self._devices) < self._total:
                 self._devices.append(told)
                 report.finding(device=told)
@@ -188,12 +195,12 @@ class Crew:
                 self._queue.started(now - worker.clock)
             worker.begun, worker.clock = True, now
             if value["default"]:
-                self._queue.default = str(value["default"])[:LOG_LINE]
+                self._queue.default = line(value["default"])
                 if worker.device == UNKNOWN:
                     worker.device = self._queue.device(cell)
-            self._tell(cell, "compiling")
+            self._tell(cell, "compiling", {})
         elif what == "step":
-            worker.state.step = str(value["name"])[:LOG_LINE]
+            worker.state.step = line(value["name"])
             step = {"index": int(value["index"]), "name": worker.state.step}
             report.finding(step={**step, "cell": cell.index})
         elif what == "graph":
@@ -207,24 +214,24 @@ class Crew:
             else:
                 self._done(worker, answer)
         elif what == "cell":
-            code = str(value["problem"]["code"])[:LOG_LINE]
+            code = line(value["problem"]["code"])
             problem = Problem(code, **value["problem"]["params"])
             assert worker.process.stderr
             self._read(worker, worker.process.stderr, drain=True)
             self._failed(worker, problem)
 
-    def _tell(self, cell: Cell, state: str, **more: Any) -> None:
-        self.rows[cell.index].update(state=state, **more)
+    def _tell(self, cell: Cell, state: str, more: Became) -> None:
+        self.rows[cell.index] = {**self.rows[cell.index], "state": state, **more}
         self._report.finding(cell={"index": cell.index, "state": state, **more})
 
     def _progress(self) -> None:
         ended = sum(row["state"] in ("done", "failed") for row in self.rows.values())
         self._report.progress(ended, self._total, "cells")
 
-    def _done(self, worker: Worker, answer: Answer) -> None:
+    def _done(self, worker: Worker, answer: Became) -> None:
         assert worker.cell
         self._queue.ended(answer["seconds"], worker.fresh)
-        self._tell(worker.cell, "done", **answer)
+        self._tell(worker.cell, "done", answer)
         worker.cell, worker.fresh = None, False
         self._progress()
 
@@ -240,8 +247,7 @@ class Crew:
             raise problem
         seconds = time.monotonic() - worker.clock
         log = list(worker.state.tail)[-_LOG:]
-        told = {"code": problem.code, "params": problem.params}
-        self._tell(cell, "failed", problem=told, seconds=seconds, log=log)
+        self._tell(cell, "failed", {"problem": _told(problem), "seconds": seconds, "log": log})
         worker.cell, worker.fresh = None, False
         self._progress()
 
@@ -326,3 +332,7 @@ class Crew:
                 worker.process.__exit__(None, None, None)
         if unfinished:
             self._means.gone(set[int]().union(*ended), bool(self._workers))
+
+
+def _told(problem: Problem) -> Fault:
+    return {"code": problem.code, "params": problem.params}

@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.settings.checks.folders import UNQUOTED
 
+if TYPE_CHECKING:
+    from torchkeeper.warm.shapes import Device
 
-def choose_device(torch: Any, wanted: str | None) -> tuple[str, dict[str, str]]:
+
+def choose_device(torch: Any, wanted: str | None) -> tuple[str, Device]:
     """The device to compile for, and what to say of it: type, name, and why as a code.
 
     why: "asked", "accelerator", "no-accelerator", or "no-triton" where there is a GPU but no

@@ -18,7 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import torchkeeper
 from torchkeeper.artifacts.entry import Problem
@@ -42,6 +42,8 @@ _RAISED = ("Traceback (most recent call last):", "Fatal Python error:", "termina
 
 #: Hears what a job tells: its name, and a value of which nothing is known.
 Tell = Callable[[str, Any], None]
+#: What comes of a kind of job.
+R = TypeVar("R")
 
 
 class Codes(NamedTuple):
@@ -53,10 +55,10 @@ class Codes(NamedTuple):
 
 
 @dataclass
-class State:
+class State(Generic[R]):
     """What is known of a running job."""
 
-    result: dict[str, Any] | None = None
+    result: R | None = None
     problem: Problem | None = None
     failed: str | None = None
     step: str | None = None
@@ -83,7 +85,7 @@ def make_writable(place: str) -> bool:
 
 def launch(
     module: str,
-    request: Mapping[str, Any],
+    request: Mapping[str, object],
     env: Mapping[str, str],
     home: str,
     package: str = "warm",
@@ -117,25 +119,21 @@ def launch(
     return process
 
 
-def limit_of(params: Mapping[str, Any]) -> float | None:
-    """Seconds that a job may take, of a request. Raises Problem("bad-request", field="limit_s")."""
-    limit = params.get("limit_s")
-    if limit is None:
-        return None
-    if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0:
+def check_limit(limit_s: float | None) -> None:
+    """Raises Problem("bad-request", field="limit_s") for seconds that no job can take."""
+    if limit_s is not None and not limit_s > 0:
         raise Problem("bad-request", field="limit_s")
-    return limit
 
 
 def carry_out(
     process: subprocess.Popen[bytes],
     limit_s: float | None,
-    state: State,
+    state: State[R],
     report: Report,
     tell: Tell,
     codes: Codes,
     failed: Callable[[Collection[int]], None],
-) -> dict[str, Any]:
+) -> R:
     """Follow a job to its end, and end all that it started; returns its result.
 
     failed: hears the ids of all its processes, which are gone, before anything is raised.
@@ -159,7 +157,7 @@ def carry_out(
 def follow(
     process: subprocess.Popen[bytes],
     limit_s: float | None,
-    state: State,
+    state: State[R],
     report: Report,
     tell: Tell,
     codes: Codes,
@@ -228,7 +226,7 @@ def pump(handle: int, buffer: bytearray, take: Callable[[bytes], None]) -> bool:
     return bool(data)
 
 
-def log(line: bytes, state: State, report: Report) -> None:
+def log(line: bytes, state: State[R], report: Report) -> None:
     """Take a line of a process's log: it is told, up to a bound, and the last are kept."""
     text = line.decode(errors="backslashreplace").rstrip()
     if not text:
@@ -241,7 +239,7 @@ def log(line: bytes, state: State, report: Report) -> None:
         report.finding(log=text)
 
 
-def why_not(state: State, status: int, report: Report, codes: Codes) -> Problem:
+def why_not(state: State[R], status: int, report: Report, codes: Codes) -> Problem:
     """The problem that a job without a result had; its last words go to the log.
 
     Where it told none: Problem(codes.killed) or Problem(codes.failed).
@@ -283,7 +281,7 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def take(line: bytes, state: State, tell: Tell) -> None:
+def take(line: bytes, state: State[R], tell: Tell) -> None:
     """Take one line of a job: why it failed is for ``state``, and ``tell`` hears anything else, a
     name and a value. Strangers' code runs there: a line that is not as promised is passed over.
     """

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.artifacts.report import Report
@@ -20,9 +20,12 @@ from torchkeeper.warm import ran
 from torchkeeper.warm.caches import Used
 from torchkeeper.warm.options import JUDGED
 
+if TYPE_CHECKING:
+    from torchkeeper.verdict.told import CauseTold
+
 #: Says why graphs were not hits: from the folder that a program was led to, relative to the place,
 #: and its trace, to a cause by the graph's id, as ``Near.cause`` in engine/running.py tells it.
-Explain = Callable[[str, str], dict[str, dict[str, Any]]]
+Explain = Callable[[str, str], Mapping[str, "CauseTold"]]
 
 
 @dataclass

@@ -24,7 +24,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.folders.locks import take
@@ -33,20 +33,36 @@ from torchkeeper.warm.child import Tell, importing_torch, serve
 from torchkeeper.warm.devices import check_compiler
 from torchkeeper.warm.options import PRECOMPILE
 
+if TYPE_CHECKING:
+    from torchkeeper.warm.mending import After
+    from torchkeeper.warm.shapes import Header
+
 #: What a compiler's precompiled header ends with (``CppBuilder`` in cpp_builder.py).
 SUFFIXES = (".gch", ".pch")
 
 
+class Request(TypedDict):
+    """What is asked for. into: the folder that headers belong in, None: whichever."""
+
+    into: str | None
+    after: After
+
+
+class Result(TypedDict):
+    """The folder that was chosen, and the headers that are in it now."""
+
+    folder: str
+    headers: list[Header]
+
+
 def main() -> None:
     """Run and exit: 0 done, 1 told why not."""
-    serve(lambda job, tell: run(job["into"], tell))
+    serve(run)
 
 
-def run(into: str | None, tell: Tell) -> dict[str, Any]:
-    """Build the headers that are not there; ``into``: the folder they belong in, None: whichever.
-
-    Returns folder, and for each header: path, built, bytes, seconds. Raises Problem.
-    """
+def run(job: Request, tell: Tell) -> Result:
+    """Build the headers that are not there. Raises Problem."""
+    into = job["into"]
     with importing_torch():
         import torch  # noqa: TID251
         from torch._inductor import codecache, config, cpu_vec_isa, exc  # noqa: TID251
@@ -65,7 +81,7 @@ def run(into: str | None, tell: Tell) -> dict[str, Any]:
     tell(folder={"path": folder, "marks": before, "swept": swept})
 
     making = list(makers(codecache, config))
-    headers: list[dict[str, Any]] = []
+    headers: list[Header] = []
 
     def look() -> None:
         headers.clear()
@@ -127,7 +143,7 @@ def _forget(module: Any) -> None:
 
 
 @contextlib.contextmanager
-def _watched(codecache: Any, tell: Tell, headers: list[dict[str, Any]]) -> Iterator[None]:
+def _watched(codecache: Any, tell: Tell, headers: list[Header]) -> Iterator[None]:
     """Adds each header that is looked for to ``headers``, once PyTorch has it."""
     original = codecache._precompile_header
     # Without what it remembers of this process, which a second try must not be told.
@@ -152,7 +168,7 @@ def _watched(codecache: Any, tell: Tell, headers: list[dict[str, Any]]) -> Itera
             raise Problem("header-refused", path=there)
         if there is None:
             raise Problem("prepare-failed", why="No precompiled header has appeared")
-        told = {"path": there, "built": there in mine, "bytes": os.path.getsize(there),
+        told: Header = {"path": there, "built": there in mine, "bytes": os.path.getsize(there),
                 "seconds": time.monotonic() - begun}  # fmt: skip
         headers.append(told)
         tell(header=told)

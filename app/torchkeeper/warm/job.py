@@ -14,7 +14,7 @@ import os
 import random
 import time
 import traceback
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.settings.known import BY_NAME
@@ -26,6 +26,11 @@ from torchkeeper.warm.putback import put_back
 from torchkeeper.warm.recipes.cells import WITHOUT_TORCH, Cell
 from torchkeeper.warm.traces.graphs import LOGGER, Graph, Graphs
 
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.told import Fault
+    from torchkeeper.warm.shapes import Counts, Device, Done, Proof
+    from torchkeeper.warm.supervise import Request
+
 #: What turns PyTorch's caches off.
 _FORCE = BY_NAME["TORCHINDUCTOR_FORCE_DISABLE_CACHES"].same
 _FX = BY_NAME["TORCHINDUCTOR_FX_GRAPH_CACHE"].same
@@ -34,7 +39,11 @@ _OFF = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
 #: What PyTorch counts where it could not write a graph that it had compiled.
 _UNWRITTEN = "fxgraph_cache_write_error"
 
-Answer = dict[str, Any]
+
+class Result(TypedDict):
+    """What the job has been: ``torch`` is its version, "" where it was not needed."""
+
+    torch: str
 
 
 def main() -> None:
@@ -42,17 +51,15 @@ def main() -> None:
     serve(run)
 
 
-def run(job: Answer, tell: Tell) -> Answer:
-    """Compile the cells that are sent, until there is an end; returns ``torch``, its version.
+def run(job: Request, tell: Tell) -> Result:
+    """Compile the cells that are sent, until there is an end.
 
-    Of the job: ``device``, for cells that name none; ``threads``, what its environment has set,
-    and has to have had an effect; ``prove``, have a source that has a proof of its own give that
-    instead of compiling; ``load``, a file with a mega-cache to be loaded before, and ``save``, one
-    that it is to be written to. A mega-cache is code: only one that another job saved is loaded.
+    ``threads`` of the job have to have had an effect. A mega-cache is code: only one that another
+    job saved is loaded.
     Raises Problem where no cell at all can be compiled here; else each cell tells its own.
     """
     torch: Any = None
-    told: Answer = {}
+    told: Device | None = None
     settled = False
     while "cell" in (sent := more()):
         cell = Cell.from_json(sent["cell"])
@@ -64,7 +71,7 @@ def run(job: Answer, tell: Tell) -> Answer:
         if torch is not None:
             # Only now: the time that a cell may take is not what importing torch takes.
             _, told = choose_device(torch, None)
-        tell(begun={"index": cell.index, "default": told.get("type")})
+        tell(begun={"index": cell.index, "default": told["type"] if told else None})
         try:
             done = _one(torch, cell, job, tell)
         except BaseException as e:  # noqa: BLE001  # a recipe may raise anything
@@ -80,7 +87,7 @@ def run(job: Answer, tell: Tell) -> Answer:
     return {"torch": str(torch.__version__) if torch else ""}
 
 
-def _torch(job: Answer) -> Any:
+def _torch(job: Request) -> Any:
     """Torch, with settings that make compiling worth while. Raises Problem."""
     with importing_torch():
         import torch  # noqa: TID251
@@ -96,7 +103,7 @@ def _torch(job: Answer) -> Any:
     return torch
 
 
-def _one(torch: Any, cell: Cell, job: Answer, tell: Tell) -> Answer:
+def _one(torch: Any, cell: Cell, job: Request, tell: Tell) -> Done:
     """Compile a cell; returns what the wire promises of one that is done. Raises anything."""
     wanted = cell.device or job.get("device")
     if torch is None:
@@ -104,8 +111,8 @@ def _one(torch: Any, cell: Cell, job: Answer, tell: Tell) -> Answer:
             work = sources.make(cell, wanted or "", tell)
             seconds, proof = _run(cell, work, job, tell)
         _check_counts(cell, work, counts := _counts(None, work))
-        told = {"seconds": seconds, "proof": proof, "device": wanted or "", "threads": 0}
-        return {**counts, **told}
+        device = wanted or ""
+        return {**counts, "seconds": seconds, "proof": proof, "device": device, "threads": 0}
     with put_back(torch):
         device, about = choose_device(torch, wanted)
         tell(device=about)
@@ -141,12 +148,12 @@ def _one(torch: Any, cell: Cell, job: Answer, tell: Tell) -> Answer:
 def _run(
     cell: Cell,
     work: sources.Work,
-    job: Answer,
+    job: Request,
     tell: Tell,
     graphs: Graphs | None = None,
     torch: Any = None,
     device: str = "cpu",
-) -> tuple[float, Answer | None]:
+) -> tuple[float, Proof | None]:
     """Seconds that the steps took, or the proof that stands for them, and what it proved.
 
     Raises what the steps do, and after them Problem("not-found-again", cell, found, of, why).
@@ -166,26 +173,27 @@ def _run(
     return seconds, None if work.proof is None else _proved(cell, work.proof())
 
 
-def _proved(cell: Cell, proof: Answer) -> Answer:
+def _proved(cell: Cell, proof: Proof) -> Proof:
     """What was just compiled has to be found again: else it is not warm, whatever was written."""
     if proof["found"] < proof["of"]:
         why = proof.get("why") or "What looks for it as programs do has found nothing"
-        counts = {name: proof[name] for name in ("found", "of")}
-        raise Problem("not-found-again", cell=cell.name, why=why, **counts)
+        found, of = proof["found"], proof["of"]
+        raise Problem("not-found-again", cell=cell.name, why=why, found=found, of=of)
     return proof
 
 
-def _counts(graphs: Graphs | None, work: sources.Work) -> Answer:
+def _counts(graphs: Graphs | None, work: sources.Work) -> Counts:
     """What PyTorch counted, or the work did itself."""
-    found: Answer = {"hits": 0, "misses": 0, "bypasses": 0, "graphs": 0,
+    found: Counts = {"hits": 0, "misses": 0, "bypasses": 0, "graphs": 0,
                      "autograd": {"hits": 0, "misses": 0}}  # fmt: skip
     if graphs is not None:
         # Looked up only now: compiling puts another object there.
         from torch._dynamo.utils import counters  # noqa: TID251
 
         inductor, autograd = counters["inductor"], counters["aot_autograd"]
-        for outcome, name in (("hit", "hits"), ("miss", "misses"), ("bypass", "bypasses")):
-            found[name] = int(inductor[f"fxgraph_cache_{outcome}"])
+        found["hits"] = int(inductor["fxgraph_cache_hit"])
+        found["misses"] = int(inductor["fxgraph_cache_miss"])
+        found["bypasses"] = int(inductor["fxgraph_cache_bypass"])
         found["graphs"] = graphs.count or found["hits"] + found["misses"] + found["bypasses"]
         found["autograd"] = {
             "hits": int(autograd["autograd_cache_hit"]),
@@ -194,7 +202,7 @@ def _counts(graphs: Graphs | None, work: sources.Work) -> Answer:
     return {**found, **work.counts}
 
 
-def _check_counts(cell: Cell, work: sources.Work, counts: Answer) -> None:
+def _check_counts(cell: Cell, work: sources.Work, counts: Counts) -> None:
     """That a cache has, or was given, some of what was compiled, or that there is a proof of it.
 
     A graph that PyTorch cannot cache is no fault where there are others: they are warm, and nothing
@@ -213,7 +221,7 @@ def _check_counts(cell: Cell, work: sources.Work, counts: Answer) -> None:
         raise Problem("nothing-compiled", cell=cell.name)
 
 
-def _problem(error: BaseException, cell: Cell) -> Answer:
+def _problem(error: BaseException, cell: Cell) -> Fault:
     """Why a cell failed, as the wire says it."""
     if not isinstance(error, Problem):
         traceback.print_exc()

@@ -11,8 +11,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from typing import TypedDict
 
 import torchkeeper
 from torchkeeper.stores import temporary
@@ -23,12 +23,18 @@ _PATIENCE = 10.0
 _TURN = 0.02
 
 
-def start(what: Mapping[str, Any]) -> None:
-    """Have it seen to once this process and its group are gone; does not wait.
-
-    what: ``roots``, folders to be mended; ``since``, in nanoseconds since the epoch: what is
-    unfinished in them and has changed after that is the job's; ``scratch``, a folder that goes.
+class After(TypedDict, total=False):
+    """What is to be seen to. roots: folders to be mended. since: in nanoseconds since the epoch:
+    what is unfinished in them and has changed after that is the job's. scratch: a folder that goes.
     """
+
+    roots: Sequence[str]
+    since: int
+    scratch: str
+
+
+def start(what: After) -> None:
+    """Have it seen to once this process and its group are gone; does not wait."""
     boot = (
         "import sys; sys.path.insert(0, sys.argv.pop(1)); "
         "from torchkeeper.warm.mending import main; main()"
@@ -47,7 +53,8 @@ def start(what: Mapping[str, Any]) -> None:
 
 def main() -> None:
     """Wait, mend, exit. The arguments: the id of the process, and as of ``start``."""
-    leader, what = sys.argv[1], json.loads(sys.argv[2])
+    leader = sys.argv[1]
+    what: After = json.loads(sys.argv[2])
     deadline = time.monotonic() + _PATIENCE
     while _lives(int(leader)) and time.monotonic() < deadline:
         time.sleep(_TURN)

@@ -12,9 +12,9 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import HEADERS
@@ -25,12 +25,17 @@ from torchkeeper.warm.following import (
     Codes,
     State,
     carry_out,
+    check_limit,
     finite,
     launch,
-    limit_of,
     make_writable,
     tell_swept,
 )
+from torchkeeper.warm.shapes import Headers
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.header import Request
+    from torchkeeper.warm.shapes import Header, Prepared, Preparing
 
 #: What it puts before the user's name (torch/_inductor/runtime/cache_dir_utils.py).
 _PREFIX = "torchinductor_"
@@ -65,22 +70,21 @@ class Target:
 
 
 @dataclass
-class _Work(State):
+class _Work(State[Headers]):
     """What is known of the process that prepares: where it works, and what was there before."""
 
     folder: str | None = None
     before: dict[str, sweep.Mark] | None = None
 
 
-def prepare(params: dict[str, Any], report: Report) -> dict[str, Any]:
+def prepare(params: Preparing, report: Report) -> Prepared:
     """Build the headers that programs will look for and that are not there.
 
-    params: into, limit_s; both may be missing. Returns built, there, bytes (of all), seconds,
-    folder, and user, where it is for another one's programs. Findings: ``header`` {path, built,
-    bytes, seconds}, ``swept``, ``log``. Raises Problem, or passes Cancelled on; in both cases no
-    process is left, and nothing half-written is.
+    Findings: ``header``, ``swept``, ``log``. Raises Problem, or passes Cancelled on; in both cases
+    no process is left, and nothing half-written is.
     """
-    target, limit = checked(params)
+    check_limit(limit := params.get("limit_s"))
+    target = target_of(params.get("into"))
     made = [] if target.temporary is None else _make_writable(target.temporary)
     home = tempfile.mkdtemp(prefix="torchkeeper-prepare-")
     state = _Work()
@@ -90,7 +94,7 @@ def prepare(params: dict[str, Any], report: Report) -> dict[str, Any]:
 
     began = time.monotonic()
     try:
-        request = {"into": target.folder, "after": {"scratch": home}}
+        request: Request = {"into": target.folder, "after": {"scratch": home}}
         process = launch("header", request, environment(target, home), home)
         result = carry_out(
             process, limit, state, report, tell, _CODES, lambda pids: _sweep(state, pids, report)
@@ -103,25 +107,23 @@ def prepare(params: dict[str, Any], report: Report) -> dict[str, Any]:
     return {**result, "seconds": time.monotonic() - began, "user": target.foreign}
 
 
-def checked(params: Mapping[str, Any]) -> tuple[Target, float | None]:
-    """Where to build, and seconds at most. Raises Problem("bad-request", field=…)."""
-    into, limit = params.get("into"), limit_of(params)
-    if into is not None and (not isinstance(into, str) or not into or "\0" in into):
-        raise Problem("bad-request", field="into")
+def target_of(into: str | None) -> Target:
+    """Where to build. Raises Problem("bad-request", field="into")."""
     if into is None:
-        return Target(), limit
+        return Target()
+    if not into or "\0" in into:
+        raise Problem("bad-request", field="into")
     above, name = os.path.split(os.path.abspath(into))
     if name == HEADERS and os.path.basename(above).startswith(_PREFIX):
         above, name = os.path.split(above)
     if name.startswith(_PREFIX) and len(name) > len(_PREFIX):
-        return Target(above, name[len(_PREFIX) :]), limit
-    return Target(os.path.abspath(into)), limit
+        return Target(above, name[len(_PREFIX) :])
+    return Target(os.path.abspath(into))
 
 
-def headers_for(params: Mapping[str, Any]) -> str:
-    """The folder that a request would write to. Raises Problem("bad-request", field=…)."""
-    target, _ = checked(params)
-    return target.folder or os.path.join(places.default_folder(), HEADERS)
+def headers_for(into: str | None) -> str:
+    """The folder that a request would write to. Raises Problem("bad-request", field="into")."""
+    return target_of(into).folder or os.path.join(places.default_folder(), HEADERS)
 
 
 def environment(target: Target, home: str) -> dict[str, str]:
@@ -180,7 +182,7 @@ def _tell(what: str, value: Any, state: _Work, report: Report) -> None:
         }
 
 
-def _header(value: Any) -> dict[str, Any]:
+def _header(value: Any) -> Header:
     return {
         "path": str(value["path"]),
         "built": bool(value["built"]),

@@ -14,7 +14,7 @@ import gc
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
@@ -150,7 +150,7 @@ def _set_to(module: Any, key: str) -> Any:
     return copy.deepcopy(value) if isinstance(value, (list, dict, set)) else value
 
 
-def _set(module: Any, values: dict[str, Any]) -> None:
+def _set(module: Any, values: Mapping[str, object]) -> None:
     for key, value in values.items():
         entry = module._config[key]
         now = _set_to(module, key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -13,6 +13,9 @@ from torchkeeper.warm.caches import Used, alone
 from torchkeeper.warm.options import JUDGED
 from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.traces.graphs import DECIDED
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.shapes import Proof, Run, Summed, VerifiedGraph
 
 #: Graphs and objects that are named.
 MAX_GRAPHS = 500
@@ -23,8 +26,6 @@ _CRASHES = ("SIGILL", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGABRT", "SIGTRAP")
 #: Sources that have a proof of their own: counters of FX graphs say nothing of them.
 PROVED = ("eager", "triton")
 
-Answer = dict[str, Any]
-
 
 @dataclass
 class Ran:
@@ -32,10 +33,10 @@ class Ran:
     in its cache folder. proof: what the source's own proof found, where that was asked for.
     """
 
-    result: Answer
-    graphs: list[Answer] = field(default_factory=list)
+    result: Summed
+    graphs: list[VerifiedGraph] = field(default_factory=list)
     built: list[str] = field(default_factory=list)
-    proof: Answer | None = None
+    proof: Proof | None = None
 
     @property
     def good(self) -> bool:
@@ -43,10 +44,17 @@ class Ran:
         hits, misses = self.result["hits"], self.result["misses"]
         return hits > 0 and not misses and not self.result["autograd"]["misses"] and not self.built
 
-    def to_json(self) -> Answer:
+    def to_json(self) -> Run:
         """Its counts and seconds."""
-        names = ("graphs", "hits", "misses", "bypasses", "autograd", "seconds")
-        return {**{name: self.result[name] for name in names}, "rebuilt": len(self.built)}
+        return {
+            "graphs": self.result["graphs"],
+            "hits": self.result["hits"],
+            "misses": self.result["misses"],
+            "bypasses": self.result["bypasses"],
+            "autograd": self.result["autograd"],
+            "seconds": self.result["seconds"],
+            "rebuilt": len(self.built),
+        }
 
 
 class Heard(Report):
@@ -56,7 +64,7 @@ class Heard(Report):
 
     def __init__(self, report: Report, quiet: bool = False) -> None:
         self._report, self._quiet = report, quiet
-        self.graphs: dict[str, Answer] = {}
+        self.graphs: dict[str, VerifiedGraph] = {}
 
     def progress(self, done: int, total: int | None, unit: str) -> None:
         if not self._quiet:
@@ -70,7 +78,9 @@ class Heard(Report):
                 return
             if known or len(self.graphs) < MAX_GRAPHS:
                 self.graphs[graph["id"]] = {
-                    name: graph[name][:_MAX_NAME] for name in ("id", "name", "outcome")
+                    "id": graph["id"][:_MAX_NAME],
+                    "name": graph["name"][:_MAX_NAME],
+                    "outcome": graph["outcome"],
                 }
         if "cells" in what or isinstance(what.get("cell"), dict):
             return
@@ -82,7 +92,7 @@ class Heard(Report):
 
 def run(
     job: supervise.Job, home: str, temporary: str, led: Used, name: str, heard: Heard,
-    trace: str | None = None, **more: Any,
+    trace: str | None = None, more: supervise.Request | None = None,
 ) -> Ran:  # fmt: skip
     """Run the one cell of a job on ``home/cache``, with a folder for temporary files.
 
@@ -101,10 +111,10 @@ def run(
         env["TORCH_TRACE"] = trace
     prove = name in JUDGED and cell.source in PROVED
     if prove:
-        more["prove"] = True
+        more = {**(more or {}), "prove": True}
     before = objects(cache)
     try:
-        result = supervise.run(job, env, home, heard, **more)
+        result = supervise.run(job, env, home, heard, more=more)
     except Problem as problem:
         signal = problem.params.get("signal")
         if name in JUDGED and problem.code == "warm-killed" and signal in _CRASHES:
@@ -115,20 +125,20 @@ def run(
     built = sorted(path for path in after if after[path] != before.get(path))
     for path in built[:MAX_BUILT] if name in JUDGED else ():
         heard.finding(built={"path": path})
-    [row] = result.pop("cells")
+    [row] = result["cells"]
     ran = Ran(result, list(heard.graphs.values()), built)
     return _proved(ran, cell, row["proof"]) if prove and row["proof"] else ran
 
 
-def _proved(ran: Ran, cell: Cell, proof: Answer) -> Ran:
+def _proved(ran: Ran, cell: Cell, proof: Proof) -> Ran:
     """A run that was a proof, told as lookups: what was found is a hit."""
     found, of = proof["found"], proof["of"]
     ran.proof = proof
-    ran.result |= {"graphs": of, "hits": found, "misses": of - found}
+    ran.result = {**ran.result, "graphs": of, "hits": found, "misses": of - found}
     outcome = "hit" if found == of else "miss"
     ran.graphs = [{"id": cell.source, "name": cell.name[:_MAX_NAME], "outcome": outcome}]
-    if proof.get("why"):
-        ran.graphs[0]["why"] = {"code": "said", "text": proof["why"]}
+    if why := proof.get("why"):
+        ran.graphs[0]["why"] = {"code": "said", "text": why}
     return ran
 
 

@@ -4,38 +4,47 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 from torchkeeper.warm.options import JUDGED, RUNS
 from torchkeeper.warm.ran import MAX_BUILT, MAX_GRAPHS, Ran
 from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.told import things
 
-_COUNTS = ("graphs", "hits", "misses", "bypasses", "rebuilt")
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.told import Fault
+    from torchkeeper.warm.shapes import Run, Verified, VerifiedCell, VerifiedGraph
+
 #: Bytes that the cells, and the graphs, of a result take at most, which is one line of the wire;
 #: findings tell all of them.
 MAX_BYTES = 400_000
 
-Answer = dict[str, Any]
 Runs = Mapping[str, Ran]
+Row = TypeVar("Row")
 
 
-def of_cell(cell: Cell, runs: Runs, problem: Answer | None) -> Answer:
+def of_cell(cell: Cell, runs: Runs, problem: Fault | None) -> VerifiedCell:
     """What became of a cell. why: of the first of its graphs that was no hit, if that is known.
 
     problem: why it failed; then it is not good, whatever runs there were.
     """
     one = _last(runs)
-    about = {name: getattr(cell, name) for name in ("index", "recipe", "name", "source")}
     why = [graph["why"] for graph in (one.graphs if one else ()) if "why" in graph]
-    counts = one.to_json() if one else dict.fromkeys(_COUNTS, 0)
+    counts = _sum([one] if one else [])
+    seconds = {name: ran.result["seconds"] for name, ran in runs.items()}
+    proof = one.proof if one else None
     return {
-        **about,
+        "index": cell.index,
+        "recipe": cell.recipe,
+        "name": cell.name,
+        "source": cell.source,
         "good": problem is None and good([runs]),
-        "seconds": {name: ran.result["seconds"] for name, ran in runs.items()},
-        "ratios": _ratios({name: ran.result["seconds"] for name, ran in runs.items()}),
-        **{name: counts[name] for name in ("hits", "misses", "rebuilt")},
-        "proof": {name: one.proof[name] for name in ("found", "of")} if one and one.proof else None,
+        "seconds": seconds,
+        "ratios": _ratios(seconds),
+        "hits": counts["hits"],
+        "misses": counts["misses"],
+        "rebuilt": counts["rebuilt"],
+        "proof": {"found": proof["found"], "of": proof["of"]} if proof else None,
         "why": why[0] if why else None,
         "problem": problem,
     }
@@ -50,44 +59,53 @@ def good(cells: Iterable[Runs]) -> bool:
     )
 
 
-def told(cells: Sequence[Runs], rows: Sequence[Answer]) -> Answer:
+def told(cells: Sequence[Runs], rows: Sequence[VerifiedCell]) -> Verified:
     """The result of a verification: of a single cell what that is, of several the sums."""
     last = [(at, one) for at, runs in enumerate(cells) if (one := _last(runs))]
-    runs = {name: _sum([one[name] for one in cells if name in one]) for name in RUNS}
-    runs = {name: total for name, total in runs.items() if total}
+    made = {name: [one[name] for one in cells if name in one] for name in RUNS}
+    runs = {name: _sum(some) for name, some in made.items() if some}
     # What took no time for want of a run is not faster than what had one.
     whole = [one for one, row in zip(cells, rows, strict=True) if row["problem"] is None]
     spent = {
         name: sum(one[name].result["seconds"] for one in whole if name in one) for name in runs
     }
-    several = len(cells) > 1
-    graphs = [
-        {**graph, **({"cell": rows[at]["index"]} if several else {})}
-        for at, one in last
-        for graph in one.graphs
-    ]
+    graphs: list[VerifiedGraph] = []
+    for at, one in last:
+        for graph in one.graphs[: MAX_GRAPHS - len(graphs)]:
+            graphs.append({**graph, "cell": rows[at]["index"]} if len(cells) > 1 else graph)
     built = [path for _, one in last for path in one.built]
-    totals = _sum([one for _, one in last]) or {**dict.fromkeys(_COUNTS, 0), **_NO_AUTOGRAD}
-    first = last[0][1].result if last else {"device": "", "threads": 0, "torch": ""}
+    totals = _sum([one for _, one in last])
+    first = last[0][1].result if last else None
     return {
-        **{name: totals[name] for name in _COUNTS},
+        "graphs": totals["graphs"],
+        "hits": totals["hits"],
+        "misses": totals["misses"],
+        "bypasses": totals["bypasses"],
+        "rebuilt": totals["rebuilt"],
         "autograd": totals["autograd"],
-        "things": things((rows[at]["source"], one.to_json()) for at, one in last),
+        "things": things(_looked_up(rows[at], one) for at, one in last),
         "whole": {"cells": len(rows), "good": sum(row["good"] for row in rows)},
         "built": built[:MAX_BUILT],
-        "rows": _fitting(graphs[:MAX_GRAPHS]),
+        "rows": _fitting(graphs),
         "seconds": {name: total["seconds"] for name, total in runs.items()},
         "ratios": _ratios(spent),
         "runs": runs,
         "good": all(row["good"] for row in rows),
-        **{name: first[name] for name in ("device", "threads", "torch")},
+        "device": first["device"] if first else "",
+        "threads": first["threads"] if first else 0,
+        "torch": first["torch"] if first else "",
         "cells": _fitting(rows),
     }
 
 
-def _fitting(rows: Sequence[Answer]) -> list[Answer]:
+def _looked_up(row: VerifiedCell, one: Ran) -> tuple[str, int, int]:
+    """What a cell looked up, as ``things`` takes it."""
+    return row["source"], one.result["graphs"], one.result["hits"] + one.result["misses"]
+
+
+def _fitting(rows: Sequence[Row]) -> list[Row]:
     """As many of them, from the first, as fit."""
-    room, fit = MAX_BYTES, []
+    room, fit = MAX_BYTES, list[Row]()
     for row in rows:
         room -= len(json.dumps(row)) + 2
         if room < 0:
@@ -96,24 +114,25 @@ def _fitting(rows: Sequence[Answer]) -> list[Answer]:
     return fit
 
 
-_NO_AUTOGRAD = {"autograd": {"hits": 0, "misses": 0}}
-
-
 def _last(runs: Runs) -> Ran | None:
     """The last run with the target."""
     judged = [runs[name] for name in JUDGED if name in runs]
     return judged[-1] if judged else None
 
 
-def _sum(ran: Sequence[Ran]) -> Answer:
-    """The counts and seconds of runs, added up; nothing for none."""
-    all_of_them = [one.to_json() for one in ran]
-    if not all_of_them:
-        return {}
+def _sum(ran: Sequence[Ran]) -> Run:
+    """The counts and seconds of runs, added up."""
+    some = [one.to_json() for one in ran]
     return {
-        **{name: sum(one[name] for one in all_of_them) for name in (*_COUNTS, "seconds")},
+        "graphs": sum(one["graphs"] for one in some),
+        "hits": sum(one["hits"] for one in some),
+        "misses": sum(one["misses"] for one in some),
+        "bypasses": sum(one["bypasses"] for one in some),
+        "rebuilt": sum(one["rebuilt"] for one in some),
+        "seconds": sum(one["seconds"] for one in some),
         "autograd": {
-            name: sum(one["autograd"][name] for one in all_of_them) for name in ("hits", "misses")
+            "hits": sum(one["autograd"]["hits"] for one in some),
+            "misses": sum(one["autograd"]["misses"] for one in some),
         },
     }
 

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 from torchkeeper.artifacts.entry import COUNTED_APART, Problem, tally
 from torchkeeper.artifacts.layout import HEADERS
@@ -24,12 +24,16 @@ from torchkeeper.stores.folders import folder
 from torchkeeper.warm import processes, sweep
 from torchkeeper.warm.crew import Crew, Means
 from torchkeeper.warm.devices import check_place
-from torchkeeper.warm.following import launch, limit_of, make_writable, tell_swept
+from torchkeeper.warm.following import check_limit, launch, make_writable, tell_swept
 from torchkeeper.warm.options import MOST_JOBS, MOST_THREADS, PRECOMPILE
 from torchkeeper.warm.recipes import expanding, recipe
 from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.told import summed, told_of
 from torchkeeper.warm.workers import accelerator
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.mending import After
+    from torchkeeper.warm.shapes import Compiling, Summed, Warmed, Warming
 
 #: What decides over OMP_NUM_THREADS (at::init_num_threads takes MKL's number where it has MKL).
 _OTHER_THREADS = ("MKL_NUM_THREADS", "MKL_DOMAIN_NUM_THREADS", "OMP_THREAD_LIMIT", "OMP_DYNAMIC")
@@ -63,18 +67,33 @@ class Job:
     settings: Mapping[str, str] | None = None
 
 
-def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Compile recipes into a folder, in processes of their own; returns what the wire promises.
+class Request(TypedDict, total=False):
+    """What a process is asked for (``job``) that is then sent one cell after another.
 
-    With ``settings`` in the request, texts by variable as a profile has them, the processes have
-    exactly these of the described settings (``settings.applied``); but the folder is always
-    ``into``, and what a recipe sets in its ``environment`` counts for its cells.
+    device: for cells that name none. threads: what its environment has set. prove: have a source
+    that has a proof of its own give that instead of compiling. load: a file with a mega-cache to be
+    loaded before, save: one that it is to be written to.
+    """
+
+    device: str | None
+    threads: int | None
+    prove: bool
+    load: str
+    save: str
+    after: After
+
+
+def warm(params: Warming, report: Report) -> Warmed:
+    """Compile recipes into a folder, in processes of their own.
+
+    With ``settings`` (``settings.applied``) the folder is still ``into``, and what a recipe sets in
+    its ``environment`` counts for its cells.
 
     Raises Problem for what holds for all cells, or of a single one where the request has no
     ``each``; passes Cancelled on. In any case no process of the job is left, and
     nothing half-written is.
     """
-    job = checked(params)
+    job = checked(params, params["into"])
     for problem in filter(None, (unbuildable(cell, job.place) for cell in job.cells)):
         raise problem  # before anything starts: what is not built for the CPU can be had alone
     made = make_writable(job.place)
@@ -93,9 +112,9 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
     home = tempfile.mkdtemp(prefix="torchkeeper-warm-")
     result = None
     try:
-        after = {"roots": list(marks), "since": since, "scratch": home}
+        after: After = {"roots": list(marks), "since": since, "scratch": home}
         env = environment(job.place, settings=job.settings)
-        result = run(job, env, home, report, gone, after=after)
+        result = run(job, env, home, report, gone, {"after": after})
     finally:
         shutil.rmtree(home, ignore_errors=True)
         if made and result is None:
@@ -104,7 +123,14 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
     added = Counter(kind for kind, _ in _entries(job.place, report) - before)
     counts = tally(added.elements())
     kinds = {kind: number for kind, number in added.items() if kind not in COUNTED_APART}
-    return {**result, "added": counts.pop("entries"), "kinds": kinds, **counts}
+    return {
+        **result,
+        "added": counts["entries"],
+        "kinds": kinds,
+        "locks": counts["locks"],
+        "headers": counts["headers"],
+        "unknown": counts["unknown"],
+    }
 
 
 def run(
@@ -113,30 +139,30 @@ def run(
     home: str,
     report: Report,
     gone: Callable[[Collection[int], bool], None] = lambda _, __: None,
-    **more: Any,
-) -> dict[str, Any]:
+    more: Request | None = None,
+) -> Summed:
     """Carry a job out in processes of its own, in the folder ``home``; returns what became of its
     cells, and sums.
 
-    env: of the processes, but for what a cell asks for. more: of their request (``load``, ``save``,
-    ``prove``, ``after``). gone: hears the ids of processes that ended before their time, and
+    env: of the processes, but for what a cell asks for. more: of their request, but for device and
+    threads. gone: hears the ids of processes that ended before their time, and
     whether others of the job are at work.
     Raises Problem, or passes Cancelled on; in no case is a process of the job left.
     """
-    most = _at_a_time(job, report)
+    most, asked = _at_a_time(job, report), more or {}
 
     def start(cell: Cell, beside: int) -> subprocess.Popen[bytes]:
-        request = {"device": job.device, "threads": cell.threads, **more}
-        return _start(request, home, of_cell(env, cell, beside))
+        request: Request = {**asked, "device": job.device, "threads": cell.threads}
+        return launch("job", request, of_cell(env, cell, beside), home)
 
     rows = [told_of(cell) for cell in job.cells]
     for begin in range(0, len(rows), _CELLS):
         report.finding(cells=rows[begin : begin + _CELLS])
-    crew = Crew(job.cells, Means(most, start, gone, "save" in more, job.each), report)
+    crew = Crew(job.cells, Means(most, start, gone, "save" in asked, job.each), report)
     crew.work()
     if crew.failed:
         gone((), False)
-    return summed(list(crew.rows.values()), crew.torch)
+    return summed(crew.rows.values(), crew.torch)
 
 
 def _at_a_time(job: Job, report: Report) -> int:
@@ -151,40 +177,33 @@ def _at_a_time(job: Job, report: Report) -> int:
     return given
 
 
-def checked(params: dict[str, Any]) -> Job:
-    """The job in a request.
+def checked(params: Compiling, place: str) -> Job:
+    """The job in a request for a place.
 
     Raises Problem("bad-request", field=…), Problem("threads-out-of-range", threads=…, most=…) and
     as ``recipe.of_request`` and ``expanding.cells_of``.
     """
-    place, device = params.get("into"), params.get("device")
-    if not isinstance(place, str) or not place or "\0" in place:
+    if not place or "\0" in place:
         raise Problem("bad-request", field="into")
-    if device is not None and (not isinstance(device, str) or len(device) > 40):
+    device = params.get("device")
+    if device is not None and len(device) > 40:
         raise Problem("bad-request", field="device")
-    limit = limit_of(params)
-    threads, portable = params.get("threads"), params.get("portable") or False
-    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int)):
-        raise Problem("bad-request", field="threads")
-    if not isinstance(portable, bool):
-        raise Problem("bad-request", field="portable")
-    if not isinstance(each := params.get("each", False), bool):
-        raise Problem("bad-request", field="each")
+    check_limit(limit := params.get("limit_s"))
+    threads, portable = params.get("threads"), params.get("portable", False)
     if threads is not None and not 1 <= threads <= MOST_THREADS:
         raise Problem("threads-out-of-range", threads=threads, most=MOST_THREADS)
     jobs = params.get("jobs", 1)
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or not 1 <= jobs <= MOST_JOBS:
+    if not 1 <= jobs <= MOST_JOBS:
         raise Problem("bad-request", field="jobs")
     settings = _settings(params.get("settings"))
     recipes = recipe.of_request(params.get("recipes"))
     cells = expanding.cells_of(recipes, device, threads, portable, limit)
     if (only := params.get("only")) is not None:
-        if not isinstance(only, list) or not only or not all(type(one) is int for one in only):
-            raise Problem("bad-request", field="only")
         cells = [cell for cell in cells if cell.index in set(only)]
-        if len(cells) != len(set(only)):
+        if not only or len(cells) != len(set(only)):
             raise Problem("bad-request", field="only")
     place = os.path.abspath(place)
+    each = params.get("each", False)
     return Job(place, tuple(cells), device, limit, threads, portable, jobs, each, settings)
 
 
@@ -196,14 +215,11 @@ def _headers(job: Job) -> str:
     return os.path.join(folder, HEADERS)
 
 
-def _settings(told: object) -> dict[str, str] | None:
+def _settings(told: Mapping[str, str] | None) -> dict[str, str] | None:
     """The settings of a request. Raises Problem("bad-request", field="settings")."""
     if told is None:
         return None
-    if not isinstance(told, dict) or not all(
-        name in BY_NAME and isinstance(text, str) and "\0" not in text
-        for name, text in told.items()
-    ):
+    if not all(name in BY_NAME and "\0" not in text for name, text in told.items()):
         raise Problem("bad-request", field="settings")
     return dict(told)
 
@@ -294,7 +310,3 @@ def of_cell(env: Mapping[str, str], cell: Cell, jobs: int = 1) -> dict[str, str]
     if jobs > 1:
         made.setdefault(_WORKERS, str(max(processes.cores() // jobs, 1)))
     return made
-
-
-def _start(request: dict[str, Any], home: str, env: dict[str, str]) -> subprocess.Popen[bytes]:
-    return launch("job", request, env, home)

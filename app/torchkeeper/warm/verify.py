@@ -24,7 +24,7 @@ import os
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -40,6 +40,11 @@ from torchkeeper.warm.options import JUDGED, RUNS
 from torchkeeper.warm.ran import Heard, Ran
 from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.summing import of_cell, told
+from torchkeeper.warm.told import told_of
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.told import Fault
+    from torchkeeper.warm.shapes import Verified, VerifiedCell, Verifying
 
 #: Bytes that the temporary folder of a run takes: two precompiled headers of 149 MB, what is
 #: built, and what compilers need meanwhile.
@@ -56,8 +61,6 @@ _FOR_ALL = frozenset({
 #: Cells that one finding tells.
 _CELLS = 200
 
-Answer = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class Asked:
@@ -67,21 +70,14 @@ class Asked:
     runs: tuple[str, ...]
 
 
-def verify(params: Answer, report: Report, explain: Explain | None = None) -> Answer:
+def verify(params: Verifying, report: Report, explain: Explain | None = None) -> Verified:
     """Run recipes on a copy of nothing but the folder ``place``; findings ``run={"name"}``, those
     of ``warm``, and ``built={"path"}``. Where the only cache is one in the folder, as in that of a
     rank of vLLM's, the program is led to it.
 
-    Returns ``{graphs, hits, misses, bypasses, autograd: {hits, misses}, things, whole, rebuilt,
-    built, rows, seconds, ratios, runs, good, device, threads, torch, cells}``: the counts are those
-    of the last run with the target, things as of ``told.things``; rows are its graphs, ``{id, name,
-    outcome}``, and ``why`` for one that was no hit, if ``explain`` can tell; seconds of each run,
-    and how many times as long as the target they took (``warm_cold`` and so on); runs has all
-    counts of each. good: with the target everything hit, at least one graph, and no object was
-    built. cells: the same for each, ``{index, recipe, name, source, good, seconds, ratios, hits,
-    misses, rebuilt, proof, why, problem}``, as many as fit; whole: ``{cells, good}``, of all. Of
-    several cells the rest are sums, findings say which cell they are of, and one that fails has a
-    ``problem``.
+    Good is where with the target everything hit, at least one graph, and no object was built. Of
+    several cells findings say which they are of, and one that fails has a ``problem``. What
+    ``explain`` can tell is said of graphs that were no hit.
 
     settings in the request: as of ``supervise.warm``, less what leads to another cache.
 
@@ -105,23 +101,23 @@ def verify(params: Answer, report: Report, explain: Explain | None = None) -> An
         remove(scratch)
 
 
-def checked(params: Answer) -> Asked:
+def checked(params: Verifying) -> Asked:
     """What a request asks for. Raises Problem("bad-request" | "recipe-unknown" | "verify-server").
 
     Without ``runs`` all are asked for; the mega run takes the cold one along, which it needs.
     """
-    place = params.get("place")
-    if isinstance(place, str) and not scheme_of(place).verifiable:
+    place = params["place"]
+    if not scheme_of(place).verifiable:
         raise Problem("verify-server", place=place)
-    job = supervise.checked({**params, "into": place})
-    runs = params.get("runs") or RUNS
-    known = isinstance(runs, (list, tuple)) and set(runs) <= set(RUNS)
-    if not known or not set(runs) & set(JUDGED):
+    job = supervise.checked(params, place)
+    runs = set(params.get("runs") or RUNS)
+    if not runs <= set(RUNS) or not runs & set(JUDGED):
         raise Problem("bad-request", field="runs")
     scratch = params.get("scratch")
-    if scratch is not None and (not isinstance(scratch, str) or not os.path.isabs(scratch)):
+    if scratch is not None and not os.path.isabs(scratch):
         raise Problem("bad-request", field="scratch")
-    runs = {*runs, "cold"} if "mega" in runs else set(runs)
+    if "mega" in runs:
+        runs.add("cold")
     return Asked(job, tuple(name for name in RUNS if name in runs))
 
 
@@ -150,15 +146,13 @@ def _no_room(scratch: str, copy: int, free: int) -> Problem:
     return Problem("verify-no-room", place=above, needed_mb=needed, free_mb=free // 10**6)
 
 
-def _all_cells(asked: Asked, ground: Ground, report: Report) -> Answer:
-    cells, rows = asked.job.cells, []
+def _all_cells(asked: Asked, ground: Ground, report: Report) -> Verified:
+    cells, rows = asked.job.cells, list["VerifiedCell"]()
     done: list[dict[str, Ran]] = []
     if ground.several:
-        about = ("index", "recipe", "name", "source")
-        queued = [{name: getattr(cell, name) for name in about} for cell in cells]
+        queued = [told_of(cell) for cell in cells]
         for begin in range(0, len(queued), _CELLS):
-            told_of = [{**one, "state": "queued"} for one in queued[begin : begin + _CELLS]]
-            report.finding(cells=told_of)
+            report.finding(cells=queued[begin : begin + _CELLS])
         os.makedirs(ground.temporary(""))
         if any(_may_use_header(asked.job, cell) for cell in cells):
             _prepare(ground.temporary(""), asked.job.limit_s, report)
@@ -166,7 +160,7 @@ def _all_cells(asked: Asked, ground: Ground, report: Report) -> Answer:
         if ground.several:
             report.progress(number, len(cells), "cells")
             report.finding(cell={"index": cell.index, "state": "compiling"})
-        problem = None
+        problem: Fault | None = None
         runs: dict[str, Ran] = {}
         try:
             _runs(asked, cell, ground, report, runs)
@@ -195,7 +189,7 @@ def _runs(asked: Asked, cell: Cell, ground: Ground, report: Report, done: dict[s
             continue
         report.finding(run={"name": name, **({"cell": cell.index} if ground.several else {})})
         home, temporary = os.path.join(scratch, name), ground.temporary(name)
-        more = {}
+        more: supervise.Request = {}
         try:
             os.makedirs(temporary, exist_ok=True)
             os.makedirs(home, exist_ok=True)
@@ -222,14 +216,16 @@ def _runs(asked: Asked, cell: Cell, ground: Ground, report: Report, done: dict[s
             ground.clear(name)
 
 
-def _run(job: supervise.Job, name: str, ground: Ground, report: Report, more: Answer) -> Ran:
+def _run(
+    job: supervise.Job, name: str, ground: Ground, report: Report, more: supervise.Request
+) -> Ran:
     home, temporary = os.path.join(ground.scratch, name), ground.temporary(name)
     heard = Heard(report, ground.several)
     if name not in JUDGED:
-        return ran.run(job, home, temporary, Used(), name, heard, **more)
+        return ran.run(job, home, temporary, Used(), name, heard, more=more)
     trace = os.path.join(ground.scratch, "trace") if ground.explain else None
     try:
-        one = ran.run(job, home, temporary, ground.led, name, heard, trace, **more)
+        one = ran.run(job, home, temporary, ground.led, name, heard, trace, more)
         if ground.explain and trace and not one.proof and one.result["misses"]:
             causes = ground.explain(ground.led.inductor, trace)
             for graph in one.graphs:

@@ -7,8 +7,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 from torchkeeper.artifacts.report import Report
 from torchkeeper.warm.following import State
@@ -23,8 +24,9 @@ class Worker:
     """One process. cell: what it is at, since ``clock``; begun: it has told that it is."""
 
     process: subprocess.Popen[bytes]
-    group: tuple[Any, ...]
-    state: State = field(default_factory=State)
+    group: tuple[object, ...]
+    #: Its result is the version of torch, "" without one.
+    state: State[str] = field(default_factory=State)
     answers: bytearray = field(default_factory=bytearray)
     log: bytearray = field(default_factory=bytearray)
     cell: Cell | None = None
@@ -34,6 +36,13 @@ class Worker:
     begun: bool = False
     fresh: bool = True
     leaving: bool = False
+
+
+class Sent(TypedDict, total=False):
+    """A line for a process: the next ``cell``, as of ``Cell.to_json``, or that there is none."""
+
+    cell: Mapping[str, object]
+    end: bool
 
 
 class Tagged(Report):
@@ -48,14 +57,14 @@ class Tagged(Report):
         self._report.finding(**what)
 
 
-def send(worker: Worker, what: dict[str, Any]) -> None:
+def send(worker: Worker, what: Sent) -> None:
     """Give a process a line; one that is gone has no use for it."""
     assert worker.process.stdin
     with contextlib.suppress(BrokenPipeError):
         worker.process.stdin.write(json.dumps(what).encode() + b"\n")
 
 
-def group_of(cell: Cell) -> tuple[Any, ...]:
+def group_of(cell: Cell) -> tuple[object, ...]:
     """What cells have to have in common to share a process.
 
     The folder of a file that a cell names is part of it: what the file imports from beside it, may

@@ -31,8 +31,8 @@ def test_the_size_is_foretold_to_the_byte(
     )
     assert left.codes == again.codes
     assert planned.room >= planned.size
-    assert sum(one["entries"] for one in planned.kinds) == done.entries
-    assert sum(one["bytes"] for one in planned.kinds) == done.bytes
+    assert sum(one.entries for one in planned.kinds) == done.entries
+    assert sum(one.bytes for one in planned.kinds) == done.bytes
 
 
 def test_what_it_says_of_where_they_were_made(kept_291: Path) -> None:

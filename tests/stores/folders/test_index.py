@@ -39,7 +39,7 @@ class CountingReader(Reader):
         report: Report,
         full: bool = False,
         budget: Budget | None = None,
-    ) -> list[dict[str, Any]]:
+    ) -> list[Any]:
         self.asked += len(readings)
         return super().facts(readings, report, full, budget)
 

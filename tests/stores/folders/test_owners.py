@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,6 +19,7 @@ from torchkeeper.link.words import owned
 from torchkeeper.stores.folders import owners, walking
 from torchkeeper.stores.folders.accounts import Accounts
 from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.told import Owned, Who
 
 ROOT = os.geteuid() == 0
 #: Another user and another group of every system, and ids that nobody has.
@@ -42,7 +42,7 @@ def cache(among: Path, name: str = "cache") -> Path:
     return place
 
 
-def found(place: Path) -> list[dict[str, Any]]:
+def found(place: Path) -> list[Owned]:
     """What a walk and what it saw come to."""
     folder = Folder(str(place))
     folder.items(Report())
@@ -354,24 +354,22 @@ def test_two_processes_see_what_one_sees(among: Path, monkeypatch: pytest.Monkey
     assert [one["files"] for one in alone] == [40, 20]
 
 
-def test_words_survive_whatever_an_engine_says() -> None:
+def test_words_survive_whatever_things_are_called() -> None:
     assert owned.told(None) == []
-    assert owned.told([None, 3, {}, {"what": "nonsense"}]) == []
+    assert owned.told([{"what": "nonsense", "grave": True, "place": "/t"}]) == []
     strange = "/t/\x1b]0;x'\n"
-    bad: list[dict[str, Any]] = [
-        {},
-        {"who": [], "path": {}, "users": 2, "owners": 3, "root": 4, "default": 5},
-        {"who": 3, "place": None, "folders": "x", "owners": [3, [1, 2]]},
-        {"who": {"kind": "user", "name": "a\x1b[31m"}, "place": strange, "root": strange,
-         "path": strange, "users": 2, "owners": [[{"name": "\x1b"}, 1]]},
-    ]  # fmt: skip
+    who: Who = {"kind": "user", "number": 7, "name": "a\x1b[31m"}
     for what in ("taken", "owner", "link", "above", "writable", "entries", "trash"):
-        for more in bad:
-            for grave in (True, False):
-                [one] = owned.told([{"what": what, "grave": grave, "mine": True, **more}])
-                assert not any("\x1b" in part for part in one[:5]), one
-                assert "\n" not in one.command
-    assert owned.to_json([{"what": "owner", "who": {}}])[0]["code"] == "owner"
+        for grave in (True, False):
+            finding: Owned = {
+                "what": what, "grave": grave, "mine": True, "who": who, "place": strange,
+                "root": strange, "path": strange, "among": strange, "users": 2, "folders": 1,
+                "files": 1, "owners": [(who, 1)],
+            }  # fmt: skip
+            [one] = owned.told([finding])
+            assert not any("\x1b" in part for part in one[:5]), one
+            assert "\n" not in one.command
+            assert owned.to_json([finding])[0]["code"] == what
 
 
 @gives

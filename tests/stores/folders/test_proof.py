@@ -183,8 +183,9 @@ def test_what_was_copied_or_restored_is_not_believed_and_can_be_dealt_with(
     other = brought(place, tmp_path / "other")
     [told] = cut_off(str(copy))
     assert (told.outcome, told.what) == ("not-believed", "import")
-    assert "nothing shows that you began it in this folder" in cutoff.ended(asdict(told))
-    assert "--forget" in completing(asdict(told))
+    assert "nothing shows that you began it in this folder" in cutoff.ended(told.to_json())
+    as_told: Any = asdict(told)
+    assert "--forget" in completing(as_told)
     for _ in range(2):  # it stays until somebody says what is to become of it
         assert [one.outcome for one in brought_to_end(str(copy), Report())] == ["not-believed"]
     assert [one.outcome for one in brought_to_end(str(copy), Report(), FORGET)] == ["forgotten"]

@@ -25,6 +25,7 @@ from torchkeeper.stores.folders.guard import brought_to_end, changing, cut_off
 from torchkeeper.stores.folders.journal import Journal, in_folder
 from torchkeeper.stores.folders.recovering import recover
 from torchkeeper.stores.reader import Reader
+from torchkeeper.stores.told import CutOff
 
 
 class Heard(Report):
@@ -38,10 +39,10 @@ class Heard(Report):
         self.found.append(what)
 
     @property
-    def recovered(self) -> dict[str, Any]:
+    def recovered(self) -> CutOff:
         """The one thing that was brought to its end."""
+        told: CutOff
         [told] = [one["recovered"] for one in self.found if "recovered" in one]
-        assert isinstance(told, dict)
         return told
 
 

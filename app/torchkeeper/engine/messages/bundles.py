@@ -1,3 +1,332 @@
 """Operations about bundles, copies and signatures."""
 
-from __future__ import annotations
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypedDict
+
+from torchkeeper.artifacts.builds import MadeIn
+from torchkeeper.artifacts.leaked import Leaks, Secrets
+from torchkeeper.artifacts.told import Tally
+from torchkeeper.engine.messages.selecting import Select
+
+#: How an environment builds objects, as its probe says (``native``); a bundle tells that.
+Builders = Mapping[str, object]
+
+
+class Maker(TypedDict):
+    """Who tells how objects were built.
+
+    torch: the version that is said to have built them, None where a bundle names none.
+    """
+
+    what: Literal["bundle", "environment"]
+    torch: str | None
+
+
+class Described(TypedDict):
+    """Of how many entries with ``objects`` a bundle tells how they were built, and who does."""
+
+    objects: int
+    described: int
+    maker: Maker | None
+
+
+class Space(TypedDict):
+    """What a file system says of a folder, as of ``stores.space.Space``."""
+
+    free: int | None
+    why: str | None
+    exists: bool
+
+
+class Counts(TypedDict):
+    """How much."""
+
+    entries: int
+    files: int
+    bytes: int
+
+
+class Outcomes(TypedDict):
+    """How much is new in a folder, there already, other than what has its name there and is kept,
+    and left because it is damaged, refused or cannot be placed.
+    """
+
+    new: Counts
+    there: Counts
+    differs: Counts
+    left: Counts
+
+
+class KindCounts(Counts):
+    """How much of a kind."""
+
+    kind: str
+
+
+class KindOutcomes(Outcomes):
+    """What becomes of the entries of a kind."""
+
+    kind: str
+
+
+class _PlanExportParams(TypedDict):
+    place: str
+
+
+class PlanExportParams(_PlanExportParams, total=False):
+    """needs: with what the entries need."""
+
+    select: Select
+    needs: bool
+    builders: Builders | None
+    secrets: Secrets | None
+
+
+class PlanExportResult(Described):
+    """As of ``stores.bundles.export_plan.Planned``.
+
+    lacking: how many would be without FX graphs that they need and that the place has. stays: how
+    many of the selection are no entries.
+    """
+
+    entries: int
+    files: int
+    bytes: int
+    content_bytes: int
+    size: int
+    room: int
+    kinds: list[KindCounts]
+    torches: Sequence[tuple[str, int]]
+    devices: Sequence[tuple[str, int]]
+    made_in: MadeIn | None
+    leaks: Leaks
+    lacking: int
+    stays: Tally
+
+
+class _ExportParams(TypedDict):
+    place: str
+    output: str
+
+
+class ExportParams(_ExportParams, total=False):
+    """sign: it appears when it is signed, and is held until then."""
+
+    select: Select
+    needs: bool
+    replace: bool
+    sign: bool
+    builders: Builders | None
+    secrets: Secrets | None
+
+
+class _ExportResult(Described):
+    entries: int
+    files: int
+    bytes: int
+    content_bytes: int
+    stays: Tally
+    output: str
+    size: int
+    leaks: Leaks
+
+
+class ExportResult(_ExportResult, total=False):
+    """What is in the bundle ``output``, which has ``size`` bytes.
+
+    held: it has no name until it is signed.
+    """
+
+    held: bool
+
+
+class FilesParams(TypedDict, total=False):
+    """Bundles: several, or one."""
+
+    files: Sequence[str]
+    file: str
+
+
+class _ImportParams(TypedDict):
+    into: str
+
+
+class ImportParams(_ImportParams, FilesParams, total=False):
+    """env: the environment that objects are for. manifests: the sha256 of each manifest as it was
+    looked at, by the file. vouched: a file of allowed signers, one of whom must have signed.
+    """
+
+    env: str | None
+    manifests: Mapping[str, str]
+    vouched: str
+
+
+class ImportResult(TypedDict):
+    """What was placed, and how many were there already.
+
+    renamed: how many objects have another name there.
+    """
+
+    entries: int
+    files: int
+    bytes: int
+    exists: int
+    renamed: int
+
+
+class ImportRow(TypedDict):
+    """What was placed; the path is that in the folder."""
+
+    kind: str
+    key: str
+    path: str
+
+
+class _CopyParams(TypedDict):
+    place: str
+    into: str
+
+
+class CopyParams(_CopyParams, total=False):
+    """dry: only say what it would come to. alone: without what the entries need. The others are as
+    of ImportParams and ExportParams.
+    """
+
+    select: Select
+    dry: bool
+    replace: bool
+    alone: bool
+    builders: Builders | None
+    env: str | None
+    secrets: Secrets | None
+    vouched: str
+
+
+class TargetParams(TypedDict):
+    """A path where something is to be written."""
+
+    path: str
+
+
+class TargetResult(TypedDict):
+    """What is at a path; size and mtime are None where nothing is. space: that of its folder."""
+
+    what: Literal["missing", "file", "folder", "other"]
+    size: int | None
+    mtime: float | None
+    space: Space
+
+
+class _CopyResult(TypedDict):
+    what: str
+    entries: int
+    files: int
+    bytes: int
+    content_bytes: int
+    exists: int
+    stays: Tally
+    leaks: Leaks | None
+    renamed: int
+    place: str
+    into: str
+
+
+class CopyResult(_CopyResult, total=False):
+    """What was written to a "folder", "bundle" or "server", or would be.
+
+    kinds, needed, there: only of what is foretold; bytes on the disk for what is new, and what is
+    at ``into`` already, None of a server.
+    """
+
+    kinds: list[KindOutcomes]
+    needed: int
+    there: TargetResult | None
+
+
+class _LeaksParams(TypedDict):
+    place: str
+
+
+class LeaksParams(_LeaksParams, total=False):
+    """kind, path: one entry; without them all of the place."""
+
+    kind: str
+    path: str
+
+
+class LeaksResult(Leaks):
+    """What was found."""
+
+
+class _SignatureParams(TypedDict):
+    file: str
+
+
+class SignatureParams(_SignatureParams, total=False):
+    """signers: a file of allowed signers."""
+
+    signers: str | None
+
+
+class SignatureResult(TypedDict):
+    """Who signed a bundle, as of ``artifacts.sshsig.Signature``."""
+
+    status: str
+    signer: str | None
+    key: str | None
+    fingerprint: str | None
+    manifest: str
+
+
+class Signed(TypedDict, total=False):
+    """The bundle that is signed.
+
+    held: it is the one that the engine holds since it was exported, for the name ``output``.
+    """
+
+    file: str
+    held: bool
+    output: str
+    replace: bool
+
+
+class _CopyManifestParams(TypedDict):
+    target: str
+
+
+class CopyManifestParams(_CopyManifestParams, Signed, total=False):
+    """target: a new file."""
+
+
+class CopyManifestResult(TypedDict):
+    """manifest: its sha256."""
+
+    manifest: str
+
+
+class _AttachSignatureParams(TypedDict):
+    signature: str
+    manifest: str
+
+
+class AttachSignatureParams(_AttachSignatureParams, Signed, total=False):
+    """signature: its text. manifest: the sha256 of what was signed."""
+
+
+class AttachSignatureResult(TypedDict):
+    """size: bytes of the signed bundle."""
+
+    size: int
+
+
+class _SignResult(TypedDict):
+    signature: SignatureResult
+
+
+class SignResult(_SignResult, total=False):
+    """What came of signing a bundle, which takes several requests. size: bytes of the signed
+    bundle. before: who had signed it.
+    """
+
+    size: int
+    before: SignatureResult | None

@@ -1,3 +1,165 @@
 """Operations about what is dead, and the trash."""
 
-from __future__ import annotations
+from typing import TypedDict
+
+from torchkeeper.artifacts.told import Amount, EntryRow, Fault, Measured, Sized, Tally
+from torchkeeper.engine.messages.selecting import Dying, Select
+from torchkeeper.stores.told import CutOff, Done, ReceiptRow, Trash, Users
+
+
+class Unknown(TypedDict):
+    """Of what no known writer wrote, how much goes and how much stays."""
+
+    goes: int
+    stays: int
+
+
+class _PlanPurgeParams(TypedDict):
+    place: str
+
+
+class PlanPurgeParams(_PlanPurgeParams, total=False):
+    """in_use: what processes use goes, too."""
+
+    select: Select
+    in_use: bool
+
+
+class _PlanPurgeResult(Measured):
+    plan: int
+    entries: int
+    locks: int
+    headers: int
+    unknown: Unknown
+    files: int
+    in_use: Users
+
+
+class PlanPurgeResult(_PlanPurgeResult, total=False):
+    """A plan by its number, and how much goes.
+
+    because: of what goes for being dead, how much for which reason. rests: what last uses rest on.
+    """
+
+    because: dict[str, Sized]
+    rests: str | None
+
+
+class PlanPurgeRow(EntryRow, total=False):
+    """An entry that goes; because: for which reasons. last_used: seconds since the epoch."""
+
+    because: list[str]
+    last_used: float | None
+
+
+class _SuggestParams(Dying):
+    place: str
+
+
+class SuggestParams(_SuggestParams, total=False):
+    """envs: in all of which stale is stale. filter: which may go. look: the number of an earlier
+    answer, to count anew without looking again.
+    """
+
+    envs: list[str] | None
+    filter: str
+    look: int | None
+
+
+class Reason(Amount):
+    """How much goes for a reason; why: why nobody can know."""
+
+    why: Fault | None
+
+
+class SuggestResult(Amount):
+    """How much there is, and how much of it is dead.
+
+    look: the number of this look. rests: what last uses rest on, None where nobody knows them.
+    together: what goes for any of the reasons.
+    """
+
+    look: int
+    rests: str | None
+    together: Amount
+    reasons: dict[str, Reason]
+
+
+class _PurgeParams(TypedDict):
+    plan: int
+
+
+class PurgeParams(_PurgeParams, total=False):
+    """A plan by its number, of a place. now: past the trash."""
+
+    place: str
+    now: bool
+
+
+PurgeResult = Done
+
+
+class _UndoParams(TypedDict):
+    place: str
+
+
+class UndoParams(_UndoParams, total=False):
+    """receipt: of a purge, by default of the latest."""
+
+    receipt: str | None
+
+
+UndoResult = Done
+
+
+class UndoRow(TypedDict):
+    """An entry that is back."""
+
+    kind: str
+    path: str
+
+
+class TrashParams(TypedDict):
+    """A folder."""
+
+    place: str
+
+
+TrashResult = Trash
+TrashRow = ReceiptRow
+EmptyTrashParams = TrashParams
+EmptyTrashResult = Amount
+
+
+class _RecoverParams(TypedDict):
+    place: str
+
+
+class RecoverParams(_RecoverParams, total=False):
+    """insisted: what becomes of what is not believed (``folders.recovering.recover``). dry: nothing
+    is done; what would be is told.
+    """
+
+    insisted: str
+    dry: bool
+
+
+class RecoverResult(TypedDict):
+    """What was cut off, and has become of it."""
+
+    recovered: list[CutOff]
+
+
+class _Removed(Tally):
+    bytes: int
+    of: Tally
+    sure: bool
+
+
+class Removed(_Removed, total=False):
+    """How much a purge has removed that ends early, of how much; sure: whether that is certain.
+
+    trash: of a folder, whether it is in the trash.
+    """
+
+    trash: bool

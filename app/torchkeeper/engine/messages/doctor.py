@@ -1,3 +1,91 @@
 """Operations about the doctor."""
 
-from __future__ import annotations
+from collections.abc import Mapping
+from typing import TypedDict
+
+from torchkeeper.doctor.told import Toolchain
+from torchkeeper.stores.told import Users
+from torchkeeper.verdict.probed import Env
+
+
+class _DiagnoseParams(TypedDict):
+    places: list[str]
+
+
+class DiagnoseParams(_DiagnoseParams, total=False):
+    """What is looked at, and what is known of it (``engine.diagnosing.diagnose``)."""
+
+    values: dict[str, str]
+    variables: list[str] | None
+    facts: Env
+    toolchain: Toolchain
+    machine: bool
+    reads: list[str]
+    only: list[str]
+
+
+class LeftCheck(TypedDict):
+    """A check that could not be made, and why: a problem in code and figures."""
+
+    check: str
+    place: str
+    code: str
+    params: Mapping[str, object]
+
+
+class DiagnoseResult(TypedDict):
+    """The names of the checks that were made, and those that could not be."""
+
+    checks: list[str]
+    left: list[LeftCheck]
+
+
+class ToolchainParams(TypedDict, total=False):
+    """limit_s: seconds that trying may take."""
+
+    limit_s: float | None
+
+
+class ToolchainResult(Toolchain):
+    """What an interpreter can do."""
+
+
+class _MendParams(TypedDict):
+    fix: str
+    place: str
+
+
+class MendParams(_MendParams, total=False):
+    """A fix, and what it is for: ``code`` and ``params`` of the finding. envs: names of
+    environments; plan: the number of what was planned.
+    """
+
+    code: str
+    params: Mapping[str, object]
+    envs: list[str]
+    plan: int | None
+    dry: bool
+
+
+class MendResult(TypedDict, total=False):
+    """What was done; with ``dry`` what would be, and the number of the plan. failed: how many files
+    could not be changed. receipt: of what went to the trash. in_use: what stays therefore.
+
+    Of a plan to change files where they are, paths: the first of them; modes: the different ones
+    that they have, in octal; above: the folder on the way to the place that alone is changed.
+    """
+
+    plan: int
+    entries: int
+    locks: int
+    headers: int
+    unknown: int
+    files: int
+    bytes: int
+    disk_bytes: int
+    above: str | None
+    paths: list[str]
+    modes: list[str]
+    failed: int
+    receipt: str | None
+    in_use: Users

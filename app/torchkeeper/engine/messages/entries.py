@@ -1,3 +1,266 @@
 """Operations about one entry, and names."""
 
-from __future__ import annotations
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
+
+from torchkeeper.artifacts.builds import Claims, MadeIn
+from torchkeeper.artifacts.told import EntryRow, Tally
+from torchkeeper.engine.messages.bundles import FilesParams, KindOutcomes, Outcomes, Space
+
+
+class EntryParams(TypedDict):
+    """An entry of a place."""
+
+    place: str
+    kind: str
+    path: str
+
+
+class ShowParams(TypedDict):
+    """key: the key of entries, or the start of only one."""
+
+    place: str
+    key: str
+
+
+class ShowResult(Tally):
+    """How many entries were shown."""
+
+
+class EntryFile(TypedDict):
+    """A file of an entry; mtime: seconds since the epoch, None where nobody keeps it."""
+
+    path: str
+    size: int
+    mtime: float | None
+
+
+class _Related(TypedDict):
+    needs: list[tuple[str, str]]
+    missing: list[tuple[str, str]]
+    needed_by: list[tuple[str, str]]
+
+
+class Related(_Related, total=False):
+    """Who needs whom, as kinds and keys; unread: how many may need it too, and were not read."""
+
+    unread: int
+
+
+class Shown(Related):
+    """All that is known of an entry. facts: what its payload says."""
+
+    entry: EntryRow
+    facts: Mapping[str, object]
+    files: list[EntryFile]
+
+
+DetailParams = EntryParams
+
+
+class DetailResult(TypedDict):
+    """All is in a finding."""
+
+
+class LongText(TypedDict):
+    """A text that is fetched in parts (``text``)."""
+
+    name: str
+    chars: int
+
+
+class Detail(TypedDict):
+    """What there is to know of an entry without its long texts.
+
+    facts: what its payload says. needs: keys, by the facts that name them. factors: how many.
+    """
+
+    entry: EntryRow
+    facts: Mapping[str, object]
+    files: list[EntryFile]
+    needs: Mapping[str, list[str]]
+    texts: list[LongText]
+    factors: int
+
+
+NeedsParams = EntryParams
+NeedsResult = Related
+
+
+class _TextParams(EntryParams):
+    name: str
+
+
+class TextParams(_TextParams, total=False):
+    """A part of a text; offset: in characters."""
+
+    offset: int
+
+
+class TextResult(TypedDict):
+    """A part of a text; chars: of all of it."""
+
+    name: str
+    offset: int
+    text: str
+    chars: int
+
+
+FactorsParams = EntryParams
+
+
+class FactorsRow(TypedDict):
+    """A factor of a key."""
+
+    hash: str
+    name: str
+    value: str
+
+
+class FactorsResult(TypedDict):
+    """How many there are."""
+
+    count: int
+
+
+class RunnableParams(TypedDict):
+    """A folder or a bundle."""
+
+    place: str
+
+
+class RunnableKind(TypedDict):
+    """What of a kind could run, and how many entries could not be read."""
+
+    kind: str
+    entries: int
+    pickles: int
+    sources: int
+    objects: int
+    unread: int
+
+
+class RunnableName(TypedDict):
+    """A class or function that pickles name.
+
+    strange: PyTorch never writes it. key: that of the first of the entries that name it.
+    """
+
+    name: str
+    strange: bool
+    entries: int
+    kinds: list[str]
+    key: str
+
+
+class RunnableResult(TypedDict):
+    """What of a place could run.
+
+    globals: what is strange first. strange: how many entries name such. more: something may be
+    missing, because there was too much or it could not be read.
+    """
+
+    kinds: list[RunnableKind]
+    globals: list[RunnableName]
+    strange: int
+    more: bool
+
+
+class _CompareParams(TypedDict):
+    into: str
+
+
+class CompareParams(_CompareParams, FilesParams, total=False):
+    """What would be imported into a folder. rows: a row for each entry is wanted."""
+
+    env: str | None
+    rows: bool
+
+
+class ComparedFile(Outcomes):
+    """What becomes of the entries of a bundle. needed: bytes on the disk for what is new."""
+
+    file: str
+    kinds: list[KindOutcomes]
+    needed: int
+
+
+class CompareResult(TypedDict):
+    """What an import would do. renamed: how many objects would have another name there."""
+
+    files: list[ComparedFile]
+    needed: int
+    space: Space
+    renamed: int
+
+
+class CompareRow(TypedDict):
+    """What becomes of an entry, one of ``stores.compare.OUTCOMES``.
+
+    path: in the folder; inside: in the bundle. code: why it is left or differs.
+    """
+
+    file: str
+    kind: str
+    key: str
+    path: str
+    inside: str
+    size: int
+    outcome: str
+    code: str | None
+
+
+class OriginParams(TypedDict):
+    """Bundles."""
+
+    files: Sequence[str]
+
+
+class Origin(Claims):
+    """What a bundle says of where it was made."""
+
+    file: str
+    made_in: MadeIn | None
+
+
+class OriginResult(TypedDict):
+    """In the order of the files."""
+
+    files: list[Origin]
+
+
+class _NamedParams(TypedDict):
+    file: str
+    rows: list[tuple[str, str]]
+
+
+class NamedParams(_NamedParams, total=False):
+    """rows: paths in the bundle, and the new key of each. first: forget those told before."""
+
+    first: bool
+
+
+class NamedResult(TypedDict):
+    """names: how many are known."""
+
+    names: int
+
+
+class NamesParams(TypedDict):
+    """Bundles."""
+
+    files: Sequence[str]
+
+
+class NamesResult(TypedDict):
+    """count: how many rows there were."""
+
+    count: int
+
+
+class NamesRow(TypedDict):
+    """An object in a bundle: the path of its entry there, and the name it has to have here."""
+
+    file: str
+    path: str
+    key: str

@@ -1,9 +1,191 @@
-"""What an operation says on its way, beside rows and how far it is."""
+"""What an operation says on its way, beside rows and how far it is.
 
-from __future__ import annotations
+Every finding that arrives is checked against these types: what they ask for, every sender has to
+say. It is loaded when the first finding arrives.
+"""
 
+from collections.abc import Mapping, Sequence
 from typing import TypedDict
+
+from torchkeeper.artifacts.leaked import Leaks, Secret
+from torchkeeper.artifacts.told import Fault
+from torchkeeper.engine.messages.dead import Removed
+from torchkeeper.engine.messages.entries import Detail, Shown
+from torchkeeper.engine.messages.places import Looking, PlaceLooked
+from torchkeeper.settings.told import FindingTold
+from torchkeeper.stores.told import CutOff, Owned
+from torchkeeper.verdict.told import AotTold, CauseTold, GraphTold, VerdictTold
+from torchkeeper.warm.shapes import Autograd, Device, Header, Proof
+
+# What any operation may find.
+
+
+class TakenBackFinding(TypedDict):
+    """An import was taken back: how many files are gone, and how many are left. whole: all are."""
+
+    place: str
+    files: int
+    left: int
+    whole: bool
+
+
+class UnprovenFinding(TypedDict):
+    """Nobody else will believe the journal that is being written, and why."""
+
+    place: str
+    why: str
+
+
+class LeftoversFinding(TypedDict):
+    """Half-written bundles that nobody writes any more were removed; paths: the first of them."""
+
+    count: int
+    bytes: int
+    paths: list[str]
+
+
+class UnreadableFinding(TypedDict):
+    """A folder could not be read."""
+
+    path: str
+    why: str
+
+
+class _Left(Fault):
+    path: str | None
+
+
+class LeftFinding(_Left, total=False):
+    """What was not taken, and why. file: the bundle it is in."""
+
+    kind: str | None
+    key: str | None
+    file: str
+
+
+class NowFinding(TypedDict):
+    """The entry that is being copied."""
+
+    kind: str
+    key: str
+
+
+# Compile jobs.
+
+
+class _Cell(TypedDict):
+    index: int
+    state: str
+
+
+class CellFinding(_Cell, total=False):
+    """A cell and what came of it; log: its last lines. A verification says besides whether it is
+    good, and of each run the seconds, and the ratios to others.
+    """
+
+    recipe: str
+    name: str
+    source: str
+    graphs: int
+    hits: int
+    misses: int
+    bypasses: int
+    rebuilt: int
+    autograd: Autograd
+    seconds: float | Mapping[str, float]
+    ratios: Mapping[str, float]
+    good: bool
+    proof: Proof | None
+    device: str
+    threads: int
+    problem: Fault | None
+    log: Sequence[str]
+    why: CauseTold | None
+
+
+class StepFinding(TypedDict):
+    """What a cell is at. cell: its index."""
+
+    index: int
+    name: str
+    cell: int
+
+
+class _Run(TypedDict):
+    name: str
+
+
+class RunFinding(_Run, total=False):
+    """A run of a verification begins; cell: of which, where there are several."""
+
+    cell: int
+
+
+class JobsFinding(TypedDict):
+    """Fewer processes than asked for; why: "cores" or "memory"."""
+
+    asked: int
+    given: int
+    why: str
+
+
+class SweptFinding(TypedDict):
+    """What an interrupted compile had left was removed; paths: the first of it."""
+
+    count: int
+    paths: list[str]
+
+
+class BuiltFinding(TypedDict):
+    """An object that was built though it should have been there."""
+
+    path: str
+
+
+# Verdicts.
+
+
+class JudgedFinding(TypedDict):
+    """Verdicts, counted on from those before; kind, path and verdict of entries."""
+
+    said: list[VerdictTold]
+    of: list[tuple[str, str, int]]
 
 
 class Finding(TypedDict, total=False):
-    """A finding: each has one of these fields, or one and what it belongs to."""
+    """A finding: each has one of these fields, or one and what it belongs to: ``found`` the check
+    that found it, ``log`` the index of the cell that it is of.
+    """
+
+    aot: AotTold
+    built: BuiltFinding
+    cell: CellFinding | int
+    cells: list[CellFinding]
+    check: str
+    cut_off: CutOff
+    detail: Detail
+    device: Device
+    found: FindingTold
+    graph: GraphTold
+    header: Header
+    jobs: JobsFinding
+    judged: JudgedFinding
+    leaks: Leaks
+    left: LeftFinding
+    leftovers: LeftoversFinding
+    log: str
+    looked: PlaceLooked
+    looking: Looking
+    now: NowFinding
+    owners: list[Owned]
+    recovered: CutOff
+    removed: Removed
+    run: RunFinding
+    secret: Secret
+    shown: Shown
+    step: StepFinding
+    swept: SweptFinding
+    taken_back: TakenBackFinding
+    unproven: UnprovenFinding
+    unreadable: UnreadableFinding
+    waiting: Fault

@@ -1,3 +1,151 @@
 """Operations about verdicts, and why something was compiled."""
 
-from __future__ import annotations
+from typing import TypedDict
+
+from torchkeeper.artifacts.told import EntryRow
+from torchkeeper.stores.told import Owned
+from torchkeeper.verdict.probed import Env
+from torchkeeper.verdict.told import ComparedTold, ComparisonTold, DifferenceTold, FactorTold
+
+
+class _CheckParams(TypedDict):
+    place: str
+    env: Env
+
+
+class CheckParams(_CheckParams, total=False):
+    """shared: what many entries have in common is told once, as ``judged``."""
+
+    filter: str | None
+    shared: bool
+
+
+class CheckRow(EntryRow):
+    """An entry with its verdict, and why it has it."""
+
+    reasons: list[DifferenceTold]
+    conditions: list[DifferenceTold]
+
+
+class SharedRow(EntryRow):
+    """An entry with its verdict, where they are ``shared``. said: which of those that ``judged``
+    told, from 0.
+    """
+
+    said: int
+
+
+class JudgeParams(TypedDict):
+    """envs: names of environments that ``know`` told."""
+
+    place: str
+    envs: list[str]
+
+
+class JudgeResult(TypedDict):
+    """How many entries there are of each verdict, "none" for those without one; and of what is
+    stale, how many each version of torch made.
+    """
+
+    verdicts: dict[str, int]
+    made_by: dict[str, int]
+
+
+class CheckResult(JudgeResult):
+    """owners: who else can change what lies there; None where nobody looked."""
+
+    owners: list[Owned] | None
+
+
+class _Asked(TypedDict, total=False):
+    kind: str
+    path: str
+    key: str
+
+
+class Wanted(_Asked, total=False):
+    """An entry: kind and path, or how its key begins. place: where it is, if not where the other
+    is.
+    """
+
+    place: str
+
+
+class _ExplainParams(_Asked):
+    place: str
+
+
+class ExplainParams(_ExplainParams, total=False):
+    """An entry, and ``other``; or ``nearest``, the places to look in for the one nearest to it."""
+
+    other: Wanted
+    nearest: list[str]
+
+
+class PlacedEntry(EntryRow):
+    """An entry, and the place it is in."""
+
+    place: str
+
+
+class ExplainRow(FactorTold):
+    """A factor that differs."""
+
+
+class _ExplainResult(TypedDict):
+    a: PlacedEntry
+    b: PlacedEntry | None
+
+
+class ExplainResult(_ExplainResult, ComparedTold, total=False):
+    """b: the other entry, None where there is none of the kind. count: how many rows there are."""
+
+    count: int
+
+
+class Explained(ExplainResult, ComparisonTold):
+    """The result with its rows as ``differences``."""
+
+
+class _ExplainTraceParams(TypedDict):
+    trace: str
+
+
+class ExplainTraceParams(_ExplainTraceParams, total=False):
+    """trace: a folder or a file. known: what was ``held`` before is what the program found.
+    remote: such a cache was on. place: without ``known``, where to look for what is near.
+    """
+
+    known: bool
+    remote: bool
+    place: str
+
+
+class ExplainTraceResult(TypedDict):
+    """What the lookups of a program came to.
+
+    local, remote, unknown: hits, by where they came from. spent, saved: seconds. files: how many
+    the trace has. compiles: how often a compile began. odd: lines that are no records; cut:
+    records that are not whole; full: not all was read. elsewhere: what was compiled is not in the
+    folder; None where that is not known. looked_at: entries that were looked at, of those that
+    were ``there``.
+    """
+
+    graphs: int
+    hits: int
+    misses: int
+    bypasses: int
+    local: int
+    remote: int
+    unknown: int
+    spent: float
+    saved: float
+    torch: str | None
+    files: int
+    compiles: int
+    odd: int
+    cut: int
+    full: bool
+    elsewhere: bool | None
+    looked_at: int
+    there: int | None

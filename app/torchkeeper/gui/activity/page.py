@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QItemSelectionModel, QPoint, Qt, Signal
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
@@ -32,6 +32,7 @@ from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.background.looked import PastJobs
     from torchkeeper.gui.context import Context
 
 #: Pixels that the list takes at least, and that the page has where the chosen job stands beside it
@@ -214,12 +215,11 @@ class ActivityPage(Page):
     def _failed(self, error: UserError) -> None:
         self.notice.tell(error, again=True)
 
-    def _told(self, said: dict[str, Any]) -> None:
-        self._kept(said["kept"])
-        elsewhere: list[Running] = said.get("elsewhere", [])
-        self.elsewhere.setText("\n".join(map(_of_another, elsewhere)))
-        self.elsewhere.setVisible(bool(elsewhere))
-        if elsewhere:
+    def _told(self, said: PastJobs) -> None:
+        self._kept(said.kept)
+        self.elsewhere.setText("\n".join(map(_of_another, said.elsewhere)))
+        self.elsewhere.setVisible(bool(said.elsewhere))
+        if said.elsewhere:
             self._again.start()
 
     def _look_again(self) -> None:

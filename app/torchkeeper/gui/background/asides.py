@@ -7,14 +7,13 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
-from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.link.words.problems import UserError
 
 #: What is to be done; it returns the result of the request, or raises UserError.
-Work = Callable[[], dict[str, Any]]
+Work = Callable[[], object]
 
 
 def aside(work: Callable[[], object], *, sure: bool = False) -> None:
@@ -43,7 +42,7 @@ class Asides(QObject):
         self._tickets.add(ticket)
 
         def run() -> None:
-            found: dict[str, Any] | None = None
+            found: object = None
             error: UserError | None = None
             try:
                 found = work()
@@ -64,7 +63,7 @@ class Asides(QObject):
         self.cancelled.emit(ticket, [])
         return True
 
-    def _tell(self, ticket: int, found: dict[str, Any] | None, error: UserError | None) -> None:
+    def _tell(self, ticket: int, found: object, error: UserError | None) -> None:
         if ticket not in self._tickets:
             return
         self._tickets.discard(ticket)

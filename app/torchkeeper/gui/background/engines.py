@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
@@ -23,6 +23,7 @@ from torchkeeper.link.engines.ahead import Ahead
 from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
+    from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.gui.background.keygens import Keygens
     from torchkeeper.link.kept.history import Past
     from torchkeeper.link.kept.running import Board, Running
@@ -34,12 +35,15 @@ SWITCH = 0.0005
 
 
 class Listener(NamedTuple):
-    """Who wants to hear about a request. Everything is called on the main thread."""
+    """Who wants to hear about a request. Everything is called on the main thread.
+
+    rows, result: of the operation's types, or what was called in the background returns.
+    """
 
     rows: Callable[[list[Any]], None] | None = None
     progress: Callable[[float, float | None, str], None] | None = None
-    findings: Callable[[list[dict[str, Any]]], None] | None = None
-    result: Callable[[dict[str, Any]], None] | None = None
+    findings: Callable[[list[Finding]], None] | None = None
+    result: Callable[[Any], None] | None = None
     failed: Callable[[UserError], None] | None = None
     cancelled: Callable[[], None] | None = None
     log: Callable[[list[str]], None] | None = None
@@ -124,7 +128,7 @@ class Engines(QObject):
     def ask(
         self,
         op: str,
-        params: dict[str, Any],
+        params: Mapping[str, object],
         listener: Listener,
         *,
         python: str | None = None,
@@ -136,7 +140,7 @@ class Engines(QObject):
         password: str | None = None,
         login_of: str | None = None,
         bare: bool = False,
-        before: Sequence[tuple[str, dict[str, Any]]] = (),
+        before: Sequence[tuple[str, Mapping[str, object]]] = (),
     ) -> int:
         """Ask an engine (see Request); returns the ticket."""
         ticket = self._ticket(listener)
@@ -149,7 +153,7 @@ class Engines(QObject):
     def background(
         self,
         listener: Listener,
-        function: Callable[P, dict[str, Any]],
+        function: Callable[P, object],
         /,
         *args: P.args,
         **more: P.kwargs,
@@ -163,7 +167,7 @@ class Engines(QObject):
         return ticket
 
     def reveal(self, path: str, listener: Listener) -> int:
-        """Have the file manager show a path; the result is ``{"what", "shown"}``."""
+        """Have the file manager show a path; the result is a Revealed."""
         ticket = self._ticket(listener)
         self._reveal.emit(ticket, path)
         return ticket
@@ -171,7 +175,7 @@ class Engines(QObject):
     def give(self, server: str, password: str, listener: Listener, *, keep: bool = False) -> int:
         """Use this password for a server from now on; ``keep`` it in the system's keyring too.
 
-        The result is ``{"kept"}``: whether it will be known in later runs.
+        The result is whether it will be known in later runs.
         """
         ticket = self._ticket(listener)
         self._give.emit(ticket, server, password, keep)
@@ -186,7 +190,7 @@ class Engines(QObject):
         self._move_password.emit(old, new)
 
     def protected(self, listener: Listener) -> int:
-        """The places that are read-only; the result is ``{"protected": [name]}``."""
+        """The result is the names of the places that are read-only."""
         ticket = self._ticket(listener)
         self._protected.emit(ticket)
         return ticket
@@ -226,15 +230,13 @@ class Engines(QObject):
         aside(tell, sure=not some)
 
     def scratch(self, use: str, listener: Listener) -> int:
-        """A private folder that goes with the window, named by its use; the result is
-        ``{"folder": path}``.
-        """
+        """A private folder that goes with the window, named by its use; the result is its path."""
         ticket = self._ticket(listener)
         self._scratch.emit(ticket, use)
         return ticket
 
     def sign(self, command: Sequence[str], listener: Listener) -> int:
-        """Run ssh-keygen; findings are as of ``gui.background.keygens``, the result is empty."""
+        """Run ssh-keygen; rows are a Said of ``gui.background.keygens``, the result is None."""
         if self._keygens is None:
             from torchkeeper.gui.background.keygens import Keygens
 
@@ -244,7 +246,7 @@ class Engines(QObject):
             self._answered.connect(made.answer)
             self._cancel.connect(made.cancel)
             self._shut_down.connect(made.stop)
-            made.findings.connect(self._on_findings)
+            made.said.connect(self._on_said)
             made.result.connect(self._on_result)
             made.failed.connect(self._on_failed)
             made.cancelled.connect(self._on_cancelled)
@@ -317,22 +319,27 @@ class Engines(QObject):
         # Not before they are shown: the worker would only take the interpreter from the painting.
         QTimer.singleShot(0, self.worker.heard.set)
 
+    def _on_said(self, ticket: int, said: object) -> None:
+        listener = self._listeners.get(ticket)
+        if listener and listener.rows:
+            listener.rows([said])
+
     def _on_progress(self, ticket: int, done: float, total: float | None, unit: str) -> None:
         listener = self._listeners.get(ticket)
         if listener and listener.progress:
             listener.progress(done, total, unit)
 
-    def _on_findings(self, ticket: int, findings: list[dict[str, Any]]) -> None:
+    def _on_findings(self, ticket: int, findings: list[Finding]) -> None:
         for one in findings:
-            if isinstance(told := one.get("recovered"), dict):
-                self.recovered.emit(told)
-            elif isinstance(told := one.get("cut_off"), dict):
-                self.cut_off.emit(told)
+            if "recovered" in one:
+                self.recovered.emit(one["recovered"])
+            elif "cut_off" in one:
+                self.cut_off.emit(one["cut_off"])
         listener = self._listeners.get(ticket)
         if listener and listener.findings:
             listener.findings(findings)
 
-    def _on_result(self, ticket: int, result: dict[str, Any], log: list[str]) -> None:
+    def _on_result(self, ticket: int, result: object, log: list[str]) -> None:
         listener = self._listeners.pop(ticket, None)
         if listener and listener.log:
             listener.log(log)

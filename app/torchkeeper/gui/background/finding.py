@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypedDict
 
 from torchkeeper.link.engines import everywhere, interpreters, probes
 from torchkeeper.link.engines.interpreters import Interpreter
 from torchkeeper.link.words.problems import UserError
 
+if TYPE_CHECKING:
+    from torchkeeper.stores.told import Writer
+    from torchkeeper.verdict.probed import Env
 
-def found(add: str = "", remove: str = "") -> dict[str, Any]:
-    """``{interpreters, added, problem}`` after one was put on the list, or taken off it.
 
-    interpreters: {python, label, added, starts, facts, counts, writers} of each, the default first;
-    starts, writers: as of link.engines.interpreters; facts: those that are kept, else None; counts:
-    as of link.engines.everywhere.may_count. added: the path of the one that was put on the list.
-    problem: why those that were added are not known, a UserError or None. Starts nothing. Raises
-    UserError where what was asked for cannot be done.
+class Known(TypedDict):
+    """An interpreter. starts, writers: as of ``link.engines.interpreters``. facts: those that are
+    kept, else None. counts: as of ``link.engines.everywhere.may_count``.
+    """
+
+    python: str
+    label: str
+    added: bool
+    starts: bool
+    facts: Env | None
+    counts: bool
+    writers: Sequence[Writer]
+
+
+class Found(TypedDict):
+    """All interpreters, the default first. added: the path of the one that was put on the list.
+    problem: why those that were added are not known.
+    """
+
+    interpreters: Sequence[Known]
+    added: str
+    problem: UserError | None
+
+
+def found(add: str = "", remove: str = "") -> Found:
+    """Which there are after one was put on the list, or taken off it. Starts nothing.
+
+    Raises UserError where what was asked for cannot be done.
     """
     python = interpreters.add(add) if add else ""
     if remove:
@@ -27,7 +52,7 @@ def found(add: str = "", remove: str = "") -> dict[str, Any]:
         mine = interpreters.added()
     except UserError as e:
         mine, problem = [], e
-    rows = [
+    rows: list[Known] = [
         {"python": one.python, "label": one.label, "added": one.added, "starts": one.starts,
          "facts": _kept(one.python), "counts": _counts(one), "writers": _writers(one)}
         for one in interpreters.with_torch(mine)
@@ -35,14 +60,14 @@ def found(add: str = "", remove: str = "") -> dict[str, Any]:
     return {"interpreters": rows, "added": python, "problem": problem}
 
 
-def _kept(python: str) -> dict[str, Any] | None:
+def _kept(python: str) -> Env | None:
     try:
         return probes.kept(probes.identity(python))
     except OSError:
         return None  # it will be asked, and say what is wrong
 
 
-def _writers(one: Interpreter) -> list[dict[str, Any]]:
+def _writers(one: Interpreter) -> Sequence[Writer]:
     return [] if one.python == sys.executable else interpreters.writers(one.python)
 
 

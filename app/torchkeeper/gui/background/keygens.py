@@ -8,6 +8,7 @@ else.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Signal, Slot
 
@@ -75,11 +76,21 @@ class Run(QObject):
             self.unstartable.emit(self)
 
 
+class Said(NamedTuple):
+    """What it says. asks: it wants an answer; wrong: the one before was. Else it is a note, such as
+    that a token wants to be touched; "" where that is over.
+    """
+
+    text: str
+    asks: bool = False
+    wrong: bool = False
+
+
 class Keygens(QObject):
     """Runs them; every method but one runs in the worker's thread, and none waits but ``stop``."""
 
-    #: As of a request: a ticket, what is found, and the log, which is always empty.
-    findings = Signal(int, object)
+    #: As of a request: a ticket, a Said or the result, and the log, which is always empty.
+    said = Signal(int, object)
     result = Signal(int, object, object)
     failed = Signal(int, object, object)
     cancelled = Signal(int, object)
@@ -90,9 +101,7 @@ class Keygens(QObject):
         self._stopping = False
 
     def run_of(self, ticket: int, command: Sequence[str]) -> Run:
-        """One for a command (``link.keys.command``). What it asks is found as ``{"ask": {text,
-        wrong}}``, and what it notes, such as that a token wants to be touched, as ``{"notice"}``;
-        wrong: whether the answer before was.
+        """One for a command (``link.keys.command``).
 
         This alone is called in the thread that asks; ``begin`` follows in the worker's.
         """
@@ -144,10 +153,9 @@ class Keygens(QObject):
         run.line = run.line[-signing.SAID :]
         for line in whole:
             if line.startswith(signing.ASKS):
-                ask = {"text": _text(line, signing.ASKS), "wrong": run.wrong}
-                self.findings.emit(run.ticket, [{"ask": ask}])
+                self.said.emit(run.ticket, Said(_text(line, signing.ASKS), True, run.wrong))
             elif line.startswith(signing.NOTES):
-                self.findings.emit(run.ticket, [{"notice": _text(line, signing.NOTES)}])
+                self.said.emit(run.ticket, Said(_text(line, signing.NOTES)))
             else:
                 run.heard = (run.heard + line + b"\n")[-signing.SAID :]
 
@@ -160,7 +168,7 @@ class Keygens(QObject):
         code = run.process.exitCode()
         if code == 0 and run.process.exitStatus() == QProcess.ExitStatus.NormalExit:
             self._leave(run)
-            self.result.emit(run.ticket, {}, [])
+            self.result.emit(run.ticket, None, [])
         elif run.told and _WRONG in run.heard:
             # It asks only once; whoever mistyped is asked again, and can cancel.
             run.start(wrong=True)

@@ -1,5 +1,5 @@
 """What the window looks up without an engine: each function waits for disks, and is called in a
-thread that may (``gui.background.asides``). All return the result of a request.
+thread that may (``gui.background.asides``). What it returns is the result of a request.
 """
 
 from __future__ import annotations
@@ -7,52 +7,58 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.background.finding import Found
+    from torchkeeper.gui.background.looked import At, Keys, PastJobs, Room, Signers
+    from torchkeeper.link.kept import runs as kept_runs
     from torchkeeper.link.kept.history import Past
+    from torchkeeper.link.kept.verification import KeptVerification
+    from torchkeeper.link.kept.verified import Verified
+    from torchkeeper.link.signers import PublicKey
 
 _FINDING, _TRUSTING = threading.Lock(), threading.Lock()
 
 
-def paths(some: Sequence[str]) -> dict[str, Any]:
-    """``{"paths": [{path, what}]}``: what each is: a folder, a file or missing."""
+def paths(some: Sequence[str]) -> list[At]:
+    """What each is: a folder, a file or missing."""
+    from torchkeeper.gui.background.looked import At
     from torchkeeper.link.paths import what
 
-    return {"paths": [{"path": path, "what": what(path)} for path in some]}
+    return [At(path, what(path)) for path in some]
 
 
-def room(path: str) -> dict[str, Any]:
-    """``{"what", "free", "total"}``: what is at a path, and bytes of its file system; None where
-    there is nothing, or nobody can say.
-    """
+def room(path: str) -> Room:
+    """What is at a path, and the room of its file system."""
+    from torchkeeper.gui.background.looked import Room
     from torchkeeper.link.paths import what
 
     try:
         said = os.statvfs(path)
     except OSError:
-        return {"what": what(path), "free": None, "total": None}
+        return Room(what(path), None, None)
     free, total = said.f_bavail * said.f_frsize, said.f_blocks * said.f_frsize
     # A file system that has no size has no room either: nobody is told that it is full.
-    told = {"free": free, "total": total} if total else {"free": None, "total": None}
-    return {"what": what(path), **told}
+    return Room(what(path), free, total) if total else Room(what(path), None, None)
 
 
-def prepared() -> dict[str, Any]:
-    """``{"prepared"}``: whether programs find a precompiled header here."""
+def prepared() -> bool:
+    """Whether programs find a precompiled header here."""
     from torchkeeper.link.words import preparing
 
-    return {"prepared": preparing.prepared()}
+    return preparing.prepared()
 
 
-def offered(some: Sequence[str]) -> dict[str, Any]:
-    """``{"paths": [{path, what}]}``: what each is offered as (``link.offered.kind``)."""
+def offered(some: Sequence[str]) -> list[At]:
+    """What each is offered as (``link.offered.kind``)."""
+    from torchkeeper.gui.background.looked import At
     from torchkeeper.link.offered import kind
 
-    return {"paths": [{"path": path, "what": kind(path)} for path in some]}
+    return [At(path, kind(path)) for path in some]
 
 
-def interpreters(add: str = "", remove: str = "") -> dict[str, Any]:
+def interpreters(add: str = "", remove: str = "") -> Found:
     """As of ``gui.background.finding.found``. Raises UserError."""
     from torchkeeper.gui.background.finding import found
 
@@ -61,19 +67,19 @@ def interpreters(add: str = "", remove: str = "") -> dict[str, Any]:
         return found(add, remove)
 
 
-def keyring() -> dict[str, Any]:
-    """``{"keyring"}``: whether there is one."""
+def keyring() -> bool:
+    """Whether there is one."""
     from torchkeeper.link import secrets
 
-    return {"keyring": secrets.can_keep()}
+    return secrets.can_keep()
 
 
-def runs(forget: Sequence[str] = ()) -> dict[str, Any]:
-    """``{"kept": Kept}``: the runs that are kept, after those to forget. Raises UserError."""
+def runs(forget: Sequence[str] = ()) -> kept_runs.Kept:
+    """The runs that are kept, after those to forget. Raises UserError."""
     from torchkeeper.link.kept import runs as every
 
     every.forget(forget)
-    return {"kept": every.kept()}
+    return every.kept()
 
 
 def keep_jobs(some: Sequence[Past]) -> None:
@@ -83,21 +89,23 @@ def keep_jobs(some: Sequence[Past]) -> None:
     history.keep(some)
 
 
-def past_jobs(forget: Sequence[str] | None = ()) -> dict[str, Any]:
-    """``{"kept": history.Kept, "elsewhere": [running.Running]}``, after those to forget, None for
-    all: the jobs that have ended, and those that other processes run. Raises UserError.
+def past_jobs(forget: Sequence[str] | None = ()) -> PastJobs:
+    """The jobs that have ended and that other processes run, after those to forget, None for all.
+
+    Raises UserError.
     """
+    from torchkeeper.gui.background.looked import PastJobs
     from torchkeeper.link.kept import history, running
 
     # First: what was cut off is in the history then.
     elsewhere = [job for job in running.found() if job.process != os.getpid()]
     if forget is None or forget:
         history.forget(forget)
-    return {"kept": history.kept(), "elsewhere": elsewhere}
+    return PastJobs(history.kept(), elsewhere)
 
 
-def text_saved(path: str, text: str) -> dict[str, Any]:
-    """``{"path"}``: a text is written into a file. Raises UserError("text-unwritable")."""
+def text_saved(path: str, text: str) -> None:
+    """A text is written into a file. Raises UserError("text-unwritable")."""
     from torchkeeper.link.kept import whole
     from torchkeeper.link.words.problems import user_error
 
@@ -105,40 +113,38 @@ def text_saved(path: str, text: str) -> dict[str, Any]:
         whole.write_text(path, text)
     except OSError as e:
         raise user_error("text-unwritable", {"file": path, "why": e.strerror or str(e)}) from e
-    return {"path": path}
 
 
-def mark(place: str) -> dict[str, Any]:
-    """``{"mark"}``: what a place is like, so that a change is seen. Looks at every folder in it."""
+def mark(place: str) -> str | None:
+    """What a place is like, so that a change is seen. Looks at every folder in it."""
     from torchkeeper.link.kept import verified
 
-    return {"mark": verified.mark(place)}
+    return verified.mark(place)
 
 
-def last_verified(places: Sequence[str]) -> dict[str, Any]:
-    """``{"verified": {place: (Verified, changed)}}``: what was verified last of places, and whether
-    the place is another since.
-    """
+def last_verified(places: Sequence[str]) -> dict[str, tuple[Verified, bool]]:
+    """What was verified last of places, and whether the place is another since."""
     from torchkeeper.link.kept import verified
 
     kept = ((place, verified.last(place)) for place in places)
-    return {"verified": {place: (one, one.before_it_changed()) for place, one in kept if one}}
+    return {place: (one, one.before_it_changed()) for place, one in kept if one}
 
 
 def keep_verified(
-    place: str, before: str | None, python: str, result: dict[str, Any]
-) -> dict[str, Any]:
-    """``{"verified": Verified}``, kept. before: the mark from before it began; result: as
+    place: str, before: str | None, python: str, result: KeptVerification
+) -> Verified:
+    """What was verified, kept. before: the mark from before it began; result: as
     ``verified.checked`` returned it.
     """
     from torchkeeper.link.kept import verified
 
-    return {"verified": verified.keep(place, before, python, result)}
+    return verified.keep(place, before, python, result)
 
 
-def keys(file: str = "") -> dict[str, Any]:
-    """``{"keys": [Key], "without_agent", "wrong"}``: the keys to sign with (``link.keys.found``),
-    before them that of a ``file``, if one is named, and why that is none. Raises UserError.
+def keys(file: str = "") -> Keys:
+    """The keys to sign with (``link.keys.found``), before them that of a ``file``, if one is named.
+
+    Raises UserError.
     """
     from torchkeeper.link import keys as every
     from torchkeeper.link.words.problems import UserError
@@ -153,30 +159,31 @@ def keys(file: str = "") -> dict[str, Any]:
     return {"keys": keys, "without_agent": known.without_agent, "wrong": wrong}
 
 
-def signing_command(key: str, target: str, folder: str) -> dict[str, Any]:
-    """``{"command"}``: what signs a file with a key (``link.keys.command``). Raises UserError."""
+def signing_command(key: str, target: str, folder: str) -> list[str]:
+    """What signs a file with a key (``link.keys.command``). Raises UserError."""
     from torchkeeper.link import keys as every
 
-    return {"command": every.command(key, target, folder)}
+    return every.command(key, target, folder)
 
 
-def signature_text(target: str) -> dict[str, Any]:
-    """``{"text"}``: the signature that was made of a file. Raises UserError."""
+def signature_text(target: str) -> str:
+    """The signature that was made of a file. Raises UserError."""
     from torchkeeper.link import signing
 
-    return {"text": signing.signature_of(target)}
+    return signing.signature_of(target)
 
 
-def public_key(path: str) -> dict[str, Any]:
-    """``{"public": PublicKey}``: that of a file. Raises UserError."""
+def public_key(path: str) -> PublicKey:
+    """That of a file. Raises UserError."""
     from torchkeeper.link import signers as every
 
-    return {"public": every.public_key(path)}
+    return every.public_key(path)
 
 
-def signers(change: Callable[[], object] | None = None) -> dict[str, Any]:
-    """``{"signers": [Signer], "required", "file"}``: whose signatures are trusted, and whether one
-    is required, after a ``change``. Raises UserError.
+def signers(change: Callable[[], object] | None = None) -> Signers:
+    """Whose signatures are trusted, and whether one is required, after a ``change``.
+
+    Raises UserError.
     """
     from torchkeeper.link import signers as every
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 _TO_TAKE_BACK = 15.0
 #: Parameters that name places; one that is a server may need a password first.
 _PLACES = ("place", "into", "source", "target")
+
+
+class Revealed(NamedTuple):
+    """What is at a path (``link.paths.what``), and whether a file manager shows it."""
+
+    what: str
+    shown: bool
 
 
 class Request(NamedTuple):
@@ -39,7 +47,7 @@ class Request(NamedTuple):
 
     ticket: int
     op: str
-    params: dict[str, Any]
+    params: Mapping[str, Any]
     python: str | None = None
     shared: bool = False
     aside: bool = False
@@ -49,7 +57,7 @@ class Request(NamedTuple):
     password: str | None = field(default=None, repr=False)
     login_of: str | None = None
     bare: bool = False
-    before: tuple[tuple[str, dict[str, Any]], ...] = ()
+    before: tuple[tuple[str, Mapping[str, object]], ...] = ()
 
 
 @dataclass

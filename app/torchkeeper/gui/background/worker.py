@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimerEvent, Signal, Slot
@@ -18,15 +19,16 @@ from torchkeeper.engine.protocol import Ends, traits
 from torchkeeper.engine.wire import Message
 from torchkeeper.gui.background.arrivals import Arrivals
 from torchkeeper.gui.background.asides import Asides, Work, aside
-from torchkeeper.gui.background.requests import Asked, Line, Request, servers_of
+from torchkeeper.gui.background.requests import Asked, Line, Request, Revealed, servers_of
 from torchkeeper.gui.background.scratch import Scratch
 from torchkeeper.link import secrets
 from torchkeeper.link.engines.ahead import Ahead
-from torchkeeper.link.engines.process import GRACE, Engine
+from torchkeeper.link.engines.process import GRACE, Engine, misspoken
 from torchkeeper.link.paths import what_at_once
 from torchkeeper.link.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
+    from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.gui.desktop.revealing import FileManager
     from torchkeeper.link.engines.probes import Identity
 
@@ -140,7 +142,9 @@ class Worker(QObject):
         aside(find)
 
     @Slot(object, object, object)
-    def _probe(self, request: Request, known_by: Identity, facts: dict[str, Any] | None) -> None:
+    def _probe(
+        self, request: Request, known_by: Identity, facts: Mapping[str, object] | None
+    ) -> None:
         if request.ticket not in self._probing:
             return  # it was cancelled meanwhile
         self._probing.discard(request.ticket)
@@ -230,19 +234,19 @@ class Worker(QObject):
 
     @Slot(int, str, str, bool)
     def give(self, ticket: int, server: str, password: str, keep: bool) -> None:
-        """Use a password from now on, and keep it in the keyring if asked to; the result is
-        ``{"kept"}``, at once where nothing is to be kept.
+        """Use a password from now on, and keep it in the keyring if asked to; the result is whether
+        it is kept, at once where it is not to be.
         """
         self._passwords[server] = password
         secrets.give(server, password)
         if not keep:
-            self.result.emit(ticket, {"kept": False}, [])
+            self.result.emit(ticket, False, [])
             return
 
         def store() -> None:
             kept = secrets.keep(server, password)
             with contextlib.suppress(RuntimeError):
-                self.result.emit(ticket, {"kept": kept}, [])
+                self.result.emit(ticket, kept, [])
 
         aside(store)
 
@@ -270,11 +274,11 @@ class Worker(QObject):
 
     @Slot(int)
     def find_protected(self, ticket: int) -> None:
-        """Say which places are read-only; the result is ``{"protected"}``."""
+        """Say which places are read-only."""
         from torchkeeper.link.kept import protected
 
         try:
-            self.result.emit(ticket, {"protected": protected.protected()}, [])
+            self.result.emit(ticket, protected.protected(), [])
         except UserError as e:
             self.failed.emit(ticket, e, [])
 
@@ -284,7 +288,7 @@ class Worker(QObject):
         from torchkeeper.link.kept import protected
 
         try:
-            self.result.emit(ticket, {"protected": protected.protect(place, on)}, [])
+            self.result.emit(ticket, protected.protect(place, on), [])
         except UserError as e:
             self.failed.emit(ticket, e, [])
 
@@ -330,14 +334,14 @@ class Worker(QObject):
         if line.closing:
             self._drain(line)
             return
-        found: dict[int, list[dict[str, Any]]] = {}
+        found: dict[int, list[Finding]] = {}
         try:
             for message in line.engine.receive():
                 asked = line.asked.get(message.id) if message.id is not None else None
                 if asked is None:
                     continue
                 if message.type == "finding":
-                    found.setdefault(asked.request.ticket, []).append(message.body)
+                    found.setdefault(asked.request.ticket, []).append(message.finding)
                     continue
                 # What was found goes first, so that a result comes last.
                 self._tell_found(found)
@@ -348,7 +352,7 @@ class Worker(QObject):
             return
         self._tell_found(found)
 
-    def _tell_found(self, found: dict[int, list[dict[str, Any]]]) -> None:
+    def _tell_found(self, found: dict[int, list[Finding]]) -> None:
         for ticket, findings in found.items():
             self.findings.emit(ticket, findings)
         found.clear()
@@ -362,7 +366,7 @@ class Worker(QObject):
                 entries = traits(asked.request.op).entry_rows
                 rows = [entry_from_json(row) for row in message.rows] if entries else message.rows
             except ValueError as e:
-                self._lost(line, _misspoken(str(e)))
+                self._lost(line, misspoken(str(e)))
                 return
             self.heard.clear()
             self.rows.emit(ticket, rows)
@@ -393,7 +397,7 @@ class Worker(QObject):
                     ticket, user_error(error["code"], error.get("params", {})), _log(line)
                 )
 
-    def _with_password_for_any(self, request: Request, error: dict[str, Any]) -> bool:
+    def _with_password_for_any(self, request: Request, error: Mapping[str, Any]) -> bool:
         """Whether there is a password for any server, and this one wants one and has had none."""
         if error["code"] != "password-needed" or (password := secrets.for_any()) is None:
             return False
@@ -406,7 +410,7 @@ class Worker(QObject):
         self._passwords |= dict.fromkeys(wanting, password)
         return bool(wanting)
 
-    def _progress(self, asked: Asked, body: dict[str, Any]) -> None:
+    def _progress(self, asked: Asked, body: Mapping[str, Any]) -> None:
         done, total, unit = body.get("done"), body.get("total"), body.get("unit")
         if not isinstance(done, (int, float)) or not isinstance(total, (int, float, type(None))):
             return
@@ -483,11 +487,11 @@ class Worker(QObject):
 
     @Slot(int, str)
     def reveal(self, ticket: int, path: str) -> None:
-        """Have the file manager show a path; the result is ``{"what", "shown"}``."""
+        """Have the file manager show a path; the result is a Revealed."""
         found = what_at_once(path)
 
         def then(shown: bool) -> None:
-            self.result.emit(ticket, {"what": found, "shown": shown}, [])
+            self.result.emit(ticket, Revealed(found, shown), [])
 
         if found in ("missing", "silent"):
             then(False)
@@ -501,11 +505,9 @@ class Worker(QObject):
 
     @Slot(int, str)
     def scratch(self, ticket: int, use: str) -> None:
-        """Make a private folder that goes, with what is in it, when all ends at the latest; the
-        result is ``{"folder"}``.
-        """
+        """Make a private folder that goes, with what is in it, when all ends at the latest."""
         try:
-            self.result.emit(ticket, {"folder": self._scratch.make(use)}, [])
+            self.result.emit(ticket, self._scratch.make(use), [])
         except UserError as e:
             self.failed.emit(ticket, e, [])
 
@@ -619,12 +621,3 @@ def _cut_off(asked: Asked) -> UserError:
     if asked.ends is Ends.BACK:
         return user_error("not-taken-back", {"place": place})
     return user_error("not-ended", {"place": place})
-
-
-def _misspoken(why: str) -> UserError:
-    return UserError(
-        "The engine does not speak the expected protocol.",
-        why,
-        "Look at the log; reinstall Torchkeeper if this happens again.",
-        code="protocol",
-    )

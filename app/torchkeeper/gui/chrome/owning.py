@@ -14,7 +14,11 @@ from torchkeeper.link.words import owned
 from torchkeeper.link.words.owned import Owned
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from PySide6.QtWidgets import QHBoxLayout, QPushButton
+
+    from torchkeeper.stores import told
 
 #: Warnings that are shown at once; of more there is but the number.
 _SHOWN = 2
@@ -41,9 +45,9 @@ class OwnersBar(QFrame):
         self._texts: QWidget | None = None
         self.hide()
 
-    def tell(self, place: str, found: object) -> None:
+    def tell(self, place: str, found: Sequence[told.Owned]) -> None:
         """Show the warnings among what an engine found of a place, if there are any."""
-        warnings = owned.grave(found) if found else []
+        warnings = owned.grave(found)
         if warnings == self.warnings and place == self._place:
             return
         self._place, self.warnings = place, warnings

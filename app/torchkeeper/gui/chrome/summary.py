@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.artifacts.entry import COMPARED, Entry, tally
+from torchkeeper.artifacts.entry import COMPARED, COUNTS, Entry, tally
 from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.query import VERDICT
+
+if TYPE_CHECKING:
+    from torchkeeper.stores.told import Trash
 
 #: Icon, title, text, button, action: what an EmptyState says and offers.
 State = tuple[str, str, str, str, str]
@@ -35,7 +39,7 @@ def status_text(
     if listing.place is None or listing.error is not None:
         return ""
     if selected:
-        counts = tally(entry.kind for entry in selected) if model.shows_apart else {}
+        counts = tally(entry.kind for entry in selected if model.shows_apart)
         if say.apart(counts):
             return _tr("{} selected · {}").format(say.held(counts), say.content(size))
         shown = model.totals()
@@ -97,11 +101,11 @@ def _begun(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def trash_text(trash: dict[str, int]) -> str:
+def trash_text(trash: Trash | None) -> str:
     """What lies in the trash; empty where there is nothing."""
-    if not trash.get("bytes") and not any(map(trash.get, tally(()))):
+    if trash is None or not (trash["bytes"] or any(trash[name] for name in COUNTS)):
         return ""
-    return _tr("Trash {}").format(say.on_disk(trash.get("bytes", 0)))
+    return _tr("Trash {}").format(say.on_disk(trash["bytes"]))
 
 
 def empty_state(

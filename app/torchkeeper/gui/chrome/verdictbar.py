@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
@@ -21,6 +22,16 @@ from torchkeeper.link.words.problems import printable
 _ORDER = (*(verdict for verdict in VERDICTS if verdict != "stale"), "stale")
 #: Versions of torch that are named.
 _NAMED = 2
+
+
+class Counts(NamedTuple):
+    """How many entries that are shown there are of each verdict, and made by which torch those that
+    are stale; there: how many of each the place holds.
+    """
+
+    verdicts: Mapping[str, int]
+    made_by: Mapping[str, int]
+    there: Mapping[str, int]
 
 
 class VerdictBar(QWidget):
@@ -82,23 +93,18 @@ class VerdictBar(QWidget):
         for verdict, button in self.buttons.items():
             button.setIcon(icons.icon(f"verdict-{verdict}", theme.shades().verdict(verdict)))
 
-    def tell(self, counts: dict[str, Any] | None, said: str, insist: bool = False) -> None:
-        """Show these counts (engine/checking.py), and a few words; ``insist``: offer to ask.
-
-        Where the counts have ``there``, they are of some of the place: those of all of it.
-        """
+    def tell(self, counts: Counts | None, said: str, insist: bool = False) -> None:
+        """Show these counts, and a few words; ``insist``: offer to ask."""
         told = counts, said, insist, self._marked
         if told == self._told:
             return
         self._told = told
-        found = counts.get("verdicts") if counts else None
-        numbers = found if isinstance(found, dict) else {}
-        every = counts.get("there") if counts else None
+        numbers = counts.verdicts if counts else {}
+        every = counts.there if counts else {}
         for verdict, button in self.buttons.items():
-            count = numbers.get(verdict)
+            count = numbers.get(verdict, 0)
             words = verdict_words(verdict).lower()
-            counted = isinstance(count, int) and count > 0
-            if counted:
+            if count:
                 self._texts[verdict] = f"{count:,}", f"{count:,} {words}"
                 spoken = self.tr("Show only {} entries: {}").format(words, f"{count:,}")
                 button.setToolTip(tip(f"{spoken}; {self.tr('once more to show all')}"))
@@ -108,10 +114,10 @@ class VerdictBar(QWidget):
                 spoken = self.tr("Show only {} entries").format(words)
                 button.setToolTip(tip(spoken))
             button.setAccessibleName(spoken)
-            button.setVisible(counted or bool(self._marked and every and every.get(verdict)))
-        made_by = counts.get("made_by") if counts and numbers.get("stale") else None
-        if not said and isinstance(made_by, dict) and made_by:
-            names = [printable(str(name), 40) for name in made_by]
+            button.setVisible(bool(count or (self._marked and every.get(verdict))))
+        made_by = counts.made_by if counts and numbers.get("stale") else {}
+        if not said and made_by:
+            names = [printable(name, 40) for name in made_by]
             named = say.together(names, _NAMED)
             self._besides = self.tr("made by torch {}").format(named), f"torch {named}"
             self.said.setToolTip(tip(say.together(names)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QPalette, QTextCursor, QTextFormat
@@ -27,6 +27,9 @@ from torchkeeper.gui.later import every
 from torchkeeper.gui.widgets.copykey import CopyKey
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words import explaining
+
+if TYPE_CHECKING:
+    from torchkeeper.verdict.told import ComparisonTold, FactorTold
 
 FACTOR, A, B = range(3)
 _ROW = Qt.ItemDataRole.UserRole
@@ -88,9 +91,9 @@ class DifferencesTree(QTreeWidget):
         header.resizeSection(FACTOR, _FIRST_WIDE)
         for column in (A, B):
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
-        self._found: dict[str, Any] = {}
+        self._found: ComparisonTold = {}
         #: What is not listed yet: the heading, and the rows under it.
-        self._coming: deque[tuple[QTreeWidgetItem, str, deque[dict[str, Any]]]] = deque()
+        self._coming: deque[tuple[QTreeWidgetItem, str, deque[FactorTold]]] = deque()
         self._lines: list[_Line] = []
         #: A heading stays as long as one of its lines is shown; how many are, by its place.
         self._headings: list[QTreeWidgetItem] = []
@@ -105,7 +108,7 @@ class DifferencesTree(QTreeWidget):
         self.currentItemChanged.connect(lambda item, _: self.chosen.emit(_row_of(item)))
         theme.follow(self, self.viewport().update)
 
-    def fill(self, found: dict[str, Any]) -> None:
+    def fill(self, found: ComparisonTold) -> None:
         """Show the differences of an answer."""
         self.clear()
         self._coming.clear()
@@ -114,9 +117,9 @@ class DifferencesTree(QTreeWidget):
         self._shown.clear()
         rows = explaining.differences(found)
         self._total = len(rows)
-        for group, ones in explaining.grouped(row for row in rows if not row.get("follows")):
+        for group, ones in explaining.grouped(row for row in rows if not row["follows"]):
             self._head(explaining.group(group), ones)
-        rest = [row for row in rows if row.get("follows")]
+        rest = [row for row in rows if row["follows"]]
         self.following = len(rest)
         if rest:
             causes = len(rest) < len(rows)
@@ -128,9 +131,7 @@ class DifferencesTree(QTreeWidget):
         if first is not None:
             self.setCurrentItem(first.child(0) or first)
 
-    def _head(
-        self, title: str, rows: list[dict[str, Any]], *, quiet: bool = False
-    ) -> QTreeWidgetItem:
+    def _head(self, title: str, rows: list[FactorTold], *, quiet: bool = False) -> QTreeWidgetItem:
         heading = QTreeWidgetItem([f"{title} ({len(rows):,})"])
         heading.setFlags(Qt.ItemFlag.ItemIsEnabled)
         bold = QFont(self.font())
@@ -175,7 +176,7 @@ class DifferencesTree(QTreeWidget):
             a, b = explaining.values(row, self._found)
             texts = explaining.factor(row), a, b
             item = QTreeWidgetItem(texts)
-            for column, text in enumerate((str(row.get("factor")), a, b)):
+            for column, text in enumerate((row["factor"], a, b)):
                 item.setToolTip(column, tip(cleaned(text)))
             item.setData(FACTOR, _ROW, row)
             if quiet:
@@ -223,9 +224,9 @@ class DifferencesTree(QTreeWidget):
         return [line.texts for line in self._lines if all(word in line.hay for word in words)]
 
 
-def _row_of(item: QTreeWidgetItem | None) -> dict[str, Any] | None:
-    row = item.data(FACTOR, _ROW) if item is not None else None
-    return row if isinstance(row, dict) else None
+def _row_of(item: QTreeWidgetItem | None) -> FactorTold | None:
+    row: FactorTold | None = item.data(FACTOR, _ROW) if item is not None else None
+    return row
 
 
 class DifferenceView(QPlainTextEdit):
@@ -242,12 +243,12 @@ class DifferenceView(QPlainTextEdit):
         self._marked: list[tuple[int, bool]] = []
         theme.follow(self, self._paint)
 
-    def show_row(self, row: dict[str, Any] | None, found: dict[str, Any]) -> None:
+    def show_row(self, row: FactorTold | None, found: ComparisonTold) -> None:
         """Show a difference; None empties it."""
         self._marked = []
         lines: list[str] = []
         graph = explaining.graph_lines(found)
-        if row is not None and row.get("factor") == "gm" and not row.get("follows") and graph:
+        if row is not None and row["factor"] == "gm" and not row["follows"] and graph:
             lines = [self.tr("Lines of the graph, + of A and − of B:"), "", *graph]
             self._marked = [
                 (at, line.startswith("+"))
@@ -256,7 +257,7 @@ class DifferenceView(QPlainTextEdit):
             ]
         elif row is not None:
             a, b = explaining.full(row)
-            lines = [str(row.get("factor")), "", "A", *_indented(a), "", "B", *_indented(b)]
+            lines = [row["factor"], "", "A", *_indented(a), "", "B", *_indented(b)]
         self.setPlainText(cleaned("\n".join(lines)))
         self._paint()
 

@@ -31,6 +31,13 @@ from torchkeeper.link.words import explaining, say
 from torchkeeper.link.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
+    from torchkeeper.engine.messages.findings import Finding, LeftFinding
+    from torchkeeper.engine.messages.verdicts import (
+        Explained,
+        ExplainParams,
+        ExplainResult,
+        PlacedEntry,
+    )
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.table.mimedata import Rows
 
@@ -70,13 +77,13 @@ class ComparePage(Page):
         self._past: list[Pair] = []
         self._ticket: int | None = None
         self._rows: list[Any] = []
-        self._left: list[dict[str, Any]] = []
+        self._left: list[LeftFinding] = []
         self._places: list[str] = []
         #: Where alone the nearest entry is looked for; empty for everywhere.
         self._within: tuple[str, ...] = ()
         #: Where the nearest entry is being looked for.
         self._looking = ""
-        self.found: dict[str, Any] | None = None
+        self.found: Explained | None = None
         self.taking = CompareTaking(self, context)
         self._make()
         self._lay_out()
@@ -329,7 +336,7 @@ class ComparePage(Page):
         self.sentence.show()
         self.blank.offer("")
         self.stack.setCurrentWidget(self.blank)
-        params: dict[str, Any] = {
+        params: ExplainParams = {
             "place": pair.a.place, "kind": pair.a.entry.kind, "path": pair.a.entry.path,
         }  # fmt: skip
         if pair.b is not None:
@@ -360,38 +367,32 @@ class ComparePage(Page):
             of = self.tr("{} of {} entries").format(f"{done:,.0f}", f"{total or done:,.0f}")
             self.blank.say(self.tr("Looking in {}…").format(self._looking), of)
 
-    def _findings(self, found: list[dict[str, Any]]) -> None:
+    def _findings(self, found: list[Finding]) -> None:
         for one in found:
-            if isinstance(left := one.get("left"), dict):
-                self._left.append(left)
-            elif isinstance(looking := one.get("looking"), dict):
-                self._looking = Place(str(looking.get("place") or "")).title
+            if "left" in one:
+                self._left.append(one["left"])
+            elif "looking" in one:
+                self._looking = Place(one["looking"]["place"]).title
                 self.blank.say(self.tr("Looking in {}…").format(self._looking))
 
-    def _answered(self, result: dict[str, Any]) -> None:
+    def _answered(self, result: ExplainResult) -> None:
         self._ticket = None
         asked = self._asked
         assert asked is not None
         self._tell_left()
-        try:
-            own, other = result.get("a"), result.get("b")
-            a = Side(_place_of(own, asked.a.place), entry_from_json(own))
-            b = None
-            if other is not None:
-                b = Side(_place_of(other, asked.a.place), entry_from_json(other))
-        except ValueError as e:
-            self._failed(user_error("request-malformed", {"why": str(e)}))
-            return
+        a, other = _side(result["a"]), result["b"]
+        b = None if other is None else _side(other)
         self._side_a = a
         if b is None:
             self._alone()
             return
         self._side_b = b
-        self.found = found = {**result, "differences": self._rows}
+        found: Explained = {**result, "differences": self._rows}
+        self.found = found
         self._asked = Pair(a, b)
         self._show_sides()
         self._remember(Pair(a, b))
-        self.sentence.setText(say.unmarked(explaining.sentence(found)))
+        self.sentence.setText(say.unmarked(_sentence(found)))
         self.search_box.clear()
         self.tree.fill(found)
         self._search_line.setVisible(self.tree.total >= _MANY)
@@ -409,8 +410,7 @@ class ComparePage(Page):
         """Places that could not be looked into."""
         lines = []
         for one in self._left:
-            params = one.get("params")
-            error = user_error(str(one.get("code")), params if isinstance(params, dict) else {})
+            error = user_error(one["code"], one["params"])
             lines.append(self.tr("Not looked into: {}").format(error.what))
         self.unread.setText("\n".join(lines[:3]))
         self.unread.setVisible(bool(lines))
@@ -453,7 +453,7 @@ class ComparePage(Page):
     def _copy(self) -> None:
         if self.found is None:
             return
-        lines = [explaining.sentence(self.found), ""]
+        lines = [_sentence(self.found), ""]
         for letter, card in (("A", self.a), ("B", self.b)):
             lines.append(f"{letter}\t{card.key.text()}\t{card.name.text()}")
         lines += ["", *("\t".join(row) for row in self.tree.texts())]
@@ -529,7 +529,10 @@ class CompareTaking(QObject):
         self._context.pages.go("runs")
 
 
-def _place_of(told: object, place: str) -> str:
-    """The place an entry is said to be in."""
-    named = told.get("place") if isinstance(told, dict) else None
-    return named if isinstance(named, str) else place
+def _side(told: PlacedEntry) -> Side:
+    return Side(told["place"], entry_from_json(told))
+
+
+def _sentence(found: Explained) -> str:
+    a, b = found["a"], found["b"]
+    return explaining.sentence(found, b is not None and a["key"] != b["key"])

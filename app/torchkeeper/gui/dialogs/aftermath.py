@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
@@ -11,6 +13,9 @@ from torchkeeper.gui.dialogs.laptable import GraphTable, LapTable, VerifiedCells
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.widgets import forms
 from torchkeeper.link.words import preparing, tongue
+
+if TYPE_CHECKING:
+    from torchkeeper.link.kept.verification import KeptVerification
 
 
 class Snippet(QWidget):
@@ -79,12 +84,12 @@ class Aftermath(QWidget):
         """Show what there is; False where there is nothing, and nothing is seen."""
         done = job.state is State.DONE
         verified = done and job.traits.proves
-        portable = done and bool(job.asked.get("portable"))
+        portable = done and job.asked.get("portable", False)
         if job.traits.brings_code:
             done = done and bool(job.result.get("entries"))
             portable = portable and done
-        self._python = str(job.asked.get("python") or "")
-        offered = done and bool(job.asked.get("offer_prepare")) and bool(self._python)
+        self._python = job.asked.get("python", "")
+        offered = done and job.asked.get("offer_prepare", False) and bool(self._python)
         for widget, seen in (
             (self.cells_title, False), (self.cells, False), (self.table, verified),
             (self.graphs_title, verified), (self.graphs, verified),
@@ -102,17 +107,18 @@ class Aftermath(QWidget):
         return self.graphs.isVisibleTo(self) or self.cells.isVisibleTo(self)
 
     def _verified(self, job: Job) -> None:
-        cells = job.result.get("cells") or []
+        result: KeptVerification = job.result
+        cells = result["cells"]
         several = len(cells) > 1
         self.cells_title.setText(self.tr("Cells"))
         for widget in (self.cells_title, self.cells):
             widget.setVisible(several)
         # The graphs of all cells in one list would say nothing.
-        rows = [] if several else job.result["rows"]
+        rows = [] if several else result["rows"]
         if several:
             self.cells.show_cells(cells)
             self.cells.setMinimumHeight(36 + 28 * min(len(cells), 5))
-        self.table.show_result(job.result)
+        self.table.show_result(result)
         self.graphs.show_graphs(rows)
         self.graphs_title.setText(self.tr("Graphs"))
         self.graphs.setVisible(bool(rows))

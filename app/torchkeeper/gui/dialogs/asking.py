@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject
 
@@ -13,10 +13,11 @@ from torchkeeper.gui.later import once
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
 
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.bundles import Space, TargetResult
+
 #: Milliseconds without a key press before what was typed is looked at.
 _TYPING_MS = 250
-
-Answer = dict[str, Any]
 
 
 class Latest(QObject):
@@ -37,8 +38,8 @@ class Latest(QObject):
     def ask(
         self,
         op: str,
-        params: Answer,
-        result: Callable[[Answer], None],
+        params: Mapping[str, object],
+        result: Callable[[Any], None],
         failed: Callable[[UserError], None],
         *,
         soon: bool = True,
@@ -81,12 +82,12 @@ class Latest(QObject):
         self._ticket = None
 
 
-def room_text(needed: int, space: Answer, tr: Callable[[str], str]) -> tuple[str, str]:
+def room_text(needed: int, space: Space, tr: Callable[[str], str]) -> tuple[str, str]:
     """Whether there is room where something is to be written, and the role of the label."""
-    why, free = space.get("why"), space.get("free")
+    why, free = space["why"], space["free"]
     if why:
         return tr("It cannot be written: {}.").format(why), "error"
-    if not isinstance(free, int):
+    if free is None:
         return "", ""
     if needed > free:
         return (
@@ -99,23 +100,22 @@ def room_text(needed: int, space: Answer, tr: Callable[[str], str]) -> tuple[str
     return tr("{} are free there.").format(say.size(free)), ""
 
 
-def file_text(path: str, needed: int, there: Answer, tr: Callable[[str], str]) -> tuple[str, str]:
-    """Whether a bundle can be written at a path, and the role of the label.
-
-    there: as the operation ``target`` says it.
-    """
+def file_text(
+    path: str, needed: int, there: TargetResult, tr: Callable[[str], str]
+) -> tuple[str, str]:
+    """Whether a bundle can be written at a path, and the role of the label."""
     what = there["what"]
     if what == "folder":
         return tr("That is a folder. Give the name of a file in it."), "error"
     if what == "other":
         return tr("Something that is not a file is there."), "error"
-    if not there["space"].get("exists"):
+    if not there["space"]["exists"]:
         return tr("There is no folder {}.").format(printable(os.path.dirname(path))), "error"
     return room_text(needed, there["space"], tr)
 
 
-def replace_text(there: Answer, tr: Callable[[str], str]) -> str:
+def replace_text(there: TargetResult, tr: Callable[[str], str]) -> str:
     """What a box says by which a file that is there is given up."""
     return tr("&Replace the file that is there ({}, {})").format(
-        say.size(there["size"]), say.ago(there["mtime"])
+        say.size(there["size"] or 0), say.ago(there["mtime"] or 0)
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSettings, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QSpinBox, QWidget
 
-from torchkeeper.artifacts.entry import tally
+from torchkeeper.artifacts.entry import COUNTS
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
@@ -20,6 +21,9 @@ from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words import dead, say, tongue
 from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import scheme_of
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.dead import Reason, SuggestResult
 
 #: Where the numbers are remembered.
 _DAYS, _BUDGET, _UNIT = "cleaning/days", "cleaning/budget", "cleaning/unit"
@@ -81,9 +85,9 @@ class Suggested(QFrame):
         for field in self._fields:
             field.setEnabled(False)
 
-    def tell(self, told: dict[str, object], may: bool) -> None:
+    def tell(self, told: Reason, may: bool) -> None:
         """How much there is; ``may``: whether it may be removed."""
-        some = any(_whole(told.get(name)) for name in tally(()))
+        some = any(told[name] for name in COUNTS)
         for field in self._fields:
             field.setEnabled(True)
         self._show(say.measured(told) if some else "",
@@ -256,8 +260,8 @@ class CleanDialog(Dialog):
                 QTimer.singleShot(0, self, self._shrink)
             return
         self._tell_rows(result["reasons"])
-        known = [one for one in result["reasons"].values() if not one.get("why")]
-        both = dead.together(known, result.get("together") or {}), dead.rests(result.get("rests"))
+        known = [one for one in result["reasons"].values() if one["why"] is None]
+        both = dead.together(known, result["together"]), dead.rests(result["rests"])
         self.rests.setText(" ".join(filter(None, both)))
         self.rests.setVisible(bool(self.rests.text()))
         self._entitle(result)
@@ -267,7 +271,7 @@ class CleanDialog(Dialog):
         self.body.activate()
         self.resize(self.width(), self.body.totalHeightForWidth(self.width()))
 
-    def _entitle(self, result: dict[str, object]) -> None:
+    def _entitle(self, result: SuggestResult) -> None:
         if any(row.go.isEnabled() or row.bytes.text() for row in self.rows.values()):
             self.title.setText(self.tr("What could go"))
         elif self.found.asking:
@@ -277,7 +281,7 @@ class CleanDialog(Dialog):
         held = self.tr("{} in {}").format(say.held(result), printable(self._place))
         self.where.setText(f"{held}, {say.measured(result)}")
 
-    def _tell_rows(self, reasons: dict[str, dict[str, object]]) -> None:
+    def _tell_rows(self, reasons: dict[str, Reason]) -> None:
         for name, row in self.rows.items():
             one = reasons.get(name)
             if one is None:
@@ -287,8 +291,8 @@ class CleanDialog(Dialog):
                     row.fail(refusal.what if self.found.envs.failed else str(refusal))
                 else:
                     row.wait(self.tr("Asking…"))
-            elif isinstance(why := one.get("why"), dict):
-                error = user_error(str(why["code"]), why.get("params") or {})
+            elif (why := one["why"]) is not None:
+                error = user_error(why["code"], why["params"])
                 row.fail(" ".join((error.what, error.why)))
             else:
                 row.tell(one, not self._read_only)
@@ -399,10 +403,6 @@ def _number(least: int, most: int, name: str) -> QSpinBox:
     # A style sheet's padding does not reach the field in it.
     made.lineEdit().setTextMargins(6, 0, 0, 0)
     return made
-
-
-def _whole(value: object) -> int:
-    return int(value) if isinstance(value, (int, float)) else 0
 
 
 def _kept(settings: QSettings, name: str, otherwise: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QWidget
@@ -10,6 +10,10 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Number
 from torchkeeper.warm.options import MOST_THREADS
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.jobs.asked import Asked
+    from torchkeeper.verdict.probed import Env
 
 
 class CompileOptions(QWidget):
@@ -46,12 +50,12 @@ class CompileOptions(QWidget):
         self._fitting = threads
         self.box.setChecked(portable)
 
-    def say(self, facts: dict[str, Any] | None) -> None:
+    def say(self, facts: Env | None) -> None:
         """Name the number that programs use in an environment, where it is known."""
-        own = (facts or {}).get("threads")
+        own = facts.get("threads") if facts else None
         self.spin.setSpecialValueText(
             self.tr("As programs here: {}").format(f"{own:,}")
-            if isinstance(own, int) and not isinstance(own, bool) and own > 0
+            if own is not None and own > 0
             else self.tr("As programs here")
         )
         if not self._touched and self._fitting and own is not None:
@@ -73,9 +77,9 @@ class CompileOptions(QWidget):
         return self.box.isChecked()
 
     @property
-    def params(self) -> dict[str, Any]:
+    def params(self) -> Asked:
         """What a request says of it: nothing of what is as usual."""
-        told: dict[str, Any] = {}
+        told: Asked = {}
         if self.threads is not None:
             told["threads"] = self.threads
         if self.portable:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from PySide6.QtWidgets import QCheckBox, QWidget
 
@@ -32,20 +31,36 @@ from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.link.words.tongue import several
 
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.builds import Claims
+    from torchkeeper.artifacts.leaked import Secrets
+    from torchkeeper.engine.messages.bundles import (
+        Builders,
+        CopyParams,
+        CopyResult,
+        KindOutcomes,
+    )
+    from torchkeeper.engine.messages.findings import Finding
+
 #: Begins a copy: to where, whether a bundle that is there is replaced, without what is needed, how
 #: an environment builds objects, the names that objects of a bundle have in it, and what becomes of
 #: secrets.
-Start = Callable[[str, bool, bool, dict[str, Any] | None, Naming | None, str | None], Job]
+Start = Callable[[str, bool, bool, "Builders | None", Naming | None, "Secrets | None"], Job]
 
 #: What becomes of entries that are copied.
-_OUTCOMES = ("new", "there", "differs", "left")
+_OUTCOMES: tuple[Literal["new", "there", "differs", "left"], ...] = (
+    "new",
+    "there",
+    "differs",
+    "left",
+)
 
 
 class Chosen(NamedTuple):
     """What is to be copied: entries of a place, how many and how big (bytes).
 
     bundle: whether the place is a bundle, which others may have made. claims: what it says of its
-    native objects then (stores/bundles/building.py).
+    native objects then.
     """
 
     place: str
@@ -53,7 +68,7 @@ class Chosen(NamedTuple):
     entries: int
     size: int
     bundle: bool = False
-    claims: Mapping[str, Any] = MappingProxyType({})
+    claims: Claims | None = None
 
 
 class TargetChoice(PlaceChoice):
@@ -97,13 +112,13 @@ class CopyDialog(WorkDialog):
         self.setWindowTitle(self.tr("Copy to"))
         explain(self, "place", "needs")
         self._environments = environments
-        self._facts: dict[str, Any] | None = maker_of(environments)
+        self._facts = maker_of(environments)
         environments.changed.connect(self._more_known)
         self._names = Names(engines, self)
         self._names.changed.connect(lambda: self._ask(soon=False))
         self._chosen = chosen
         self._start = start
-        self.plan: dict[str, Any] | None = None
+        self.plan: CopyResult | None = None
         self.error: UserError | None = None
         self._left = Stays()
         self._plan_of = Latest(engines, self)
@@ -178,17 +193,18 @@ class CopyDialog(WorkDialog):
             chosen = self._chosen
             alone = not self.needed.isChecked()
             naming = self._names.naming
-            params = {
+            params: CopyParams = {
                 "place": chosen.place,
                 "into": into,
                 "dry": True,
                 "alone": alone,
                 "builders": carrying.builders(self._facts),
                 "env": naming.python if naming is not None else None,
+                "select": chosen.selection.select,
             }
             self._plan_of.ask(
                 COPY,
-                {**params, "select": chosen.selection.select},
+                params,
                 self._planned,
                 self._failed,
                 soon=soon,
@@ -202,9 +218,8 @@ class CopyDialog(WorkDialog):
     def _asks_for_names(self) -> bool:
         """Whether an environment has yet to say under which names it looks for objects."""
         chosen = self._chosen
-        if chosen.bundle:
-            about = {"file": chosen.place, **chosen.claims}
-            self._names.ask(self._environments.chosen, [about])
+        if chosen.bundle and chosen.claims is not None:
+            self._names.ask(self._environments.chosen, {chosen.place: chosen.claims})
         return self._names.busy
 
     def _more_known(self) -> None:
@@ -224,11 +239,11 @@ class CopyDialog(WorkDialog):
             text = self.tr("Reading the entries, {} of {}…")
             self.news.setText(text.format(f"{done:,.0f}", f"{total:,.0f}"))
 
-    def _findings(self, found: list[dict[str, Any]]) -> None:
+    def _findings(self, found: list[Finding]) -> None:
         self._left.take(found)
         self.secrets.take(found)
 
-    def _planned(self, plan: dict[str, Any]) -> None:
+    def _planned(self, plan: CopyResult) -> None:
         self.plan = plan
         self._say()
 
@@ -264,7 +279,7 @@ class CopyDialog(WorkDialog):
         # Nothing runs what lies in a bundle.
         self.trust.setVisible(self._chosen.bundle and not is_bundle)
         self.table.say(self._nothing())
-        self.table.fill([_row(kind) for kind in plan.get("kinds") or ()] if plan else [])
+        self.table.fill([_row(kind) for kind in plan.get("kinds", ())] if plan else [])
         why = self._why_not()
         self.go.setEnabled(not why)
         self.go.setToolTip(tip(why))
@@ -285,15 +300,15 @@ class CopyDialog(WorkDialog):
         kinds = self.plan.get("kinds") if self.plan else None
         if kinds and self.needed.isChecked():
             outcomes = [kind[name] for kind in kinds for name in _OUTCOMES]
-            count = max(count, sum(int(one["entries"]) for one in outcomes))
+            count = max(count, sum(one["entries"] for one in outcomes))
             if count > chosen.entries:
-                size = sum(int(one["bytes"]) for one in outcomes)
+                size = sum(one["bytes"] for one in outcomes)
                 self.needed.setText(needed_text(count - chosen.entries))
         entries = say.count(count, "entry", "entries")
-        going = int(self.plan["entries"]) if self.plan else count
+        going = self.plan["entries"] if self.plan else count
         if self.plan and 0 < going != count:
             entries = self.tr("{} of {}").format(f"{going:,}", entries)
-            size = int(self.plan["bytes"])
+            size = self.plan["bytes"]
         self.title.setText(self.tr("Copy {}, {}").format(entries, say.content(size)))
 
     def _news(self) -> tuple[str, str]:
@@ -306,7 +321,7 @@ class CopyDialog(WorkDialog):
         plan = self.plan
         if plan is None:
             return self.tr("Looking at what is there…"), "muted"
-        new, there = int(plan["entries"]), int(plan["exists"])
+        new, there = plan["entries"], plan["exists"]
         if not new and not there:
             return self.tr("The target can take none of these entries."), "warning"
         size = say.content(plan["bytes"])
@@ -331,12 +346,12 @@ class CopyDialog(WorkDialog):
         there = plan.get("there") if plan else None
         if plan is None or there is None or not plan["entries"]:
             return "", ""
-        needed = int(plan.get("needed") or 0)
+        needed = plan.get("needed", 0)
         if plan["what"] == "bundle":
-            return file_text(str(plan["into"]), needed, there, self.tr)
+            return file_text(plan["into"], needed, there, self.tr)
         space = there["space"]
         text, role = room_text(needed, space, self.tr)
-        if not space.get("exists") and not space.get("why"):
+        if not space["exists"] and not space["why"]:
             text = self.tr("The folder will be made.") + " " + text
         return text, role
 
@@ -361,10 +376,10 @@ class CopyDialog(WorkDialog):
         there = plan.get("there")
         if there is None:
             return ""
-        if there["space"].get("why"):
+        if there["space"]["why"]:
             return self.room.text()
         if plan["what"] == "bundle":
-            if there["what"] in ("folder", "other") or not there["space"].get("exists"):
+            if there["what"] in ("folder", "other") or not there["space"]["exists"]:
                 return self.room.text()
             if there["what"] == "file" and not self.replace.isChecked():
                 return self.tr("A file is there already. Say that it is to be replaced.")
@@ -394,9 +409,9 @@ class CopyDialog(WorkDialog):
         super().done(result)
 
 
-def _row(kind: dict[str, Any]) -> tuple[str, list[str]]:
+def _row(kind: KindOutcomes) -> tuple[str, list[str]]:
     outcomes = [kind[name] for name in _OUTCOMES]
     marks = [f"{one['entries']:,}" if one["entries"] else "–" for one in outcomes[:3]]
-    count = sum(int(one["entries"]) for one in outcomes)
-    size = sum(int(one["bytes"]) for one in outcomes)
-    return str(kind["kind"]), [f"{count:,}", say.size(size), *marks]
+    count = sum(one["entries"] for one in outcomes)
+    size = sum(one["bytes"] for one in outcomes)
+    return kind["kind"], [f"{count:,}", say.size(size), *marks]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QComboBox
 
 from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.link.words.problems import printable
+
+if TYPE_CHECKING:
+    from torchkeeper.verdict.probed import Env
 
 
 class DeviceChoice(Choice):
@@ -32,18 +35,15 @@ class DeviceChoice(Choice):
             self._wanted = ""
             self.setCurrentIndex(row)
 
-    def say(self, facts: dict[str, Any] | None) -> None:
+    def say(self, facts: Env | None) -> None:
         """Offer the devices of an interpreter."""
-        told = (facts or {}).get("devices")
         found = [(self.itemText(0), "")]
         seen: dict[str, int] = {}
-        for one in told if isinstance(told, list) else []:
-            kind = str(one.get("type") or "") if isinstance(one, dict) else ""
-            if not kind:
-                continue
+        for one in facts.get("devices", ()) if facts else ():
+            kind = one["type"]
             number = seen[kind] = seen.get(kind, -1) + 1
             device = kind if kind == "cpu" else f"{kind}:{number}"
-            name = printable(str(one.get("name") or ""), 60)
+            name = printable(one["name"], 60)
             found.append((f"{printable(device, 40)}  ({name})" if name else device, device))
         if [self.itemData(row) for row in range(self.count())] == [data for _, data in found]:
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QWidget
@@ -13,6 +13,9 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.link.words import environments as words
 from torchkeeper.link.words.problems import printable
+
+if TYPE_CHECKING:
+    from torchkeeper.verdict.probed import Env
 
 
 class EnvironmentChoice(QWidget):
@@ -61,7 +64,7 @@ class EnvironmentChoice(QWidget):
         return "" if found else str(self.combo.currentData() or "")
 
     @property
-    def facts(self) -> dict[str, Any] | None:
+    def facts(self) -> Env | None:
         """What it says of itself, where it has a torch."""
         one = self.one
         return one.facts if one is not None and one.torch else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QIcon, QTextCursor
@@ -33,6 +33,9 @@ from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words import environments as words
 from torchkeeper.link.words import owned
 from torchkeeper.link.words.problems import UserError, printable
+
+if TYPE_CHECKING:
+    from torchkeeper.verdict.probed import Env
 
 #: Facts of the torch; those about the machine stand under a title of their own.
 _OF_TORCH = frozenset(
@@ -334,7 +337,7 @@ def _mark(one: Environment) -> QIcon:
     return icons.icon(name, colour)
 
 
-def sections(facts: dict[str, Any]) -> list[Section]:
+def sections(facts: Env) -> list[Section]:
     """What a probe found, as the facts of the inspector are shown."""
     torch, machine = Section(""), Section(environment.tr("Machine"))
     if not facts.get("torch"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QSettings, QStandardPaths
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
@@ -30,12 +30,25 @@ from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.link.words.tongue import several
 
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.leaked import Secrets
+    from torchkeeper.engine.messages.bundles import (
+        Builders,
+        PlanExportParams,
+        PlanExportResult,
+        Space,
+        TargetParams,
+        TargetResult,
+    )
+    from torchkeeper.engine.messages.findings import Finding
+    from torchkeeper.verdict.probed import Env
+
 #: Torch versions and devices that are named one by one.
 _NAMED = 4
 
 #: The entries, whether with what they need, the file, whether it may be replaced, how an
 #: environment builds native objects, what becomes of secrets, and the key to sign with.
-Start = Callable[[Selection, bool, str, bool, dict[str, Any] | None, str | None, str], Job]
+Start = Callable[[Selection, bool, str, bool, "Builders | None", "Secrets | None", str], Job]
 
 
 class ExportDialog(WorkDialog):
@@ -66,10 +79,10 @@ class ExportDialog(WorkDialog):
         self._counts = counts
         self._start = start
         self._environments = environments
-        self._maker: dict[str, Any] | None = maker_of(environments)
+        self._maker = maker_of(environments)
         environments.changed.connect(self._more_known)
-        self.plan: dict[str, Any] | None = None
-        self.there: dict[str, Any] | None = None
+        self.plan: PlanExportResult | None = None
+        self.there: TargetResult | None = None
         self.error: UserError | None = None
         self._left = Stays()
         self._plan_of = Latest(engines, self)
@@ -162,14 +175,15 @@ class ExportDialog(WorkDialog):
         self.needed.setEnabled(not self.whole.isChecked())
         self._left.clear()
         self.secrets.clear()
+        params: PlanExportParams = {
+            "place": self._place,
+            "select": self._selection.select,
+            "needs": self._needs,
+            "builders": carrying.builders(self._maker),
+        }
         self._plan_of.ask(
             "plan_export",
-            {
-                "place": self._place,
-                "select": self._selection.select,
-                "needs": self._needs,
-                "builders": carrying.builders(self._maker),
-            },
+            params,
             self._planned,
             self._failed,
             soon=False,
@@ -193,7 +207,8 @@ class ExportDialog(WorkDialog):
         if path is None:
             self._target_of.forget()
         else:
-            self._target_of.ask("target", {"path": path}, self._looked, self._not_looked, soon=soon)
+            params: TargetParams = {"path": path}
+            self._target_of.ask("target", params, self._looked, self._not_looked, soon=soon)
         self._say()
 
     def _reading(self, done: float, total: float | None, unit: str) -> None:
@@ -205,16 +220,16 @@ class ExportDialog(WorkDialog):
                 self.tr("Reading the entries, {} of {}…").format(f"{done:,.0f}", f"{total:,.0f}")
             )
 
-    def _findings(self, found: list[dict[str, Any]]) -> None:
+    def _findings(self, found: list[Finding]) -> None:
         self._left.take(found)
         self.secrets.take(found)
 
-    def _planned(self, plan: dict[str, Any]) -> None:
+    def _planned(self, plan: PlanExportResult) -> None:
         self.plan = plan
         self.source.setText(self.tr("From {}").format(printable(self._place, 4096)))
         self.table.fill(
             [
-                (str(one["kind"]), [f"{one['entries']:,}", say.size(one["bytes"])])
+                (one["kind"], [f"{one['entries']:,}", say.size(one["bytes"])])
                 for one in plan["kinds"]
             ]
         )
@@ -225,12 +240,13 @@ class ExportDialog(WorkDialog):
         self.source.setText("\n".join(part for part in (error.why, error.remedy) if part))
         self._say()
 
-    def _looked(self, there: dict[str, Any]) -> None:
+    def _looked(self, there: TargetResult) -> None:
         self.there = there
         self._say()
 
     def _not_looked(self, error: UserError) -> None:
-        self.there = {"what": "unknown", "space": {"why": error.what.rstrip("."), "exists": True}}
+        space: Space = {"free": None, "why": error.what.rstrip("."), "exists": True}
+        self.there = {"what": "missing", "size": None, "mtime": None, "space": space}
         self._say()
 
     # What is said.
@@ -249,7 +265,7 @@ class ExportDialog(WorkDialog):
 
     def _say(self) -> None:
         plan = self.plan
-        count = int(plan["entries"]) if plan else self._counts[self.whole.isChecked()]
+        count = plan["entries"] if plan else self._counts[self.whole.isChecked()]
         entries = say.count(count, "entry", "entries")
         needs = count - self._counts[0]
         # Where some cannot be held, how many are needed is not known by this.
@@ -287,7 +303,7 @@ class ExportDialog(WorkDialog):
         forms.weigh(self.go, danger=self.replace.isVisibleTo(self) and self.replace.isChecked())
 
     def _lacking(self) -> str:
-        count = int(self.plan.get("lacking") or 0) if self.plan else 0
+        count = self.plan["lacking"] if self.plan else 0
         if not count:
             return ""
         if count == 1:
@@ -312,9 +328,9 @@ class ExportDialog(WorkDialog):
     def _described(self) -> str:
         """Of how many native objects the bundle will say how they were built."""
         plan = self.plan
-        if plan is None or not (objects := int(plan.get("objects") or 0)):
+        if plan is None or not (objects := plan["objects"]):
             return ""
-        described, maker = int(plan.get("described") or 0), plan["maker"]
+        described, maker = plan["described"], plan["maker"]
         if maker is None:
             return self.tr(
                 "Native objects: without an environment that has a torch and a compiler, nothing "
@@ -368,7 +384,7 @@ class ExportDialog(WorkDialog):
         elif there is None:
             text = self.tr("Looking there…")
         else:
-            needed = int(self.plan["room"]) if self.plan else 0
+            needed = self.plan["room"] if self.plan else 0
             text, role = file_text(self.path, needed, there, self.tr)
         forms.set_role(self.check, role or "muted")
         self.check.setText(text)
@@ -387,7 +403,7 @@ class ExportDialog(WorkDialog):
         there = self.there
         if there is None or there["what"] in ("folder", "other"):
             return self.check.text()
-        if there["space"].get("why") or not there["space"].get("exists"):
+        if there["space"]["why"] or not there["space"]["exists"]:
             return self.check.text()
         if there["what"] == "file" and not self.replace.isChecked():
             return self.tr("A file is there already. Say that it is to be replaced.")
@@ -438,7 +454,7 @@ class ExportDialog(WorkDialog):
         super().done(result)
 
 
-def maker_of(environments: Environments) -> dict[str, Any] | None:
+def maker_of(environments: Environments) -> Env | None:
     """What the environment says of itself that the verdicts are about, as soon as it does; without
     verdicts, the first that has a torch.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
@@ -12,6 +12,10 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.widgets import forms
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable, user_error
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.compiling import CellsParams, CellsRow
+    from torchkeeper.warm.shapes import SentRecipe
 
 #: Reasons that are told.
 _MOST = 3
@@ -39,7 +43,9 @@ class Foreseen(QWidget):
         self.setLayout(whole)
         self.hide()
 
-    def look(self, python: str, recipes: Sequence[Any] | None, options: dict[str, Any]) -> None:
+    def look(
+        self, python: str, recipes: Sequence[str | SentRecipe] | None, options: CellsParams
+    ) -> None:
         """Look at recipes, as a request has them; None: there is nothing to look at yet. In the
         options ``into``: a place whose path may be no good.
         """
@@ -55,7 +61,7 @@ class Foreseen(QWidget):
         if asked is None or not recipes or whole:
             return
         listener = Listener(rows=self._rows, result=lambda _: self._say(), failed=self._failed)
-        params = {"recipes": list(recipes), **options}
+        params: CellsParams = {**options, "recipes": recipes}
         self._ticket = self._engines.ask("cells", params, listener, python=python)
 
     def let_go(self) -> None:
@@ -63,14 +69,12 @@ class Foreseen(QWidget):
         self._engines.forget(self._ticket)
         self._ticket = None
 
-    def _rows(self, rows: list[dict[str, Any]]) -> None:
+    def _rows(self, rows: list[CellsRow]) -> None:
         for row in rows:
-            problem = row.get("problem")
-            if isinstance(problem, dict):
-                params = problem.get("params")
-                code = str(problem.get("code"))
-                error = user_error(code, params if isinstance(params, dict) else {})
-                parts = (error.what, error.why, error.remedy if code in _MENDED else "")
+            if problem := row["problem"]:
+                error = user_error(problem["code"], problem["params"])
+                remedy = error.remedy if problem["code"] in _MENDED else ""
+                parts = (error.what, error.why, remedy)
                 text = printable(" ".join(filter(None, parts)), 600)
                 self._problems[text] = self._problems.get(text, 0) + 1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
@@ -26,7 +26,7 @@ from torchkeeper.gui.dialogs.unknownsigner import UnknownSigner
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.jobs.model import Job, JobsModel
-from torchkeeper.gui.jobs.naming import Names, Naming
+from torchkeeper.gui.jobs.naming import About, Names, Naming
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
@@ -36,8 +36,19 @@ from torchkeeper.link.signers import signers_file
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
 
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.bundles import SignatureParams, SignatureResult
+    from torchkeeper.engine.messages.entries import (
+        CompareParams,
+        CompareResult,
+        RunnableParams,
+        RunnableResult,
+    )
+    from torchkeeper.engine.messages.places import ListParams, ListResult
+    from torchkeeper.gui.background.looked import Signers
+
 #: The files, the target, the names of objects there, and what the files say of their objects.
-Start = Callable[[Sequence[str], str, Naming | None, Sequence[dict[str, Any]]], Job]
+Start = Callable[[Sequence[str], str, Naming | None, Sequence[About]], Job]
 
 
 class ImportDialog(WorkDialog):
@@ -72,7 +83,7 @@ class ImportDialog(WorkDialog):
         self.prospects = Prospects(engines, self.environment, self)
         self.prospects.changed.connect(self._say_prospects)
         self._stays = Stays()
-        self.compared: dict[str, Any] | None = None
+        self.compared: CompareResult | None = None
         self._compare_error: UserError | None = None
         #: What was compared, or is being: the target, the names, and the files.
         self._asked: tuple[str | None, Naming | None, tuple[str, ...]] | None = None
@@ -211,14 +222,14 @@ class ImportDialog(WorkDialog):
     def _inspect(self, number: int) -> None:
         file = self.files[number]
 
-        def listed(found: dict[str, Any]) -> None:
-            def told(what: dict[str, Any]) -> None:
-                file.runnable = what
-                file.end(found)
+        def listed(found: ListResult) -> None:
+            def told(what: RunnableResult | None) -> None:
+                file.end(found, what)
                 self._read(number)
 
-            listener = Listener(result=told, failed=lambda _: told({"untold": True}))
-            self._tickets.append(self._engines.ask("runnable", {"place": file.path}, listener))
+            listener = Listener(result=told, failed=lambda _: told(None))
+            params: RunnableParams = {"place": file.path}
+            self._tickets.append(self._engines.ask("runnable", params, listener))
 
         def failed(error: UserError) -> None:
             file.fail(error)
@@ -226,7 +237,7 @@ class ImportDialog(WorkDialog):
 
         listener = Listener(rows=file.add, result=listed, failed=failed, findings=file.add_findings)
         # An engine of its own: a file that brings one down leaves the others alone.
-        params = {"place": file.path, "signers": signers_file()}
+        params: ListParams = {"place": file.path, "signers": signers_file()}
         self._tickets.append(self._engines.ask("list", params, listener))
 
     def _read(self, number: int) -> None:
@@ -250,28 +261,28 @@ class ImportDialog(WorkDialog):
             self._say_prospects()
         self._allow()
 
-    def _told_signers(self, found: dict[str, Any]) -> None:
-        self._required = bool(found["required"])
+    def _told_signers(self, found: Signers) -> None:
+        self._required = found["required"]
         self._allow()
 
     def _trusts(self) -> None:
         """A signer is trusted from now on, who may have signed any of the files."""
         for number, file in enumerate(self.files):
-            if file.signature.get("status") == "unknown":
+            if file.signature and file.signature["status"] == "unknown":
                 self._ask_signature(number)
 
     def _ask_signature(self, number: int) -> None:
         file = self.files[number]
 
-        def seen(signature: dict[str, Any]) -> None:
+        def seen(signature: SignatureResult) -> None:
             # Of another file that has its name by now, what was looked at says nothing.
-            if signature.get("manifest") == file.signature.get("manifest"):
+            if file.signature and signature["manifest"] == file.signature["manifest"]:
                 file.signature = signature
             self._say_trust()
             self._show_file()
             self._allow()
 
-        about = {"file": file.path, "signers": signers_file()}
+        about: SignatureParams = {"file": file.path, "signers": signers_file()}
         self._tickets.append(self._engines.ask("signature", about, Listener(result=seen)))
 
     def _say_trust(self) -> None:
@@ -320,8 +331,8 @@ class ImportDialog(WorkDialog):
         """Find out what of the files is new in the target, under the names it would have there."""
         into = self.target.path
         if self.ready and self.job is None:
-            abouts = [file.about for file in self.chosen]
-            self.names.ask(self.environment.one, abouts)
+            claims = {file.path: file.claims for file in self.chosen if file.claims}
+            self.names.ask(self.environment.one, claims)
         waits = self.names.busy or self.environment.waiting
         naming = self.names.naming
         asked = (into, naming, tuple(file.path for file in self.chosen))
@@ -332,7 +343,7 @@ class ImportDialog(WorkDialog):
         self._asked = None
         if self.ready and self.chosen and into is not None and self.job is None and not waits:
             self._asked = asked
-            params: dict[str, Any] = {"files": list(asked[2]), "into": into}
+            params: CompareParams = {"files": list(asked[2]), "into": into}
             if naming is not None:
                 params["env"] = naming.python
             self._compare_of.ask(
@@ -358,7 +369,7 @@ class ImportDialog(WorkDialog):
                 )
             )
 
-    def _is_compared(self, found: dict[str, Any]) -> None:
+    def _is_compared(self, found: CompareResult) -> None:
         self.compared = found
         self._show_file()
         self._allow()
@@ -372,7 +383,11 @@ class ImportDialog(WorkDialog):
         if into is not None:
             self._compare_of.forget()
             files = [file.path for file in self.chosen]
-            abouts = [file.about for file in self.chosen]
+            abouts = [
+                About(file.path, file.claims, file.signature["manifest"] if file.signature else "")
+                for file in self.chosen
+                if file.claims
+            ]
             self.follow(self._start(files, into, self.names.naming, abouts))
 
     def choose_again(self) -> None:
@@ -438,16 +453,20 @@ class ImportDialog(WorkDialog):
             if one["file"] == file.path:
                 return {
                     kind["kind"]: tuple(
-                        f"{kind[name]['entries']:,}" if kind[name]["entries"] else "–"
-                        for name in ("new", "there", "differs")
+                        f"{of['entries']:,}" if of["entries"] else "–"
+                        for of in (kind["new"], kind["there"], kind["differs"])
                     )
                     for kind in one["kinds"]
                 }
         return {}
 
-    def _total(self, outcome: str, what: str = "entries") -> int:
+    def _total(
+        self,
+        outcome: Literal["new", "there", "differs", "left"],
+        what: Literal["entries", "bytes"] = "entries",
+    ) -> int:
         found = self.compared["files"] if self.compared else ()
-        return sum(int(one[outcome][what]) for one in found)
+        return sum(one[outcome][what] for one in found)
 
     def _allow(self) -> None:
         count = sum(file.entries for file in self.chosen)
@@ -487,7 +506,7 @@ class ImportDialog(WorkDialog):
         if self.compared is not None:
             if not self._total("new"):
                 return self.news.text()
-            if self.compared["space"].get("why"):
+            if self.compared["space"]["why"]:
                 return self.room.text()
         return ""
 
@@ -508,8 +527,8 @@ class ImportDialog(WorkDialog):
         else:
             news = self._news()
             space = self.compared["space"]
-            room, room_role = room_text(int(self.compared["needed"]), space, self.tr)
-            if not space.get("exists") and not space.get("why"):
+            room, room_role = room_text(self.compared["needed"], space, self.tr)
+            if not space["exists"] and not space["why"]:
                 room = self.tr("The folder will be made.") + " " + room
         left = self._stays.words(self.tr) if self.compared is not None else ""
         if self.names.error is not None:
@@ -524,16 +543,15 @@ class ImportDialog(WorkDialog):
         self.room.setText(room)
 
     def _news(self) -> str:
-        new, there, differ, bad = (
-            self._total(name) for name in ("new", "there", "differs", "left")
-        )
+        new, there = self._total("new"), self._total("there")
+        differ, bad = self._total("differs"), self._total("left")
         parts = []
         if new:
             size = say.content(self._total("new", "bytes"))
             parts.append(self.tr("{} new ({})").format(f"{new:,}", size))
         else:
             parts.append(self.tr("Nothing is new"))
-        if self.compared and (renamed := int(self.compared.get("renamed") or 0)):
+        if self.compared and (renamed := self.compared["renamed"]):
             objects = say.count(renamed, "object", "objects")
             parts.append(self.tr("{} renamed for the environment").format(objects))
         if there:

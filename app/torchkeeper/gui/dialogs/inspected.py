@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
 
@@ -14,8 +14,12 @@ from torchkeeper.link import carrying
 from torchkeeper.link.words import runnable, say
 from torchkeeper.link.words.problems import UserError, printable, user_error
 
-#: What a listing tells of native objects (stores/bundles/building.py).
-_CLAIMS = ("native", "objects", "built", "headers", "portable")
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.builds import Claims, MadeIn
+    from torchkeeper.engine.messages.bundles import SignatureResult
+    from torchkeeper.engine.messages.entries import RunnableResult
+    from torchkeeper.engine.messages.findings import Finding
+    from torchkeeper.engine.messages.places import ListResult
 
 
 def _tr(text: str) -> str:
@@ -28,7 +32,7 @@ class Inspected:
 
     path: str
     kinds: dict[str, tuple[int, int]] = field(default_factory=dict)
-    made_in: dict[str, Any] | None = None
+    made_in: MadeIn | None = None
     format: str = ""
     torches: set[str] = field(default_factory=set)
     refused: list[str] = field(default_factory=list)
@@ -36,24 +40,19 @@ class Inspected:
     bytes: int = 0
     ready: bool = False
     error: UserError | None = None
-    #: What it says of how its native objects were built, as ``list`` tells it.
-    claims: dict[str, Any] = field(default_factory=dict)
-    #: What of it would be able to run, as ``runnable`` tells it.
-    runnable: dict[str, Any] = field(default_factory=dict)
-    #: Who signed it, as ``list`` tells it; nothing while that is not known.
-    signature: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """What ``link.carrying`` wants to know of it, and the sha256 of its manifest."""
-        manifest = self.signature.get("manifest")
-        return {"file": self.path, "made_in": self.made_in, "manifest": manifest, **self.claims}
+    #: What it says of how its native objects were built; None while it was not read.
+    claims: Claims | None = None
+    #: What of it would be able to run; None where that could not be found out.
+    runnable: RunnableResult | None = None
+    #: Who signed it; None while that is not known.
+    signature: SignatureResult | None = None
 
     @property
     def signer(self) -> str | None:
         """Who signed it, of those whom the user trusts."""
-        trusted = self.signature.get("status") == "trusted"
-        return printable(str(self.signature.get("signer")), 80) if trusted else None
+        if self.signature is None or self.signature["status"] != "trusted":
+            return None
+        return printable(str(self.signature["signer"]), 80)
 
     def add(self, entries: list[Entry]) -> None:
         """Count some entries."""
@@ -70,37 +69,32 @@ class Inspected:
         """Whether there is something to import."""
         return self.ready and self.error is None and self.entries > 0
 
-    def add_findings(self, said: list[dict[str, Any]]) -> None:
+    def add_findings(self, said: list[Finding]) -> None:
         """Note what no place can hold."""
         for one in said:
-            left = one.get("left")
-            if isinstance(left, dict) and isinstance(left.get("code"), str):
-                params = left.get("params")
-                about = params if isinstance(params, dict) else {}
-                self.refused.append(str(user_error(left["code"], about)))
+            if "left" in one:
+                self.refused.append(str(user_error(one["left"]["code"], one["left"]["params"])))
 
-    def end(self, found: dict[str, Any]) -> None:
+    def end(self, found: ListResult, runnable: RunnableResult | None) -> None:
         """It was read to its end."""
-        made_in = found.get("made_in")
-        self.made_in = made_in if isinstance(made_in, dict) else None
-        self.format = str(found.get("format") or "")
-        self.claims = {name: found.get(name) for name in _CLAIMS}
-        signature = found.get("signature")
-        self.signature = signature if isinstance(signature, dict) else {}
+        self.made_in = found.get("made_in")
+        self.format = found.get("format", "")
+        self.claims = carrying.claims_of(found)
+        self.runnable = runnable
+        self.signature = found.get("signature")
         self.ready = True
 
     def suspicious(self) -> str:
         """What is to be said where it names what PyTorch never writes, or nobody knows whether it
         does; empty where it does not.
         """
-        if self.runnable.get("untold"):
+        if self.runnable is None:
             return _tr("What of it would be able to run could not be found out.")
         return runnable.warning(self.runnable)
 
     def runs(self) -> str:
         """What of it would be able to run, a text of one line; empty where nobody knows."""
-        kinds = runnable.kinds(self.runnable)
-        if not kinds:
+        if not self.runnable or not (kinds := runnable.kinds(self.runnable)):
             return ""
         said = _tr("Able to run: {}. It names {}.")
         return said.format("; ".join(kinds), runnable.names(self.runnable))
@@ -133,7 +127,7 @@ class Inspected:
             lines.append(_tr("It does not say in which environment it was made."))
         if self.signature:
             lines.append(printable(signed(self.signature)))
-        if objects := carrying.lines(self.claims):
+        if self.claims and (objects := carrying.lines(self.claims)):
             lines.append(
                 " · ".join(f"{name[:1].upper()}{name[1:]}: {value}" for name, value in objects)
             )
@@ -147,12 +141,12 @@ class Inspected:
         return "\n".join(lines)
 
 
-def signed(signature: dict[str, Any]) -> str:
+def signed(signature: SignatureResult) -> str:
     """Who signed it, in words."""
     key = short_key(signature)
-    status = signature.get("status")
+    status = signature["status"]
     if status == "trusted":
-        return _tr("Signed by {}, with {}").format(signature.get("signer"), key)
+        return _tr("Signed by {}, with {}").format(signature["signer"], key)
     if status == "unknown":
         return _tr("Signed by a key that is not among your signers: {}").format(key)
     if status == "unchecked":

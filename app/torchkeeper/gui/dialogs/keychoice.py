@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSettings, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QFileDialog, QWidget
@@ -15,6 +15,9 @@ from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.keys import Key
 from torchkeeper.link.words.problems import UserError, printable
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.background.looked import Keys
 
 #: Where the name of the key is remembered that was chosen last: a path, or a public key.
 SIGN_WITH = "sign/key"
@@ -111,14 +114,14 @@ class KeyChoice(QWidget):
         )
         self._fill()
 
-    def _found(self, found: dict[str, Any], file: str) -> None:
+    def _found(self, found: Keys, file: str) -> None:
         self._ticket = self._error = None
         self._wrong = found["wrong"]
         keys: dict[str, Key] = {}
         for key in found["keys"]:
             keys.setdefault(key.name, key)
         self._keys = list(keys.values())
-        self._without_agent = str(found["without_agent"])
+        self._without_agent = found["without_agent"]
         if file:
             self._wanted = file
         elif self._wanted and self._key is None and os.path.isabs(self._wanted):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QIcon
@@ -16,6 +16,9 @@ from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words import say, verifying
 from torchkeeper.link.words.problems import printable
 from torchkeeper.warm.options import RUNS
+
+if TYPE_CHECKING:
+    from torchkeeper.link.kept.verification import KeptCell, KeptGraph, KeptVerification
 
 #: The shade of each outcome.
 _SHADES = {"hit": "good", "miss": "warning", "bypass": "muted"}
@@ -105,7 +108,7 @@ class LapTable(_Table):
         )  # fmt: skip
         trees.right(self, range(1, 6))
 
-    def show_result(self, result: dict[str, Any]) -> None:
+    def show_result(self, result: KeptVerification) -> None:
         """Show what came of a verification (``link.kept.verified.checked``)."""
         self.clear()
         runs = result["runs"]
@@ -159,12 +162,12 @@ class VerifiedCells(_Table):
         )  # fmt: skip
         trees.right(self, range(1, 4))
 
-    def show_cells(self, cells: Sequence[dict[str, Any]]) -> None:
+    def show_cells(self, cells: Sequence[KeptCell]) -> None:
         """Those that are not good first; ``cells``: as ``link.kept.verified.checked`` has them."""
         self.clear()
         several = len({cell["recipe"] for cell in cells}) > 1
         items = []
-        in_order = sorted(cells, key=lambda one: bool(one["good"]))
+        in_order = sorted(cells, key=lambda one: one["good"])
         for cell in in_order[:_CELLS]:
             name, recipe = printable(cell["name"], 200), printable(cell["recipe"], 80)
             if several and not name.startswith(recipe):
@@ -181,7 +184,7 @@ class VerifiedCells(_Table):
                 _found(cell),
                 printable(verifying.why_of_cell(cell), 1000),
             ])  # fmt: skip
-            item.setData(0, _MARK, bool(cell["good"]))
+            item.setData(0, _MARK, cell["good"])
             for column in (1, 2, 3):
                 item.setTextAlignment(column, trees.RIGHT)
             for column in (0, _WHY):
@@ -212,7 +215,7 @@ class VerifiedCells(_Table):
                 item.setForeground(4, colours[not mark])
 
 
-def _found(cell: dict[str, Any]) -> str:
+def _found(cell: KeptCell) -> str:
     """What a cell found, in a few words."""
     if proof := cell["proof"]:
         return tr("{} of {} found").format(f"{proof['found']:,}", f"{proof['of']:,}")
@@ -233,11 +236,12 @@ class GraphTable(_Table):
             (0, 168, 168), 0,
         )  # fmt: skip
 
-    def show_graphs(self, rows: Sequence[dict[str, Any]]) -> None:
+    def show_graphs(self, rows: Sequence[KeptGraph]) -> None:
         """Those that missed first; ``rows``: as a result has them."""
         self.clear()
-        for row in sorted(rows, key=lambda one: bool(one["outcome"] == "hit")):
-            ident, name, outcome = (printable(str(row[x]), 200) for x in ("id", "name", "outcome"))
+        for row in sorted(rows, key=lambda one: one["outcome"] == "hit"):
+            texts = row["id"], row["name"], row["outcome"]
+            ident, name, outcome = (printable(text, 200) for text in texts)
             item = QTreeWidgetItem([name, ident, _words(outcome)])
             item.setToolTip(0, tip(name))
             item.setData(0, _MARK, outcome)

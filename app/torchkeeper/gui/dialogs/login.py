@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from torchkeeper.gui.background import lookups
@@ -31,8 +29,7 @@ class KeepBox(QCheckBox):
         """Nobody waits for the answer any more."""
         self._engines.forget(self._ticket)
 
-    def _found(self, found: dict[str, Any]) -> None:
-        there = bool(found.get("keyring"))
+    def _found(self, there: bool) -> None:
         self.setEnabled(there)
         self._say(
             self.tr("Asked for only once; otherwise it is forgotten when the window is closed.")

@@ -99,10 +99,10 @@ class MendDialog(Dialog):
         self.body.addWidget(whole)
 
     def _kept(self, plan: Plan) -> str:
-        in_use = plan.answer.get("in_use")
-        if not isinstance(in_use, dict):
+        in_use = (plan.answer or {}).get("in_use")
+        if not in_use:
             return ""
-        left = in_use.get("left")
+        left = in_use["left"]
         kept = several(left, "{n} entry in use stays.", "{n} entries in use stay.") if left else ""
         return " ".join(x for x in (kept, unseen_users(in_use)) if x)
 

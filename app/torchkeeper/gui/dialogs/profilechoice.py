@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
@@ -20,6 +20,9 @@ from torchkeeper.link.words.findingwords import said
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.settings.rules import About, about_of, check
 
+if TYPE_CHECKING:
+    from torchkeeper.verdict.probed import Env
+
 
 class ProfileChoice(QWidget):
     """Reads the profiles in the worker's thread, and says below what is wrong with the chosen one;
@@ -34,7 +37,7 @@ class ProfileChoice(QWidget):
         super().__init__()
         self._engines = engines
         self._first = first
-        self._facts: dict[str, Any] | None = None
+        self._facts: Env | None = None
         self._into = ""
         self._profiles: dict[str, Profile] = {}
         #: Whether what there is was read: before, nothing is known of the one to begin with.
@@ -52,7 +55,7 @@ class ProfileChoice(QWidget):
         self.setFocusProxy(self.combo)
         self.about.hide()
         self.combo.currentIndexChanged.connect(self._say)
-        listener = Listener(result=lambda told: self._fill(told["profiles"]), failed=self._failed)
+        listener = Listener(result=self._fill, failed=self._failed)
         self._ticket = engines.background(listener, known_profiles.listed)
 
     @property
@@ -71,7 +74,7 @@ class ProfileChoice(QWidget):
         super().setAccessibleName(name)
         self.combo.setAccessibleName(name)
 
-    def use(self, facts: dict[str, Any] | None, into: str) -> None:
+    def use(self, facts: Env | None, into: str) -> None:
         """In which environment, and into which place what is compiled goes."""
         if (facts, into) != (self._facts, self._into):
             self._facts, self._into = facts, into

@@ -139,7 +139,7 @@ class ProfileExport(Dialog):
         self.said.setText("")
         self.said.hide()
         self._able()
-        listener = Listener(result=lambda said: self._show(said["written"]), failed=self._failed)
+        listener = Listener(result=self._show, failed=self._failed)
         self._ticket = self._engines.background(
             listener, known_profiles.written, self._profile, self.form, secret
         )
@@ -192,9 +192,9 @@ class ProfileExport(Dialog):
         if self.written is None:
             return
 
-        def done(said: dict[str, str]) -> None:
+        def done(path: str) -> None:
             self.notice.tell(None)
-            self._say(self.tr("Saved as {}").format(printable(said["path"], 400)))
+            self._say(self.tr("Saved as {}").format(printable(path, 400)))
 
         listener = Listener(result=done, failed=self.notice.tell)
         self._ticket = self._engines.background(

@@ -108,7 +108,7 @@ class ProfileImport(Dialog):
         self._engines.forget(self._ticket)
         self.offered = None
         self.go.setEnabled(False)
-        listener = Listener(result=lambda said: self._show(said["offered"]), failed=self._failed)
+        listener = Listener(result=self._show, failed=self._failed)
         self._ticket = self._engines.background(
             listener,
             known_profiles.offered,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
@@ -13,6 +13,10 @@ from torchkeeper.gui.verdicts.environments import State
 from torchkeeper.gui.verdicts.judging import Judging
 from torchkeeper.link.words import verdicts
 from torchkeeper.link.words.problems import UserError, printable
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.verdicts import JudgeResult
+    from torchkeeper.verdict.probed import Env
 
 #: Characters of a sentence about a file.
 _LONG = 400
@@ -31,9 +35,9 @@ class Prospects(QObject):
         self._choice = choice
         self._judging = Judging(engines, self)
         self._files: list[str] = []
-        self._about: dict[str, Any] | None = None
+        self._about: Env | None = None
         #: What was found of each file (engine/checking.py); None of what cannot be judged.
-        self.found: dict[str, dict[str, Any] | None] = {}
+        self.found: dict[str, JudgeResult | None] = {}
         choice.changed.connect(self._look)
 
     def begin(self, files: Sequence[str]) -> None:
@@ -58,7 +62,7 @@ class Prospects(QObject):
             return
         file = waiting[0]
 
-        def told(counts: dict[str, Any] | None) -> None:
+        def told(counts: JudgeResult | None) -> None:
             self.found[file] = counts
             self.changed.emit()
             self._next()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFrame, QPushButton, QWidget
@@ -20,6 +20,11 @@ from torchkeeper.link.words import dead, say
 from torchkeeper.link.words.problems import UserError, printable, unseen_users, user_of_place
 from torchkeeper.link.words.tongue import several
 from torchkeeper.stores.names import scheme_of
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.dead import PlanPurgeParams, PlanPurgeResult, Unknown
+    from torchkeeper.engine.messages.selecting import Select
+    from torchkeeper.stores.told import Users
 
 #: Entries of a server from which on their number is to be typed before they go.
 _MANY = 1000
@@ -38,7 +43,7 @@ class PurgeDialog(Dialog):
         parent: QWidget | None,
         engines: Engines,
         place: str,
-        select: dict[str, Any],
+        select: Select,
         hold: Sequence[tuple[str, str]] = (),
         engine_of: int | None = None,
     ) -> None:
@@ -58,7 +63,7 @@ class PurgeDialog(Dialog):
         self._engine_of = engine_of
         self._decided = False
         self.ticket: int | None = None
-        self.plan: dict[str, Any] | None = None
+        self.plan: PlanPurgeResult | None = None
         self.model = EntriesModel(self)
         self.model.show_apart(True)  # all that goes is seen
         self.table = EntryTable(self.model)
@@ -114,13 +119,14 @@ class PurgeDialog(Dialog):
         self.plan = None
         self.go.setEnabled(False)
         self.model.begin()
+        params: PlanPurgeParams = {
+            "place": self._place,
+            "select": {**self._select, "unknown": self.strange.also.isChecked()},
+            "in_use": self.users.also.isChecked(),
+        }
         self.ticket = self._engines.ask(
             "plan_purge",
-            {
-                "place": self._place,
-                "select": {**self._select, "unknown": self.strange.also.isChecked()},
-                "in_use": self.users.also.isChecked(),
-            },
+            params,
             Listener(rows=self._rows, result=self._planned, failed=self._failed),
             keep=True,
             hold=self._hold,
@@ -142,21 +148,19 @@ class PurgeDialog(Dialog):
     def _rows(self, entries: list[Entry]) -> None:
         self.model.add(entries)
 
-    def _planned(self, plan: dict[str, Any]) -> None:
+    def _planned(self, plan: PlanPurgeResult) -> None:
         self.model.end()
         self.plan = plan
-        some = bool(plan.get("files"))
-        in_use = plan.get("in_use") or {}
+        some, in_use, unknown = bool(plan["files"]), plan["in_use"], plan["unknown"]
         self.users.tell(in_use)
         self.unseen.setText(unseen_users(in_use))
         self.unseen.setVisible(bool(self.unseen.text()))
         chosen = not self._select.get("everything")
-        unknown = plan.get("unknown") or {}
         self.strange.tell(unknown, chosen and ("items" in self._select or bool(self._hold)))
-        if not some and (in_use.get("left") or unknown.get("stays")):
+        if not some and (in_use["left"] or unknown["stays"]):
             self.title.setText(
                 self.tr("All of this is in use")
-                if in_use.get("left")
+                if in_use["left"]
                 else self.tr("No known writer wrote any of this")
             )
             self.text.setText(printable(self._place))
@@ -176,7 +180,7 @@ class PurgeDialog(Dialog):
             self._end()
             return
         self.table.name.fit()
-        files = int(plan.get("files") or 0)
+        files = plan["files"]
         if not scheme_of(self._place).local:
             keys = say.count(files, "key", "keys")
             self.text.setText(self.tr("{} on {}.").format(keys, printable(self._place)))
@@ -258,11 +262,11 @@ class PurgeDialog(Dialog):
         if not self.at_once.isChecked():
             self._decide()
             return
-        count, server = int(self.plan["entries"]), not scheme_of(self._place).local
+        count, server = self.plan["entries"], not scheme_of(self._place).local
         size, place = say.measured(self.plan), printable(self._place)
         if server:
             text = several(
-                int(self.plan.get("files") or 0),
+                self.plan["files"],
                 "{n} key ({size}) on {place} is deleted, for everybody who uses it. This cannot be "
                 "undone.",
                 "{n} keys ({size}) on {place} are deleted, for everybody who uses it. This cannot "
@@ -287,7 +291,7 @@ class PurgeDialog(Dialog):
         assert self.plan is not None
         assert self.ticket is not None
         self._decided = True
-        self.decided.emit(self.ticket, int(self.plan["plan"]), self.at_once.isChecked())
+        self.decided.emit(self.ticket, self.plan["plan"], self.at_once.isChecked())
         self.accept()
 
 
@@ -324,9 +328,9 @@ class _Strange(_Hint):
         self.also.setText(self.tr("Also these"))
         self.also.setAccessibleDescription(self.tr("Only what you know to be of no use."))
 
-    def tell(self, unknown: dict[str, Any], chosen: bool) -> None:
+    def tell(self, unknown: Unknown, chosen: bool) -> None:
         """Show what a plan says of them. chosen: whether their rows were, so that they may go."""
-        goes, stays = int(unknown.get("goes") or 0), int(unknown.get("stays") or 0)
+        goes, stays = unknown["goes"], unknown["stays"]
         self.what.setText(
             several(
                 goes,
@@ -357,22 +361,20 @@ class _Users(_Hint):
             self.tr("A process that needs it next has to compile it again.")
         )
 
-    def tell(self, in_use: dict[str, Any]) -> None:
+    def tell(self, in_use: Users) -> None:
         """Show what a plan says of them; nothing where there are none."""
-        processes = in_use.get("processes") or []
-        left = int(in_use.get("left") or 0)
+        processes, left = in_use["processes"], in_use["left"]
         lines = [user_of_place(user) for user in processes[:_NAMED]]
-        if (more := int(in_use.get("count") or 0) - len(lines)) > 0:
+        if (more := in_use["count"] - len(lines)) > 0:
             lines.append(say.count(more, "more process", "more processes"))
         self.who.setText("\n".join(lines))
         if self.also.isChecked():
             self.what.setText(self.tr("What is in use goes too"))
-        elif in_use.get("all"):
+        elif in_use["all"]:
             self.what.setText(self.tr("This folder is in use, so nothing of it goes"))
         elif left:
-            self.what.setText(
-                self.tr("{} left out, being in use").format(say.held(in_use.get("stays") or {}))
-            )
+            held = say.held(in_use["stays"])
+            self.what.setText(self.tr("{} left out, being in use").format(held))
         else:
             self.what.setText(self.tr("Some processes use this folder, but nothing that goes"))
         self.also.setVisible(bool(left) or self.also.isChecked())

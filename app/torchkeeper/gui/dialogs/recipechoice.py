@@ -64,7 +64,7 @@ class RecipeChoice(QWidget):
         self._fill([])
         self.combo.activated.connect(self._picked)
         self._list_ticket = engines.background(
-            Listener(result=lambda found: self._fill(found["recipes"]), failed=self._unlisted),
+            Listener(result=self._fill, failed=self._unlisted),
             known_recipes.listed,
         )
         self._look()
@@ -139,7 +139,7 @@ class RecipeChoice(QWidget):
         self._engines.forget(self._ticket)
         self.made, self.error = None, None
         self._say()
-        listener = Listener(result=lambda found: self._told(found["made"]), failed=self._failed)
+        listener = Listener(result=self._told, failed=self._failed)
         self._ticket = self._engines.background(listener, known_recipes.made, list(self._names))
 
     def _told(self, made: Made) -> None:

@@ -177,8 +177,8 @@ class RecipeEditor(UnsavedDialog):
         for button in (self.save, self.save_as, self.form, self.go):
             button.setEnabled(False)
 
-    def _show(self, said: dict[str, str]) -> None:
-        self._on_disk = said["text"]
+    def _show(self, text: str) -> None:
+        self._on_disk = text
         self._saved_text = self._on_disk.replace("\r\n", "\n")
         self.text.setReadOnly(False)
         self.text.setPlainText(self._saved_text)
@@ -211,7 +211,7 @@ class RecipeEditor(UnsavedDialog):
         self._engines.forget(self._ticket)
         path = self._path or os.path.join(self._folder or "/", "recipe.toml")
         text = self._looked_at = self._written()
-        listener = Listener(result=lambda said: self._told(said["looked"]))
+        listener = Listener(result=self._told)
         self._ticket = self._engines.background(listener, known_recipes.looked, text, path)
 
     def _told(self, looked: Looked) -> None:
@@ -292,7 +292,7 @@ class RecipeEditor(UnsavedDialog):
         of_windows = (self._on_disk or "").count("\r\n") * 2 > (self._on_disk or "").count("\n")
         whole = text.replace("\n", "\r\n") if of_windows else text
 
-        def written(_: dict[str, object]) -> None:
+        def written(_: None) -> None:
             self._path, self._saved_text, self._on_disk = path, text, whole
             self.text.document().setModified(self._written() != text)
             self.notice.tell(None)
@@ -318,10 +318,9 @@ class RecipeEditor(UnsavedDialog):
         """Write what an example names, which is nothing to begin with otherwise."""
         source, self._example = self._example, ""
 
-        def written(said: dict[str, list[str]]) -> None:
-            if said["beside"]:
-                beside = [printable(os.path.basename(one)) for one in said["beside"]]
-                names = say.together(beside)
+        def written(files: list[str]) -> None:
+            if files:
+                names = say.together([printable(os.path.basename(one)) for one in files])
                 self._beside = self.tr("{} written beside it").format(names)
             self._title()
             if then is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import (
@@ -31,6 +31,10 @@ from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
 from torchkeeper.warm.recipes.compiling import MODES
+from torchkeeper.warm.recipes.recipe import without_faults
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.recipes.tables import Tables
 
 _DTYPES = ("float32", "bfloat16", "float16")
 _DYNAMIC = (None, False, True)
@@ -43,7 +47,7 @@ class RecipeForm(UnsavedDialog):
 
     def __init__(
         self, parent: QWidget | None, then: Callable[[str, str], object], text: str = "",
-        data: dict[str, Any] | None = None, folder: str = "",
+        data: Tables | None = None, folder: str = "",
     ) -> None:  # fmt: skip
         """then: is called with the text, and the folder that it is to lie in, or "" where that does
         not matter. data: of the recipe that is changed, in this ``text``; folder: where it lies.
@@ -163,7 +167,7 @@ class RecipeForm(UnsavedDialog):
             self.which.setCurrentIndex(self._at)
             self._complain(why_not(str(e)) if isinstance(e, Unfit) else self.wrong.text())
             return
-        self._data, self._at = tomllib.loads(self._text), at
+        self._data, self._at = without_faults(tomllib.loads(self._text)), at
         self._fill(reforming.form_of(self._data, at))
         self._first = self.form
         self._say()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
@@ -10,6 +10,10 @@ from PySide6.QtWidgets import QPlainTextEdit, QWidget
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.link.words import leaks, say
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.leaked import Leaks, Secrets
+    from torchkeeper.engine.messages.findings import Finding
 
 #: Secrets that are listed; how many there are is said in any case.
 _LISTED = 200
@@ -23,7 +27,7 @@ class SecretChoice(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._found: list[str] = []
-        self._told: dict[str, Any] = {}
+        self._told: Leaks | None = None
         self.heading = forms.label("", "heading")
         self.list = QPlainTextEdit()
         self.list.setReadOnly(True)
@@ -63,36 +67,35 @@ class SecretChoice(QWidget):
 
     def clear(self) -> None:
         """Nothing is known any more; what was decided stays."""
-        self._found, self._told = [], {}
+        self._found, self._told = [], None
         self._say()
 
-    def choose(self, value: str) -> None:
-        """Decide, as the user did elsewhere: one of screening.CHOICES."""
+    def choose(self, value: Secrets) -> None:
+        """Decide, as the user did elsewhere."""
         self.choice.setCurrentIndex(self.choice.findData(value))
 
-    def take(self, found: list[dict[str, Any]]) -> None:
+    def take(self, found: list[Finding]) -> None:
         """Note what an engine has found, with everything else."""
         news = False
         for one in found:
-            if isinstance(secret := one.get("secret"), dict):
+            if "secret" in one:
                 if len(self._found) < _LISTED:
-                    self._found.append(leaks.line(secret, brief=True))
-            elif isinstance(told := one.get("leaks"), dict):
-                self._told, news = told, True
+                    self._found.append(leaks.line(one["secret"], brief=True))
+            elif "leaks" in one:
+                self._told, news = one["leaks"], True
         if news:
             self._say()
 
     @property
     def secrets(self) -> int:
         """How many were found."""
-        count = self._told.get("secrets")
-        return count if isinstance(count, int) else 0
+        return self._told["secrets"] if self._told else 0
 
     @property
-    def value(self) -> str | None:
+    def value(self) -> Secrets | None:
         """What an engine is to be told; None while there is nothing to decide, or undecided."""
-        chosen = self.choice.currentData()
-        return str(chosen) if self.secrets and chosen is not None else None
+        chosen: Secrets | None = self.choice.currentData()
+        return chosen if self.secrets else None
 
     @property
     def undecided(self) -> bool:
@@ -103,7 +106,7 @@ class SecretChoice(QWidget):
     def left_out(self) -> int:
         """How many entries would be left out as they cannot be redacted."""
         redact = self.choice.currentData() == "redact"
-        return int(self._told.get("fixed") or 0) if redact and self.secrets > 0 else 0
+        return self._told["fixed"] if redact and self._told else 0
 
     def _make_room(self, secrets: int) -> None:
         """Have the dialog grow by what is to be shown, as far as the screen has room."""
@@ -115,20 +118,20 @@ class SecretChoice(QWidget):
 
     def _say(self) -> None:
         told, count = self._told, self.secrets
-        entries = say.count(int(told.get("entries") or 0), "entry", "entries")
+        entries = say.count(told["entries"] if told else 0, "entry", "entries")
         secrets = say.count(count, "password or key", "passwords or keys")
         self.heading.setText(self.tr("{} found in {}").format(secrets, entries))
         lines = "\n".join(self._found)
         if self.list.toPlainText() != lines:
             self.list.setPlainText(lines)
-        fixed = int(told.get("fixed") or 0)
+        fixed = told["fixed"] if told else 0
         redact = self.choice.currentData() == "redact"
         text = self.tr("{} cannot be redacted: named after their content, they would be left out.")
         if fixed == 1:
             text = self.tr("{} cannot be redacted: named after its content, it would be left out.")
         self.note.setText(text.format(say.count(fixed, "entry", "entries")))
         self.note.setVisible(bool(fixed and redact))
-        facts = leaks.private(told.get("private"))
+        facts = leaks.private(told["private"] if told else ())
         self.private.setText(self.tr("Also in it: {}").format("; ".join(facts)))
         self.private.setVisible(bool(facts))
         self._notice.setVisible(count > 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QFormLayout, QWidget
@@ -19,6 +19,9 @@ from torchkeeper.link.words import owned, say
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.link.words.serverpage import figures, meanings
 from torchkeeper.link.words.tongue import several
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.servers import ServerParams, ServerResult
 
 
 def _tr(text: str) -> str:
@@ -61,19 +64,18 @@ class ServerPage(Dialog):
         self.notice.tell(None)
         self.said.show()
         listener = Listener(result=self._told, failed=self._failed)
-        self._ticket = self._engines.ask(
-            "server", {"place": self._place}, listener, shared=True, aside=True
-        )
+        params: ServerParams = {"place": self._place}
+        self._ticket = self._engines.ask("server", params, listener, shared=True, aside=True)
 
     def done(self, result: int) -> None:
         self._engines.forget(self._ticket)
         super().done(result)
 
-    def _told(self, page: dict[str, Any]) -> None:
+    def _told(self, page: ServerResult) -> None:
         self.said.hide()
         for name, value in figures(page):
             forms.fact(self.form, name, forms.label(value, wrap=True))
-        found = [f"{one.what} {one.why} {one.remedy}" for one in owned.told(page.get("owners"))]
+        found = [f"{one.what} {one.why} {one.remedy}" for one in owned.told(page["owners"])]
         found += meanings(page)
         if found:
             self.meaning.addSpacing(forms.GAP)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QShortcut
@@ -20,6 +20,9 @@ from torchkeeper.gui.widgets import forms, trees
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link import signers
 from torchkeeper.link.words.problems import UserError, printable
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.background.looked import Signers
 
 _NAME, _KIND, _FINGERPRINT = range(3)
 
@@ -125,7 +128,7 @@ class SignersDialog(Dialog):
         )
         self._allow()
 
-    def _told(self, found: dict[str, Any]) -> None:
+    def _told(self, found: Signers) -> None:
         self._ticket, self.known = None, True
         self.problem.hide()
         self._signers = list(found["signers"])
@@ -138,10 +141,10 @@ class SignersDialog(Dialog):
             item.setToolTip(_FINGERPRINT, tip(texts[_FINGERPRINT]))
             self.list.addTopLevelItem(item)
         self._paint()
-        self._required = bool(found["required"])
+        self._required = found["required"]
         self.required.setChecked(self._required)
         self.kept_in.show()
-        self.kept_in.setText(self.tr("Kept in {}").format(printable(str(found["file"]), 4096)))
+        self.kept_in.setText(self.tr("Kept in {}").format(printable(found["file"], 4096)))
         self._allow()
 
     def _failed(self, error: UserError) -> None:

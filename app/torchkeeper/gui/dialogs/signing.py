@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QWidget
@@ -22,8 +22,11 @@ from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.signers import signers_file
 from torchkeeper.link.words.problems import UserError, printable
 
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.bundles import SignatureParams, SignatureResult
+
 #: The key, and who has signed it until now.
-Start = Callable[[str, dict[str, Any]], Job]
+Start = Callable[[str, "SignatureResult | None"], Job]
 
 
 class SignDialog(WorkDialog):
@@ -45,7 +48,7 @@ class SignDialog(WorkDialog):
         explain(self, "signature")
         self._file = file
         self._start = start
-        self.signature: dict[str, Any] | None = None
+        self.signature: SignatureResult | None = None
         self.error: UserError | None = None
         self._signature_of = Latest(engines, self)
         name = printable(os.path.basename(file), 200)
@@ -77,11 +80,11 @@ class SignDialog(WorkDialog):
 
     def _look(self) -> None:
         self.signature = self.error = None
-        about = {"file": self._file, "signers": signers_file()}
+        about: SignatureParams = {"file": self._file, "signers": signers_file()}
         self._signature_of.ask("signature", about, self._seen, self._failed, soon=False)
         self._say()
 
-    def _seen(self, signature: dict[str, Any]) -> None:
+    def _seen(self, signature: SignatureResult) -> None:
         self.signature = signature
         self._say()
 
@@ -96,7 +99,7 @@ class SignDialog(WorkDialog):
             text = " ".join(part for part in (error.what, error.why, error.remedy) if part)
         elif self.signature is None:
             text = self.tr("Reading who signed it…")
-        elif self.signature.get("status") == "none":
+        elif self.signature["status"] == "none":
             text = self.tr("Nobody has signed it yet.")
         else:
             text = printable(signed(self.signature)) + ". "
@@ -118,7 +121,7 @@ class SignDialog(WorkDialog):
 
     def _go(self) -> None:
         self.key.keep()
-        self.follow(self._start(self.key.value, self.signature or {}))
+        self.follow(self._start(self.key.value, self.signature))
 
     def choose_again(self) -> None:
         super().choose_again()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import user_error
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.findings import Finding
 
 #: Reasons that are named one by one.
 _NAMED = 4
@@ -16,14 +19,11 @@ _NAMED = 4
 class Stays(Counter[str]):
     """How many entries stay out for each reason."""
 
-    def take(self, found: list[dict[str, Any]]) -> None:
+    def take(self, found: list[Finding]) -> None:
         """Count what an engine has found."""
         for one in found:
-            left = one.get("left")
-            if isinstance(left, dict):
-                params = left.get("params")
-                about = params if isinstance(params, dict) else {}
-                self[user_error(str(left.get("code")), about).what] += 1
+            if "left" in one:
+                self[user_error(one["left"]["code"], one["left"]["params"]).what] += 1
 
     def words(self, tr: Callable[[str], str]) -> str:
         """How many stay out and why, a line for each reason; empty where none does."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
@@ -12,11 +12,14 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text
 from torchkeeper.gui.dialogs.base import choose_target
-from torchkeeper.gui.jobs.operations import Then
+from torchkeeper.gui.jobs.asked import Then
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.link.words.problems import UserError, printable
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.bundles import TargetParams, TargetResult
 
 
 class ThenChoice(QWidget):
@@ -29,7 +32,7 @@ class ThenChoice(QWidget):
         super().__init__()
         self._look = Latest(engines, self)
         #: What is at the file's path (operation ``target``); None while nobody knows.
-        self._there: dict[str, Any] | None = None
+        self._there: TargetResult | None = None
         self.bundle = QCheckBox(self.tr("Write a &bundle"))
         self.file = QLineEdit(name)
         self.file.setAccessibleName(self.tr("Bundle file"))
@@ -107,10 +110,11 @@ class ThenChoice(QWidget):
         self.replace.setChecked(False)
         self._look.forget()
         if self.bundle.isChecked() and self._path is not None:
-            self._look.ask("target", {"path": self._path}, self._told, self._unknown)
+            params: TargetParams = {"path": self._path}
+            self._look.ask("target", params, self._told, self._unknown)
         self._say()
 
-    def _told(self, there: dict[str, Any]) -> None:
+    def _told(self, there: TargetResult) -> None:
         self._there = there
         if there["what"] == "file":
             self.replace.setText(replace_text(there, self.tr))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QCoreApplication, Signal
 from PySide6.QtWidgets import QFormLayout, QLabel, QWidget
@@ -12,7 +12,11 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
-from torchkeeper.link.words.serverpage import changes, number
+from torchkeeper.link.words.serverpage import changes
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.places import DuResult
+    from torchkeeper.engine.messages.servers import ServerResult
 
 
 class Login(NamedTuple):
@@ -106,11 +110,11 @@ class Trial(QWidget):
         forms.set_role(self.said, role)
         self.setVisible(bool(text))
 
-    def _answered(self, place: str, page: dict[str, Any], login: Login) -> None:
+    def _answered(self, place: str, page: ServerResult, login: Login) -> None:
         self._say(self.tr("The server answers, and lets you in."), "good")
-        self._fact("version", self.tr("Version"), printable(str(page.get("version") or ""), 80))
+        self._fact("version", self.tr("Version"), printable(page["version"] or "", 80))
         self._fact("memory", self.tr("Memory"), _memory(page))
-        keys = number(page, "keys")
+        keys = page["keys"]
         if keys is not None:
             self._fact("keys", self.tr("Keys in the database"), f"{keys:,}")
         self._fact("changes", self.tr("Changes"), changes(page))
@@ -126,11 +130,11 @@ class Trial(QWidget):
             of = f"{done:,.0f}", f"{total:,.0f}"
             self._fact("ours", "", self.tr("looking at {} of about {} keys…").format(*of))
 
-    def _counted(self, found: dict[str, Any]) -> None:
-        held = {str(kind["kind"]): kind for kind in found.get("kinds") or ()}
-        kernels = int(held.get("triton", {}).get("files", 0))
-        entries = sum(int(kind["entries"]) for name, kind in held.items() if name != "triton")
-        size = sum(int(kind["bytes"]) for kind in held.values())
+    def _counted(self, found: DuResult) -> None:
+        kinds = found["kinds"]
+        kernels = sum(one["files"] for one in kinds if one["kind"] == "triton")
+        entries = sum(one["entries"] for one in kinds if one["kind"] != "triton")
+        size = sum(one["bytes"] for one in kinds)
         if entries or kernels:
             parts = [self.tr("{} of PyTorch").format(f"{entries:,}")] if entries else []
             parts += [self.tr("{} of Triton").format(f"{kernels:,}")] if kernels else []
@@ -153,8 +157,8 @@ class Trial(QWidget):
             forms.fact(self.form, name, shown)
 
 
-def _memory(page: dict[str, Any]) -> str:
-    used, limit = number(page, "used_memory"), number(page, "max_memory")
+def _memory(page: ServerResult) -> str:
+    used, limit = page["used_memory"], page["max_memory"]
     if used is None:
         return ""
     if limit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
@@ -20,6 +20,9 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link import signers
 from torchkeeper.link.words.problems import UserError, printable
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.background.looked import Signers
 
 #: Characters of a pasted key that are looked at; a long RSA key has some 1,500.
 _LONG = 16_384
@@ -119,9 +122,8 @@ class TrustDialog(Dialog):
         choose_files(self, self.tr("Public key"), folder, kinds,
                      lambda files: self.read_file(files[0]), several=False)  # fmt: skip
 
-    def _is_read(self, found: dict[str, Any]) -> None:
+    def _is_read(self, public: signers.PublicKey) -> None:
         self._ticket = None
-        public: signers.PublicKey = found["public"]
         self.key.setPlainText(f"{public.key} {printable(public.comment, 200)}".strip())
 
     def _read(self) -> None:
@@ -179,7 +181,7 @@ class TrustDialog(Dialog):
         )
         self._say()
 
-    def _trusted(self, found: dict[str, Any]) -> None:
+    def _trusted(self, found: Signers) -> None:
         self._ticket = None
         self.trusted.emit(found)
         self.accept()

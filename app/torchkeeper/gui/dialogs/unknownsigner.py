@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
@@ -12,6 +11,7 @@ from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
+    from torchkeeper.engine.messages.bundles import SignatureResult
     from torchkeeper.gui.dialogs.trusting import TrustDialog
 
 
@@ -35,10 +35,10 @@ class UnknownSigner(QWidget):
         self.setLayout(line)
         self.hide()
 
-    def show_signature(self, signature: Mapping[str, Any]) -> None:
+    def show_signature(self, signature: SignatureResult | None) -> None:
         """Offer it where a signature is good and by an unknown key."""
-        unknown = signature.get("status") == "unknown"
-        self._key = str(signature.get("key") or "") if unknown else ""
+        unknown = signature is not None and signature["status"] == "unknown"
+        self._key = signature["key"] or "" if signature and unknown else ""
         self.setVisible(bool(self._key))
 
     def open_trust(self) -> TrustDialog:

@@ -17,6 +17,7 @@ from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
 from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.help.ideas import explain
+from torchkeeper.gui.jobs.asked import Asked
 from torchkeeper.gui.jobs.laps import title
 from torchkeeper.gui.jobs.model import Job, JobsModel
 from torchkeeper.gui.verdicts.environments import Environment, Environments
@@ -27,7 +28,7 @@ from torchkeeper.link.words.verifying import about
 from torchkeeper.warm.options import RUNS
 
 #: What is verified, who runs it, which runs, and recipes, device, threads and portable.
-Start = Callable[[Environment, list[str], dict[str, Any]], Job]
+Start = Callable[[Environment, list[str], Asked], Job]
 
 
 class VerifyDialog(WorkDialog):
@@ -139,14 +140,14 @@ class VerifyDialog(WorkDialog):
         self.go.clicked.connect(self._go)
         self.add_choice(ChoicePage(body, self.cancel, self.go), self.go if own else None)
 
-    def begin_with(self, python: str, options: Mapping[str, Any]) -> None:
+    def begin_with(self, python: str, options: Asked) -> None:
         """Begin with what it was warmed with: the interpreter, device, threads and portable."""
         if python:
             self.environment.choose(python)
-        self.device.suggest(str(options.get("device") or ""))
+        self.device.suggest(options.get("device") or "")
         threads = options.get("threads")
         if threads or options.get("portable"):
-            self.options.suggest(threads, bool(options.get("portable")))
+            self.options.suggest(threads, options.get("portable", False))
             self._suit()
             self._say()
 
@@ -194,7 +195,7 @@ class VerifyDialog(WorkDialog):
     def _go(self) -> None:
         env = self.environment.one
         if env is not None and env.torch:
-            told = {"recipes": self.recipe.names, **self.options.params}
+            told: Asked = {"recipes": self.recipe.names, **self.options.params}
             if device := self.device.device:
                 told["device"] = device
             self.follow(self._start(env, self.chosen, told))

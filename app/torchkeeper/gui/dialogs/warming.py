@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QSpinBox, QWidget
 
@@ -22,8 +22,8 @@ from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
 from torchkeeper.gui.dialogs.thenchoice import ThenChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.help.ideas import explain
+from torchkeeper.gui.jobs.asked import Asked, Then
 from torchkeeper.gui.jobs.model import Job, JobsModel
-from torchkeeper.gui.jobs.operations import Then
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
@@ -32,12 +32,15 @@ from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.settings.checks.folders import UNQUOTED
 from torchkeeper.warm.recipes.sections import MOST_SECONDS
 
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.compiling import CellsParams
+
 #: Minutes that a cell may take at most.
 MOST_LIMIT = MOST_SECONDS // 60
 
 #: The interpreter, the recipes, the place; device, threads, portable, profile, limit_s and jobs
 #: where not as usual; and where it goes then.
-Start = Callable[[str, list[str], str, dict[str, Any], Then], Job]
+Start = Callable[[str, list[str], str, Asked, Then], Job]
 
 
 def cores() -> int:
@@ -166,7 +169,7 @@ class WarmDialog(WorkDialog):
         self.options.say(facts)
         self.device.say(facts)
         made = self.recipe.made
-        asked = {"device": self.device.device} if self.device.device else {}
+        asked: CellsParams = {"device": self.device.device} if self.device.device else {}
         if UNQUOTED.search(path := self.target.path or ""):
             asked["into"] = path
         self.foreseen.look(
@@ -184,7 +187,7 @@ class WarmDialog(WorkDialog):
     def _go(self) -> None:
         into, then = self.target.path, self.then.then
         if into is not None and then is not None:
-            options = dict(self.options.params)
+            options = self.options.params
             if device := self.device.device:
                 options["device"] = device
             if self.profile.name:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
@@ -12,6 +12,12 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.link import diagnosing
 from torchkeeper.link.diagnosing import Told
 from torchkeeper.link.words.problems import UserError
+
+if TYPE_CHECKING:
+    from torchkeeper.doctor.told import Toolchain
+    from torchkeeper.engine.messages.doctor import DiagnoseParams, DiagnoseResult
+    from torchkeeper.engine.messages.findings import Finding
+    from torchkeeper.verdict.probed import Env
 
 
 class Asked(NamedTuple):
@@ -21,7 +27,7 @@ class Asked(NamedTuple):
     """
 
     python: str
-    facts: Mapping[str, Any]
+    facts: Env
     values: Mapping[str, str]
     places: tuple[str, ...]
     machine: bool
@@ -41,7 +47,7 @@ class Diagnosis(QObject):
         self.asked: Asked | None = None
         self.found: list[Told] = []
         #: What it came to, as ``diagnose`` answers; None until it has come to its end.
-        self.result: dict[str, Any] | None = None
+        self.result: DiagnoseResult | None = None
         #: When it had come to its end.
         self.at = 0.0
         self.error: UserError | None = None
@@ -56,7 +62,7 @@ class Diagnosis(QObject):
         self.took = self._began = 0.0
         #: When each finding was last seen, by what it is about.
         self._seen: dict[tuple[object, ...], float] = {}
-        self._request: dict[str, Any] = {}
+        self._request: DiagnoseParams = {"places": []}
         self._ticket: int | None = None
         self._again: int | None = None
 
@@ -83,7 +89,7 @@ class Diagnosis(QObject):
         heard: list[Told] = []
         began = time.time()
 
-        def over(result: dict[str, Any]) -> None:
+        def over(result: DiagnoseResult) -> None:
             self._again, self.result, self.at = None, result, time.time()
             self.took = self.at - began
             self._note(heard)
@@ -135,7 +141,7 @@ class Diagnosis(QObject):
         """
         if prepared and self.asked is not None:
 
-            def tried(toolchain: dict[str, Any]) -> None:
+            def tried(toolchain: Toolchain) -> None:
                 self._request["toolchain"] = toolchain
                 self.look_again(one, then)
 
@@ -145,7 +151,7 @@ class Diagnosis(QObject):
         params = diagnosing.again(self._request, one)
         heard: list[Told] = []
 
-        def over(_: dict[str, Any]) -> None:
+        def over(_: DiagnoseResult) -> None:
             self._again = None
             places = set(params["places"])
             kept = [
@@ -168,7 +174,7 @@ class Diagnosis(QObject):
         self._again = self._engines.ask("diagnose", params, listener)
 
     def _try(
-        self, python: str, then: Callable[[dict[str, Any]], None],
+        self, python: str, then: Callable[[Toolchain], None],
         failed: Callable[[UserError], None],
     ) -> int:  # fmt: skip
         listener = Listener(result=then, failed=failed)
@@ -180,7 +186,7 @@ class Diagnosis(QObject):
         self.untried = error
         self._diagnose({})
 
-    def _diagnose(self, toolchain: dict[str, Any]) -> None:
+    def _diagnose(self, toolchain: Toolchain) -> None:
         asked = self.asked
         assert asked is not None
         self._request = diagnosing.request(
@@ -202,7 +208,7 @@ class Diagnosis(QObject):
     def _keep_log(self, lines: list[str]) -> None:
         self.log = lines
 
-    def _heard(self, some: Sequence[Mapping[str, Any]]) -> None:
+    def _heard(self, some: Sequence[Finding]) -> None:
         heard: list[Told] = []
         _take(some, heard)
         self._note(heard)
@@ -214,7 +220,7 @@ class Diagnosis(QObject):
             self.progress = int(done), int(total)
             self.changed.emit()
 
-    def _over(self, result: dict[str, Any]) -> None:
+    def _over(self, result: DiagnoseResult) -> None:
         self._ticket, self.result, self.at = None, result, time.time()
         self.took = self.at - self._began
         self.changed.emit()
@@ -224,5 +230,5 @@ class Diagnosis(QObject):
         self.changed.emit()
 
 
-def _take(some: Sequence[Mapping[str, Any]], into: list[Told]) -> None:
+def _take(some: Sequence[Finding], into: list[Told]) -> None:
     into += [one for what in some if (one := diagnosing.told(what)) is not None]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
@@ -23,6 +23,11 @@ from torchkeeper.link.diagnosing import Told
 from torchkeeper.link.engines.everywhere import Everywhere
 from torchkeeper.link.words.problems import UserError
 
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.doctor import MendResult
+    from torchkeeper.engine.messages.environments import KnowParams
+    from torchkeeper.verdict.probed import Env
+
 
 @dataclass(eq=False)
 class Plan:
@@ -32,7 +37,7 @@ class Plan:
 
     told: Told
     ticket: int | None = None
-    answer: dict[str, Any] = field(default_factory=dict)
+    answer: MendResult | None = None
     entries: list[Entry] = field(default_factory=list)
     error: UserError | None = None
 
@@ -49,12 +54,12 @@ class Plan:
     @property
     def does(self) -> bool:
         """Whether there is anything to do."""
-        return self.error is None and (self.prepares or not diagnosing.nothing(self.answer))
+        return self.error is None and (self.prepares or not diagnosing.nothing(self.answer or {}))
 
     @property
     def will(self) -> str:
         """What it does, in a sentence."""
-        return diagnosing.will(self.told.finding, self.answer)
+        return diagnosing.will(self.told.finding, self.answer or {})
 
 
 @dataclass(eq=False)
@@ -148,9 +153,9 @@ class Mender(QObject):
         else:
             self._ask(plan, self._own(), go_on)
 
-    def _own(self) -> list[tuple[str, dict[str, Any]]]:
+    def _own(self) -> list[tuple[str, Env]]:
         asked = self._diagnosis.asked
-        return [(asked.python, dict(asked.facts))] if asked and asked.facts.get("torch") else []
+        return [(asked.python, asked.facts)] if asked and asked.facts.get("torch") else []
 
     def _known(self) -> None:
         """Once all environments have said what they are, go on with what needs that."""
@@ -177,13 +182,13 @@ class Mender(QObject):
         else:
             self._ask(plan, envs, then)
 
-    def _ask(
-        self, plan: Plan, envs: Sequence[tuple[str, dict[str, Any]]], then: Callable[[], None]
-    ) -> None:
+    def _ask(self, plan: Plan, envs: Sequence[tuple[str, Env]], then: Callable[[], None]) -> None:
         names = [python for python, _ in envs]
-        before = [("know", {"python": python, "env": facts}) for python, facts in envs]
+        before: list[tuple[str, KnowParams]] = [
+            ("know", {"python": python, "env": facts}) for python, facts in envs
+        ]
 
-        def told(answer: dict[str, Any]) -> None:
+        def told(answer: MendResult) -> None:
             plan.answer = answer
             then()
 
@@ -228,7 +233,7 @@ class Mender(QObject):
         if plan.prepares:
             asked = self._diagnosis.asked
             return self._operations.prepare(asked.python if asked else "", None)
-        number = int(plan.answer.get("plan") or 0)
+        number = (plan.answer or {}).get("plan", 0)
         assert plan.ticket is not None
         if plan.trashes:
             return self._operations.purge(finding.place, plan.ticket, number, False)

@@ -344,7 +344,7 @@ class DoctorPage(Page):
         self.all.setEnabled(idle)
         for control in (self.choice_of, self.scope):
             control.setEnabled(not mender.busy)
-        left = diagnosing.left_of(found.result or {})
+        left = diagnosing.left_of(found.result or diagnosing.NOTHING)
         if found.untried is not None:
             left.append(("toolchain", "", found.untried))
         mended = [(one, mender.can_undo(one)) for one in mender.mended]
@@ -426,9 +426,9 @@ class DoctorPage(Page):
         return text[:1].upper() + text[1:]
 
     def _say_healthy(self) -> None:
-        asked, result = self.diagnosis.asked, self.diagnosis.result or {}
+        asked, result = self.diagnosis.asked, self.diagnosis.result or diagnosing.NOTHING
         places = [printable(place, 200) for place in (asked.places if asked else ())]
-        checks = checkwords.listed(map(str, result.get("checks") or ()))
+        checks = checkwords.listed(result["checks"])
         self.blank.say(
             diagnosing.summary([], result),
             "\n\n".join(

@@ -17,10 +17,10 @@ def text(diagnosis: Diagnosis) -> str:
 
 
 def _lines(diagnosis: Diagnosis) -> Iterator[str]:
-    asked, result = diagnosis.asked, diagnosis.result or {}
+    asked, result = diagnosis.asked, diagnosis.result or diagnosing.NOTHING
     assert asked is not None
     if asked.python:
-        torch = str(asked.facts.get("torch") or "")
+        torch = asked.facts.get("torch")
         yield f"Interpreter: {printable(asked.python)}" + (f", torch {torch}" if torch else "")
     for place in asked.places:
         yield f"Place: {printable(place, 4096)}"
@@ -38,7 +38,6 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     for check, place, why in left:
         where = f" of {printable(place, 4096)}" if place else ""
         yield f"not checked: {checkwords.name(check)}{where}: {why.what} {why.why}".rstrip()
-    checks = result.get("checks")
-    if isinstance(checks, list):
+    if diagnosis.result is not None:
         yield ""
-        yield f"Checked: {checkwords.listed(map(str, checks))}."
+        yield f"Checked: {checkwords.listed(result['checks'])}."

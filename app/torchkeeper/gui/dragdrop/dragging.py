@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QObject, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QColor, QCursor, QPainter, QPixmap
@@ -30,6 +30,9 @@ from torchkeeper.gui.table.mimedata import Rows
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, user_error
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.bundles import Builders, ExportParams
 
 #: Milliseconds for which it is said how a drag that came to nothing has ended.
 _LAST_WORD_MS = 8000
@@ -60,7 +63,7 @@ class DragOut(QObject):
         self.taken_here = False
         self._told = b""
         self._count = ""
-        self._builders: dict[str, Any] | None = None
+        self._builders: Builders | None = None
         self._waits = False
         #: Why there will be no bundle, while the button is held; empty where there may be one.
         self._lost_to = ""
@@ -91,7 +94,7 @@ class DragOut(QObject):
         place: str,
         entries: Sequence[Entry],
         name: str,
-        builders: dict[str, Any] | None = None,
+        builders: Builders | None = None,
     ) -> None:
         """Have a bundle of these entries written; it is offered if the button is still held.
 
@@ -106,9 +109,9 @@ class DragOut(QObject):
         self._pages.carry(Rows(place, tuple(entries[:2]), len(entries)))
         self._aimed()
 
-        def ready(result: dict[str, Any]) -> None:
+        def ready(folder: str) -> None:
             self._ticket = None
-            self._folder = str(result["folder"])
+            self._folder = folder
             if self._held:
                 self._export(place, entries, os.path.join(self._folder, name), count)
             else:
@@ -124,7 +127,7 @@ class DragOut(QObject):
             failed=self._lost,
             cancelled=self._clean,
         )
-        params = {
+        params: ExportParams = {
             "place": place,
             "output": output,
             "select": selection.select,

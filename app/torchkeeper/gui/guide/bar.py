@@ -176,14 +176,14 @@ class GuideBar(QFrame):
 
     def _is_mine(self, job: Job) -> bool:
         """Whether a job is about the guide's own folder; an export is about where it is from."""
-        of = str(job.asked.get("from") or "") if job.kind == EXPORT else job.place
+        of = job.asked.get("source", "") if job.kind == EXPORT else job.place
         return self._is_own(of)
 
     def catch_up(self, since: float) -> None:
         """Go on past the steps that were taken since then, by a window that was closed and went on
         with its jobs, or by another one.
         """
-        listener = Listener(result=lambda said: self._passed(said["kept"].jobs, since))
+        listener = Listener(result=lambda said: self._passed(said.kept.jobs, since))
         self._context.engines.background(listener, lookups.past_jobs)
 
     def _passed(self, jobs: Sequence[Past], since: float) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication
 
@@ -15,6 +15,9 @@ from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.link.words import say
 from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import not_looked_at, printable
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages import entries as messages
 
 #: The kind of entry that each list of needed keys names.
 _NEEDS = (("fx_keys", "fxgraph"), ("code_keys", "code"), ("triton_keys", "triton"))
@@ -34,15 +37,6 @@ def _tr(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class File:
-    """One file of an entry."""
-
-    path: str
-    size: int
-    mtime: float | None
-
-
-@dataclass(frozen=True)
 class Need:
     """An entry that another needs, or is needed by: its kind and key."""
 
@@ -55,47 +49,29 @@ class Detail:
     """One entry in full, without its long texts."""
 
     entry: Entry
-    facts: dict[str, Any]
-    files: list[File]
+    facts: Mapping[str, object]
+    files: list[messages.EntryFile]
     needs: list[Need]
     graphs: list[Text]
     sources: list[Text]
     factors: int
 
 
-def detail_from_json(told: object) -> Detail:
-    """A Detail from what came over the wire; raises ValueError where it is not as promised."""
-    if not isinstance(told, dict):
-        raise ValueError("a detail is not an object")
-    needs = told.get("needs")
-    needs = needs if isinstance(needs, dict) else {}
-    facts = told.get("facts")
-    factors = told.get("factors")
-    texts = [
-        Text(x["name"], _title(x["name"]), x["chars"])
-        for x in _list(told.get("texts"))
-        if isinstance(x, dict)
-        and isinstance(x.get("name"), str)
-        and isinstance(x.get("chars"), int)
-    ]
+def detail_of(told: messages.Detail) -> Detail:
+    """A Detail from what an engine says. Raises ValueError as ``entry_from_json``."""
+    texts = [Text(x["name"], _title(x["name"]), x["chars"]) for x in told["texts"]]
     return Detail(
-        entry=entry_from_json(told.get("entry")),
-        facts=facts if isinstance(facts, dict) else {},
-        files=[
-            File(x["path"], x["size"], _number(x.get("mtime")))
-            for x in _list(told.get("files"))
-            if isinstance(x, dict)
-            and isinstance(x.get("path"), str)
-            and isinstance(x.get("size"), int)
-        ],
+        entry=entry_from_json(told["entry"]),
+        facts=told["facts"],
+        files=told["files"],
         needs=[
             Need(kind, key)
             for name, kind in _NEEDS
-            for key in dict.fromkeys(x for x in _list(needs.get(name)) if isinstance(x, str))
+            for key in dict.fromkeys(told["needs"].get(name, ()))
         ],
         graphs=[text for text in texts if text.name in _GRAPHS],
         sources=[text for text in texts if text.name not in _GRAPHS],
-        factors=factors if isinstance(factors, int) else 0,
+        factors=told["factors"],
     )
 
 
@@ -108,16 +84,10 @@ class Relatives:
     unread: int = 0
 
 
-def relatives_from_json(told: dict[str, Any]) -> Relatives:
-    """Relatives from what came over the wire; what is not as promised is left out."""
-
-    def named(name: str) -> list[Need]:
-        pairs = [x for x in _list(told.get(name)) if isinstance(x, list) and len(x) == 2]
-        return [Need(*x) for x in pairs if all(isinstance(part, str) for part in x)]
-
-    unread = told.get("unread")
-    count = unread if isinstance(unread, int) else 0
-    return Relatives([*named("needs"), *named("missing")], named("needed_by"), count)
+def relatives_of(told: messages.Related) -> Relatives:
+    """Relatives from what an engine says."""
+    needs = [Need(*one) for one in (*told["needs"], *told["missing"])]
+    return Relatives(needs, [Need(*one) for one in told["needed_by"]], told.get("unread", 0))
 
 
 def _list(value: object) -> list[Any]:
@@ -196,7 +166,7 @@ def sections(
     return [section for section in found if section.rows]
 
 
-def _what(entry: Entry, facts: dict[str, Any]) -> Section:
+def _what(entry: Entry, facts: Mapping[str, object]) -> Section:
     # Loaded here: the window starts without it.
     from torchkeeper.link.words.facts import WORDED, told
 
@@ -219,7 +189,7 @@ def _what(entry: Entry, facts: dict[str, Any]) -> Section:
     return section
 
 
-def _made(entry: Entry, facts: dict[str, Any]) -> Section:
+def _made(entry: Entry, facts: Mapping[str, object]) -> Section:
     section = Section(_tr("Made with"))
     made = facts.get("made_in")
     made = made if isinstance(made, dict) else {}

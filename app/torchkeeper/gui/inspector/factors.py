@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
@@ -23,6 +23,9 @@ from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.link.words.problems import UserError, printable
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.entries import FactorsRow
 
 NAME, VALUE, HASH = range(3)
 #: Pixels around the text of a cell, and what is needed for what stands before a bracket.
@@ -139,14 +142,11 @@ class FactorsPane(QWidget):
         self.blank.say(self.tr("Reading…"))
         self.wanted.emit()
 
-    def add(self, rows: list[Any]) -> None:
+    def add(self, rows: list[FactorsRow]) -> None:
         """Rows that were asked for."""
-        made = []
-        for row in rows:
-            if isinstance(row, dict):
-                name, value, digest = (str(row.get(x, "")) for x in ("name", "value", "hash"))
-                made.append((printable(name), cleaned(value), printable(digest)))
-        self.model.add(made)
+        self.model.add(
+            [(printable(x["name"]), cleaned(x["value"]), printable(x["hash"])) for x in rows]
+        )
         self._stack.setCurrentWidget(self._page)
         self._say()
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHeaderView, QWidget
 
-from torchkeeper.gui.inspector.details import File
 from torchkeeper.gui.inspector.rows import RowsModel, RowsView
 from torchkeeper.gui.widgets import forms
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.entries import EntryFile
 
 _NAME, _SIZE, _TIME = range(3)
 
@@ -21,7 +25,7 @@ class FilesPane(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._root = ""
-        self._files: list[File] = []
+        self._files: list[EntryFile] = []
         self.model = RowsModel(
             (self.tr("Path"), self.tr("Size"), self.tr("Last change")),
             numbers=frozenset({_SIZE}),
@@ -49,20 +53,20 @@ class FilesPane(QWidget):
         self.copy.clicked.connect(self._copy)
         self.table.copied.connect(self._copy)
 
-    def show_files(self, root: str, files: list[File]) -> None:
+    def show_files(self, root: str, files: list[EntryFile]) -> None:
         """Show these files, which lie under ``root``."""
         self._root, self._files = root, files
         self.model.fill(
             [
                 (
-                    printable(file.path, 4096),
-                    say.size(file.size),
-                    "" if file.mtime is None else say.when(file.mtime),
+                    printable(file["path"], 4096),
+                    say.size(file["size"]),
+                    "" if file["mtime"] is None else say.when(file["mtime"]),
                 )
                 for file in files
             ]
         )
-        total = say.size(sum(file.size for file in files))
+        total = say.size(sum(file["size"] for file in files))
         self.text.setText(f"{say.count(len(files), 'file', 'files')} · {total}" if files else "")
         self.copy.setEnabled(bool(files))
 
@@ -70,5 +74,5 @@ class FilesPane(QWidget):
         rows = self.table.rows() or list(range(len(self._files)))
         # In a bundle, a path is that of a member.
         root = self._root.rstrip("/") + "/" if self._root else ""
-        paths = [root + self._files[row].path for row in rows]
+        paths = [root + self._files[row]["path"] for row in rows]
         QGuiApplication.clipboard().setText("\n".join(paths))

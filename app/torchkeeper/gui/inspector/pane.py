@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
@@ -24,8 +24,8 @@ from torchkeeper.gui.inspector.details import (
     Detail,
     Need,
     Relatives,
-    detail_from_json,
-    relatives_from_json,
+    detail_of,
+    relatives_of,
     sections,
 )
 from torchkeeper.gui.inspector.factors import FactorsPane
@@ -45,6 +45,14 @@ from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import scheme_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from torchkeeper.engine.messages.entries import Detail as Told
+    from torchkeeper.engine.messages.entries import EntryParams, Related
+    from torchkeeper.engine.messages.findings import Finding
+    from torchkeeper.engine.messages.places import SumParams, SumResult
 
 #: Milliseconds the selection has to rest before an engine is asked.
 SETTLE_MS = 120
@@ -89,7 +97,7 @@ class Inspector(QFrame):
         self._tickets: dict[str, int] = {}
         self._make()
         self._timer = once(self, self._settled, SETTLE_MS)
-        self._counting: tuple[Counts, Any] | None = None
+        self._counting: tuple[Counts, Iterator[Entry]] | None = None
         self._count_timer = every(self, self._count)
         #: How long ago things were is said while they are shown.
         self.clock = every(self, self._tick, CLOCK_MS)
@@ -282,16 +290,14 @@ class Inspector(QFrame):
         """What some entries took to compile together: which graphs are whose, an engine knows."""
         from torchkeeper.gui.jobs.operations import Selection
 
-        def told(result: dict[str, Any]) -> None:
-            seconds = result.get("compile_s")
-            good = isinstance(seconds, (int, float)) and seconds >= 0
-            self.several.show_sections(counts.sections(seconds if good else None, failed=not good))
+        def told(result: SumResult) -> None:
+            self.several.show_sections(counts.sections(result["compile_s"]))
 
         def failed(_: UserError) -> None:
             self.several.show_sections(counts.sections(failed=True))
 
         selection = Selection.of(counts.overlapping)
-        params = {"place": self._place, "select": selection.select}
+        params: SumParams = {"place": self._place, "select": selection.select}
         self._tickets["sum"] = self._engines.ask(
             "sum", params, Listener(result=told, failed=failed), shared=True, aside=True,
             hold=selection.hold,
@@ -328,7 +334,7 @@ class Inspector(QFrame):
             return
         self.notice.tell(None)
 
-        def told(findings: list[dict[str, Any]]) -> None:
+        def told(findings: list[Finding]) -> None:
             for one in findings:
                 if "detail" in one and self.detail is None:
                     self._show_detail(one["detail"])
@@ -336,25 +342,22 @@ class Inspector(QFrame):
         self._ask_engine("detail", "detail", {}, Listener(findings=told, failed=self._failed))
 
     def _ask_engine(
-        self, what: str, op: str, more: dict[str, Any], listener: Listener, aside: bool = True
+        self, what: str, op: str, more: Mapping[str, object], listener: Listener, aside: bool = True
     ) -> None:
         entry = self._entry
         if entry is None:
             return
-        params = {"place": self._place, "kind": entry.kind, "path": entry.path, **more}
+        about: EntryParams = {"place": self._place, "kind": entry.kind, "path": entry.path}
         self._engines.forget(self._tickets.get(what))
-        self._tickets[what] = self._engines.ask(op, params, listener, shared=True, aside=aside)
+        self._tickets[what] = self._engines.ask(
+            op, {**about, **more}, listener, shared=True, aside=aside
+        )
 
-    def _show_detail(self, told: object) -> None:
+    def _show_detail(self, told: Told) -> None:
         entry = self._entry
         if entry is None:
             return
-        try:
-            detail = detail_from_json(told)
-        except ValueError as e:
-            self._failed(user_error("request-malformed", {"why": str(e)}))
-            return
-        self.detail = detail
+        self.detail = detail = detail_of(told)
         # What was too large for the list has been read by now.
         problem = detail.entry.problem or (None if entry.problem in UNREAD else entry.problem)
         self.problem.tell(user_error(problem, {}) if problem else None)
@@ -367,11 +370,11 @@ class Inspector(QFrame):
         listener = Listener(result=self._show_related)
         self._ask_engine("needs", "needs", {}, listener, aside=False)
 
-    def _show_related(self, told: dict[str, Any]) -> None:
+    def _show_related(self, told: Related) -> None:
         entry, detail = self._entry, self.detail
         if entry is None or detail is None:
             return
-        self.related = relatives_from_json(told)
+        self.related = relatives_of(told)
         self._show_facts()
 
     def show_names(self) -> None:

@@ -7,7 +7,7 @@ the entry is the same.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
@@ -21,6 +21,10 @@ from torchkeeper.gui.later import once
 from torchkeeper.gui.widgets import forms
 from torchkeeper.link.words import leaks, say
 from torchkeeper.link.words.problems import UserError
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.bundles import LeaksParams, LeaksResult
+    from torchkeeper.engine.messages.findings import Finding
 
 #: Milliseconds that an entry is shown before it is searched.
 REST_MS = 300
@@ -48,7 +52,7 @@ class Sharing(QWidget):
         self._entry: Entry | None = None
         self._place = ""
         self._ticket: int | None = None
-        self._coming: list[dict[str, Any]] = []
+        self._coming: list[Finding] = []
         #: What was found, by what the entry was like.
         self._known: OrderedDict[tuple[Any, ...], Found] = OrderedDict()
         self.found: Found | None = None
@@ -125,20 +129,15 @@ class Sharing(QWidget):
         entry = self._entry
         if entry is None:
             return
-        params = {"place": self._place, "kind": entry.kind, "path": entry.path}
+        params: LeaksParams = {"place": self._place, "kind": entry.kind, "path": entry.path}
         listener = Listener(findings=self._coming.extend, result=self._result, failed=self._failed)
         self._ticket = self._engines.ask("leaks", params, listener, shared=True, aside=True)
 
-    def _result(self, told: dict[str, Any]) -> None:
+    def _result(self, told: LeaksResult) -> None:
         self._ticket = None
-        secrets = told.get("secrets")
-        lines: list[str] = []
-        for one in self._coming:
-            if isinstance(secret := one.get("secret"), dict) and len(lines) < _LISTED:
-                lines.append(leaks.of_entry(secret))
-        found = Found(
-            secrets if isinstance(secrets, int) else 0, lines, leaks.in_one(told.get("private"))
-        )
+        secrets = [one["secret"] for one in self._coming if "secret" in one]
+        lines = [leaks.of_entry(one) for one in secrets[:_LISTED]]
+        found = Found(told["secrets"], lines, leaks.in_one(told["private"]))
         self._coming.clear()
         self._known[self._state] = found
         if len(self._known) > _KEPT:

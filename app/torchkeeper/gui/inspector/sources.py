@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QTextCharFormat, QTextCursor
@@ -20,6 +20,9 @@ from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words.problems import UserError
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.entries import TextResult
 
 #: Milliseconds after the last key before the text is searched.
 _SEARCH_MS = 80
@@ -213,12 +216,11 @@ class TextPane(QWidget):
         if self.text is not None and self._asked is None:
             self._ask(self.text.name, self._shown_chars)
 
-    def page(self, answer: dict[str, Any]) -> None:
+    def page(self, answer: TextResult) -> None:
         """A page that was asked for; others are dropped."""
-        name, offset, text = answer.get("name"), answer.get("offset"), answer.get("text")
-        chars = answer.get("chars")
-        if (name, offset) != self._asked or not isinstance(text, str) or not isinstance(chars, int):
+        if (answer["name"], answer["offset"]) != self._asked:
             return
+        text, chars = answer["text"], answer["chars"]
         self._asked = None
         self._shown_chars += len(text)
         self._length = max(chars, self._shown_chars)

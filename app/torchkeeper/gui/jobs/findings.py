@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
 
@@ -15,12 +15,15 @@ from torchkeeper.link.words import say
 from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import printable
 
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.findings import Finding
+
 
 def _tr(text: str) -> str:
     return QCoreApplication.translate("Operations", text)
 
 
-def heard(job: Job, one: dict[str, Any]) -> str:
+def heard(job: Job, one: Finding) -> str:
     """Note what it says of the job itself; its line for the log, or "" for none."""
     of, line = job.traits, words.logged(one)
     if words.alike(one) or "removed" in one:
@@ -40,38 +43,36 @@ def heard(job: Job, one: dict[str, Any]) -> str:
         return line
     if of.warms and job.cells.hear(one):
         return _cell(job, one, line)
-    if isinstance(now := one.get("now"), dict):
-        kind = kind_words(str(now.get("kind") or "unknown"))
-        job.now = f"{kind} {printable(str(now.get('key') or ''), 32)}"
-    elif isinstance(step := one.get("step"), dict):
-        job.note = printable(str(step.get("name") or ""), 120)
-    elif isinstance(left := one.get("left"), dict):
-        job.leave(*words.left(left))
+    if "now" in one:
+        job.now = f"{kind_words(one['now']['kind'])} {printable(one['now']['key'], 32)}"
+    elif "step" in one:
+        job.note = printable(one["step"]["name"], 120)
+    elif "left" in one:
+        job.leave(*words.left(one["left"]))
     return line
 
 
-def _of_cells(job: Job, one: dict[str, Any], line: str) -> str:
+def _of_cells(job: Job, one: Finding, line: str) -> str:
     """Note what a verification of several cells says; its line for the log."""
-    run = one.get("run")
-    if isinstance(run, dict):
-        job.now = laps.title(str(run.get("name")))
-        cell = job.cells.at(run.get("cell"))
+    if "run" in one:
+        job.now = laps.title(one["run"]["name"])
+        cell = job.cells.at(one["run"].get("cell"))
         return f"{name_of(cell, True)} · {line}" if cell is not None else line
     if job.cells.hear(one):
         return _cell(job, one, line)
     return line if {"built", "graph", "log"} & one.keys() else ""
 
 
-def _cell(job: Job, one: dict[str, Any], line: str) -> str:
+def _cell(job: Job, one: Finding, line: str) -> str:
     """The line of a finding about cells."""
-    if isinstance(graph := one.get("graph"), dict):
-        known = job.cells.graph(graph)
+    if "graph" in one:
+        known = job.cells.graph(one["graph"])
         if known is None or known.said or known.outcome == "compiling":
             return ""
         known.said = True
         return line
     told = one.get("cell")
-    cell = job.cells.at(told.get("index")) if isinstance(told, dict) else None
+    cell = job.cells.at(told["index"]) if isinstance(told, dict) else None
     if cell is None:
         return ""
     name = name_of(cell, True)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.link.words import say, verifying
 from torchkeeper.link.words.problems import printable
 from torchkeeper.warm.options import RUNS
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.findings import Finding
+    from torchkeeper.link.kept.verification import KeptVerification
+    from torchkeeper.verdict.told import GraphTold
 
 #: Graphs of a run, and rebuilt objects, that are kept for the dialog.
 _MOST = 2000
@@ -66,38 +71,36 @@ def waiting(names: Iterable[str]) -> list[Lap]:
     return [Lap(name) for name in RUNS if name in wanted]
 
 
-def heard(laps: list[Lap], found: dict[str, Any]) -> bool:
+def heard(laps: list[Lap], found: Finding) -> bool:
     """Take note of a finding ``run``, ``graph`` or ``built``; False where it is none of them."""
-    run, graph, built = found.get("run"), found.get("graph"), found.get("built")
-    if isinstance(run, dict):
+    if "run" in found:
         for lap in laps:
             lap.end()
-        name = str(run.get("name"))
+        name = found["run"]["name"]
         lap = next((one for one in laps if one.name == name), None) or Lap(name)
         if lap not in laps:
             laps.append(lap)
         lap.began = time.monotonic()
         return True
     now = next((lap for lap in reversed(laps) if lap.began is not None), None)
-    if isinstance(graph, dict):
+    if "graph" in found:
         if now is not None and len(now.graphs) < _MOST:
-            now.graphs.append(seen(graph))
+            now.graphs.append(seen(found["graph"]))
         return True
-    if isinstance(built, dict):
+    if "built" in found:
         if now is not None and len(now.built) < _MOST:
-            now.built.append(printable(str(built.get("path") or ""), 400))
+            now.built.append(printable(found["built"]["path"], 400))
         return True
     return False
 
 
-def seen(graph: dict[str, Any]) -> Seen:
+def seen(graph: GraphTold) -> Seen:
     """A graph as a finding tells of it."""
-    took = graph.get("seconds")
     return Seen(
-        printable(str(graph.get("id") or ""), 80),
-        printable(str(graph.get("name") or graph.get("id") or "?"), 120),
-        printable(str(graph.get("outcome") or "?"), 20),
-        float(took) if isinstance(took, (int, float)) and not isinstance(took, bool) else None,
+        printable(graph["id"], 80),
+        printable(graph["name"] or graph["id"] or "?", 120),
+        printable(graph["outcome"] or "?", 20),
+        graph["seconds"],
     )
 
 
@@ -116,12 +119,10 @@ def progress(lap: Lap) -> str:
     return " · ".join(parts)
 
 
-def finish(laps: list[Lap], result: dict[str, Any]) -> None:
+def finish(laps: list[Lap], result: KeptVerification) -> None:
     """A verification is over: each run took as long as its result says."""
-    told = result.get("seconds")
     for lap in laps:
-        took = told.get(lap.name) if isinstance(told, dict) else None
-        if isinstance(took, (int, float)) and not isinstance(took, bool):
-            lap.seconds = float(took)
+        if (took := result["seconds"].get(lap.name)) is not None:
+            lap.seconds = took
         else:
             lap.end()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from PySide6.QtCore import (
 )
 
 from torchkeeper.engine.protocol import Operation, traits
+from torchkeeper.gui.jobs.asked import Asked
 from torchkeeper.gui.jobs.laps import Lap
 from torchkeeper.gui.jobs.pace import Pace, coarse
 from torchkeeper.gui.matrix.cells import ENDED as ENDED_CELLS
@@ -66,7 +68,8 @@ class Job:
     has put there. partly: what was done for good, where it ended early. asked: what it was asked
     for, where that tells how to go on. laps: the runs of a verification; cells: what a warm-up
     compiles. scratch: a folder that goes with it. flawed: whether some of its cells are not warm.
-    kept_as: its id in the history, once it is there.
+    kept_as: its id in the history, once it is there. result: of the
+    operation's type; empty until it is done.
     """
 
     id: int
@@ -84,7 +87,7 @@ class Job:
     reasons: dict[str, int] = field(default_factory=dict)
     now: str = ""
     placed: list[tuple[str, str]] = field(default_factory=list)
-    asked: dict[str, Any] = field(default_factory=dict)
+    asked: Asked = field(default_factory=Asked)
     laps: list[Lap] = field(default_factory=list)
     cells: Cells = field(default_factory=Cells)
     scratch: str = ""
@@ -92,7 +95,7 @@ class Job:
     started: float | None = None
     ended: float | None = None
     log: deque[str] = field(default_factory=lambda: deque(maxlen=LOG_LINES))
-    result: dict[str, Any] = field(default_factory=dict)
+    result: Any = field(default_factory=dict)
     error: UserError | None = None
     flawed: bool = False
     kept_as: str = ""
@@ -349,7 +352,7 @@ class JobsModel(QAbstractListModel):
             self.touch(job)
 
     def end(
-        self, job: Job, state: State, *, note: str = "", result: dict[str, Any] | None = None,
+        self, job: Job, state: State, *, note: str = "", result: Mapping[str, Any] | None = None,
         error: UserError | None = None,
     ) -> None:  # fmt: skip
         """The job has ended."""

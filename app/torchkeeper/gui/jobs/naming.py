@@ -5,8 +5,8 @@ The steps of ``link.carrying``, as requests that nobody waits for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
@@ -16,20 +16,40 @@ from torchkeeper.gui.verdicts.environments import Environment
 from torchkeeper.link import carrying
 from torchkeeper.link.words.problems import UserError
 
-Rows = list[dict[str, Any]]
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.builds import Claims
+    from torchkeeper.engine.messages.bundles import ImportParams, ImportResult
+    from torchkeeper.engine.messages.entries import (
+        NamesParams,
+        NamesResult,
+        NamesRow,
+        OriginParams,
+        OriginResult,
+    )
+    from torchkeeper.engine.messages.environments import KnowParams
+
+
+class About(NamedTuple):
+    """What a file says of its objects, and the sha256 of the manifest that was looked at, "" where
+    there is none.
+    """
+
+    file: str
+    claims: Claims
+    manifest: str
 
 
 class Naming(NamedTuple):
     """An environment, and what an engine is asked ``before`` it places entries for it."""
 
     python: str
-    before: tuple[tuple[str, dict[str, Any]], ...]
+    before: tuple[tuple[str, Mapping[str, object]], ...]
 
 
-def _naming(env: Environment, files: Sequence[str], rows: Rows) -> Naming:
-    """``rows``: as ``names`` tells them."""
-    know = ("know", {"python": env.python, "env": env.facts})
-    return Naming(env.python, (know, *(("named", one) for one in carrying.requests(files, rows))))
+def _naming(env: Environment, files: Iterable[str], rows: Sequence[NamesRow]) -> Naming:
+    know: KnowParams = {"python": env.python, "env": env.facts or {}}
+    named = (("named", one) for one in carrying.requests(files, rows))
+    return Naming(env.python, (("know", know), *named))
 
 
 class Names(QObject):
@@ -51,11 +71,10 @@ class Names(QObject):
         """Whether the environment has yet to answer."""
         return self._ticket is not None
 
-    def ask(self, env: Environment | None, abouts: Sequence[Mapping[str, Any]]) -> None:
+    def ask(self, env: Environment | None, files: Mapping[str, Claims]) -> None:
         """Have the objects of files named; nothing is asked twice. Without an environment that has
-        a torch, they keep the names they have. abouts: as ``origin`` tells of each file.
+        a torch, they keep the names they have. files: and what each says of its objects.
         """
-        files = [str(about["file"]) for about in abouts]
         of = (env.python, env.facts, tuple(files)) if env is not None and env.torch else None
         if of == self._of:
             return
@@ -63,9 +82,9 @@ class Names(QObject):
         self._of = of
         if env is None or of is None or not files:
             return
-        rows: Rows = []
+        rows: list[NamesRow] = []
 
-        def over(_: dict[str, Any]) -> None:
+        def over(_: NamesResult) -> None:
             self._ticket = None
             self.naming = _naming(env, files, rows)
             self.changed.emit()
@@ -75,16 +94,16 @@ class Names(QObject):
             self.error = error
             self.changed.emit()
 
-        wanted = [about for about in abouts if carrying.asks(about, env.facts or {})]
+        wanted = [file for file in files if carrying.asks(files[file], env.facts or {})]
         if not wanted:
             self.naming = _naming(env, files, rows)
             return
 
         def take(found: list[Any]) -> None:
-            carrying.take(rows, found, wanted)
+            carrying.take(rows, found, [files[file] for file in wanted])
 
         listener = Listener(rows=take, result=over, failed=failed)
-        params = {"files": [about["file"] for about in wanted]}
+        params: NamesParams = {"files": wanted}
         self._ticket = self._engines.ask("names", params, listener, python=env.python)
 
     def forget(self) -> None:
@@ -110,32 +129,31 @@ class Carry:
         #: How many threads the bundle says that it was made with.
         self.made_threads: int | None = None
 
-    def unpack(self, file: str, into: str, then: Callable[[dict[str, Any]], None]) -> None:
+    def unpack(self, file: str, into: str, then: Callable[[ImportResult], None]) -> None:
         """Call ``then`` with the result of the import."""
-        rows: Rows = []
+        rows: list[NamesRow] = []
 
-        def place(_: dict[str, Any] | None = None) -> None:
+        def place(_: NamesResult | None = None) -> None:
             told = _naming(self._env, [file], rows)
-            params = {"files": [file], "into": into, "env": told.python}
+            params: ImportParams = {"files": [file], "into": into, "env": told.python}
             listener = Listener(result=then, **self._hears)
             self._asked(self._engines.ask(IMPORT, params, listener, before=told.before))
 
-        def origin(told: dict[str, Any]) -> None:
-            made_in = [x["made_in"] for x in told["files"] if isinstance(x.get("made_in"), dict)]
-            threads = made_in[0].get("threads") if made_in else None
-            self.made_threads = threads if isinstance(threads, int) else None
-            wanted = [x for x in told["files"] if carrying.asks(x, self._env.facts or {})]
-            if not wanted:
+        def origin(told: OriginResult) -> None:
+            [one] = told["files"]
+            self.made_threads = one["made_in"] and one["made_in"]["threads"]
+            if not carrying.asks(one, self._env.facts or {}):
                 place()
                 return
 
             def take(found: list[Any]) -> None:
-                carrying.take(rows, found, wanted)
+                carrying.take(rows, found, told["files"])
 
             listener = Listener(rows=take, result=place, **self._hears)
-            params = {"files": [one["file"] for one in wanted]}
+            params: NamesParams = {"files": [file]}
             python = self._env.python
             self._asked(self._engines.ask("names", params, listener, python=python))
 
         listener = Listener(result=origin, **self._hears)
-        self._asked(self._engines.ask("origin", {"files": [file]}, listener))
+        asked: OriginParams = {"files": [file]}
+        self._asked(self._engines.ask("origin", asked, listener))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QObject, Signal
@@ -17,9 +16,10 @@ from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.background.worker import HOLD
 from torchkeeper.gui.jobs import findings, laps
+from torchkeeper.gui.jobs.asked import Asked, Then
 from torchkeeper.gui.jobs.model import Job, JobsModel, State
-from torchkeeper.gui.jobs.naming import Carry, Naming
-from torchkeeper.gui.jobs.signatures import First, Follow, Signing
+from torchkeeper.gui.jobs.naming import About, Carry, Naming
+from torchkeeper.gui.jobs.signatures import First, Follow, GoOn, Signing
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.profiles import known as known_profiles
 from torchkeeper.gui.recipes import known as known_recipes
@@ -28,12 +28,39 @@ from torchkeeper.link.words import outcomes
 from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import scheme_of
 
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.leaked import Secrets
+    from torchkeeper.engine.messages.bundles import (
+        Builders,
+        CopyParams,
+        ExportParams,
+        ImportParams,
+        SignatureResult,
+        TargetParams,
+    )
+    from torchkeeper.engine.messages.dead import (
+        EmptyTrashParams,
+        PurgeParams,
+        RecoverParams,
+        UndoParams,
+    )
+    from torchkeeper.engine.messages.doctor import MendParams
+    from torchkeeper.engine.messages.findings import Finding
+    from torchkeeper.engine.messages.selecting import Select
+    from torchkeeper.engine.messages.servers import TtlParams
 
-@dataclass(frozen=True)
-class Selection:
+#: What is asked of an engine, by the names of its parameters; more of them, or a result.
+Values = Mapping[str, Any]
+
+
+#: Everything.
+_ALL: Select = {}
+
+
+class Selection(NamedTuple):
     """Which entries: ``select`` for the request, ``hold`` for what is too long for one line."""
 
-    select: dict[str, Any] = field(default_factory=dict)
+    select: Select = _ALL
     hold: tuple[tuple[str, str], ...] = ()
 
     @staticmethod
@@ -42,20 +69,15 @@ class Selection:
         items = tuple(entry.identity for entry in entries)
         if len(items) > HOLD:
             return Selection({"held": True}, items)
-        return Selection({"items": [list(item) for item in items]})
+        return Selection({"items": list(items)})
 
 
 #: One request after the other in the same engine: operations and their parameters.
-Before = tuple[tuple[str, dict[str, Any]], ...]
+Before = tuple[tuple[str, Mapping[str, object]], ...]
+#: Options that are sent as they are; those of a job before may be among what it was asked for.
+_SENT = ("device", "threads", "portable", "limit_s", "jobs")
 #: What a bundle holds is placed in this folder of a job's own.
 _TARGET = "target"
-
-
-class Then(NamedTuple):
-    """Where what was warmed goes: a new bundle, and a server; empty for neither."""
-
-    bundle: str = ""
-    server: str = ""
 
 
 class _Start(NamedTuple):
@@ -68,7 +90,7 @@ class _Start(NamedTuple):
     """
 
     op: str
-    params: dict[str, Any]
+    params: Mapping[str, object]
     python: str | None = None
     engine_of: int | None = None
     hold: tuple[tuple[str, str], ...] = ()
@@ -99,7 +121,7 @@ class Operations(QObject):
         #: Requests whose engines stay until their jobs have ended.
         self._kept: dict[int, int] = {}
         #: How the jobs that can be done once more were asked for.
-        self._starts: WeakKeyDictionary[Job, tuple[_Start, dict[str, Any]]] = WeakKeyDictionary()
+        self._starts: WeakKeyDictionary[Job, tuple[_Start, Asked]] = WeakKeyDictionary()
         self._signing = Signing(
             engines, jobs, self._step, self._listener, self._kept.get, self.asked.emit
         )
@@ -111,7 +133,7 @@ class Operations(QObject):
         python: str,
         recipes: Sequence[str],
         into: str,
-        options: Mapping[str, Any] | None = None,
+        options: Asked | None = None,
         then: Then | None = None,
         warm: Sequence[tuple[str, str]] | None = None,
     ) -> Job:
@@ -121,26 +143,25 @@ class Operations(QObject):
         where it goes afterwards, which is for whoever hears that it ``succeeded``. warm: the cells,
         each as its recipe and its name, that are left out; None for all.
         """
-        params: dict[str, Any] = {"into": into, **(options or {})}
+        asked: Asked = options.copy() if options else {}
+        params = {name: one for name, one in asked.items() if name in _SENT}
         title = self.tr("Warm {}").format(_short(into))
         first = self._read(recipes, warm)
-        if profile := params.pop("profile", ""):
+        if profile := asked.get("profile", ""):
             title = self.tr("{} with {}").format(title, printable(profile, 64))
             first = self._with_profile(first, profile)
-        start = _Start(protocol.WARM, params, python=python, first=first)
-        asked = {**(options or {}), "python": python, "recipes": list(recipes), "then": then,
-                 "warm": warm}  # fmt: skip
+        start = _Start(protocol.WARM, {"into": into, **params}, python=python, first=first)
+        asked["python"], asked["recipes"] = python, list(recipes)
+        asked["then"], asked["warm"] = then, warm
         return self._begin(title, into, start, asked)
 
-    def _read(
-        self, recipes: Sequence[str], warm: Sequence[tuple[str, str]] | None = None
-    ) -> Callable[[Job, Callable[[dict[str, Any]], None]], None]:
+    def _read(self, recipes: Sequence[str], warm: Sequence[tuple[str, str]] | None = None) -> First:
         """What reads the recipes, as they are now, before a job is asked for."""
 
-        def first(job: Job, then: Callable[[dict[str, Any]], None]) -> None:
-            def read(found: dict[str, Any]) -> None:
-                job.asked["paths"], job.asked["before"] = found["paths"], found.get("before")
-                then({name: found[name] for name in ("recipes", "only") if name in found})
+        def first(job: Job, then: GoOn) -> None:
+            def read(found: known_recipes.Wired) -> None:
+                job.asked["paths"], job.asked["before"] = found.paths, found.before
+                then({"recipes": found.recipes, "only": found.only})
 
             listener = self._listener(job, read)
             asked = self._engines.background(listener, known_recipes.wire, list(recipes), warm)
@@ -153,8 +174,8 @@ class Operations(QObject):
         find its password.
         """
 
-        def both(job: Job, then: Callable[[dict[str, Any]], None]) -> None:
-            def read(found: dict[str, Any]) -> None:
+        def both(job: Job, then: GoOn) -> None:
+            def read(found: Values) -> None:
                 first(job, lambda more: then({**more, "settings": found["settings"]}))
 
             listener = self._listener(job, read)
@@ -167,7 +188,7 @@ class Operations(QObject):
         """Build the header that the first compile of an interpreter's torch looks for; ``into``:
         the temporary folder of the programs, None for the usual one.
         """
-        params: dict[str, Any] = {} if into is None else {"into": into}
+        params = {} if into is None else {"into": into}
         start = _Start(protocol.PREPARE, params, python=python)
         title = self.tr("Prepare {}").format(printable(python, 60))
         return self._begin(title, None, start, {"python": python})
@@ -177,7 +198,7 @@ class Operations(QObject):
         place: str,
         env: Environment,
         runs: Sequence[str],
-        options: Mapping[str, Any],
+        options: Asked,
         *,
         bundle: bool = False,
     ) -> Job:
@@ -188,18 +209,18 @@ class Operations(QObject):
         params = {"place": place, "runs": list(runs), **options}
         read = self._read(options.get("recipes") or [])
 
-        def first(job: Job, then: Callable[[dict[str, Any]], None]) -> None:
+        def first(job: Job, then: GoOn) -> None:
             read(job, lambda more: go_on(job, lambda also: then({**more, **also})))
 
-        def go_on(job: Job, then: Callable[[dict[str, Any]], None]) -> None:
-            def marked(found: dict[str, Any]) -> None:
-                job.asked["mark"] = found["mark"]
+        def go_on(job: Job, then: GoOn) -> None:
+            def marked(mark: str | None) -> None:
+                job.asked["mark"] = mark
                 listener = self._listener(job, made)
                 self._step(job, self._engines.scratch("verifying", listener))
 
-            def made(found: dict[str, Any]) -> None:
+            def made(folder: str) -> None:
                 # Ours, so that nothing is left of it even where the engine has to be killed.
-                job.scratch = str(found["folder"])
+                job.scratch = folder
                 if bundle:
                     self._unpack(job, env, then)
                 else:
@@ -210,7 +231,9 @@ class Operations(QObject):
 
         start = _Start(protocol.VERIFY, params, python=env.python, first=first)
         title = self.tr("Verify {}").format(_short(place))
-        job = self._begin(title, place, start, {**options, "python": env.python})
+        asked = options.copy()
+        asked["python"] = env.python
+        job = self._begin(title, place, start, asked)
         job.laps = laps.waiting(runs)
         return job
 
@@ -220,8 +243,8 @@ class Operations(QObject):
         selection: Selection,
         output: str,
         replace: bool = True,
-        builders: dict[str, Any] | None = None,
-        secrets: str | None = None,
+        builders: Builders | None = None,
+        secrets: Secrets | None = None,
         key: str = "",
         needs: bool = False,
     ) -> Job:
@@ -232,7 +255,7 @@ class Operations(QObject):
         the job is to fail because of any. key: what it is signed with (``link.keys``), before it
         gets its name. needs: what the entries need goes with them.
         """
-        params = {
+        params: ExportParams = {
             "place": place,
             "output": output,
             "select": selection.select,
@@ -247,18 +270,20 @@ class Operations(QObject):
             params["sign"] = True
             then = self._signing.of_export(key, output, replace)
             start = start._replace(keep=True, then=then)
-        asked = {"key": key} if key else {}
-        asked |= {"from": place, "output": output}
+        asked: Asked = {"source": place, "output": output}
+        if key:
+            asked["key"] = key
         title = self.tr("Export to {}").format(printable(os.path.basename(output), 60))
         return self._begin(title, None, start, asked)
 
-    def sign(self, file: str, key: str, before: Mapping[str, Any] | None = None) -> Job:
+    def sign(self, file: str, key: str, before: SignatureResult | None = None) -> Job:
         """Put a signature into a bundle, in place of one that it has.
 
         key: as of ``export``. before: who has signed it, as the operation ``signature`` tells.
         """
-        then = self._signing.of_file(key, file, before or {})
-        start = _Start("target", {"path": file}, kind=protocol.SIGN, then=then)
+        params: TargetParams = {"path": file}
+        then = self._signing.of_file(key, file, before)
+        start = _Start("target", params, kind=protocol.SIGN, then=then)
         title = self.tr("Sign {}").format(printable(os.path.basename(file), 60))
         return self._begin(title, file, start, {"key": key})
 
@@ -271,25 +296,23 @@ class Operations(QObject):
         files: Sequence[str],
         into: str,
         named: Naming | None = None,
-        abouts: Sequence[Mapping[str, Any]] = (),
+        abouts: Sequence[About] = (),
     ) -> Job:
         """Put what files hold into a place: all of it or, cancelled, nothing.
 
         named: the environment whose PyTorch has named the objects, and the names. abouts: what the
-        files say of their objects (``bundles.bundle.claims``), and the sha256 of the ``manifest``
-        that was looked at: what has another by now is not imported.
+        files were when they were looked at; what has another manifest by now is not imported.
         """
-        params: dict[str, Any] = {"files": list(files), "into": into}
-        seen = {str(one["file"]): one["manifest"] for one in abouts if one.get("manifest")}
-        if seen:
+        params: ImportParams = {"files": list(files), "into": into}
+        if seen := {one.file: one.manifest for one in abouts if one.manifest}:
             params["manifests"] = seen
-        asked: dict[str, Any] = {"portable": any(about.get("portable") for about in abouts)}
-        asked["files"] = list(files)
+        portable = any(about.claims["portable"] for about in abouts)
+        asked: Asked = {"portable": portable, "files": list(files)}
         first = None
         if named is not None:
             params["env"] = named.python
             asked["python"] = named.python
-            if any(about.get("headers") for about in abouts):
+            if any(about.claims["headers"] for about in abouts):
                 first = self._look_for_header
         before = () if named is None else named.before
         start = _Start(protocol.IMPORT, params, before=before, first=first)
@@ -299,11 +322,11 @@ class Operations(QObject):
             title = self.tr("Import {} files").format(f"{len(files):,}")
         return self._begin(title, into, start, asked)
 
-    def _look_for_header(self, job: Job, then: Callable[[dict[str, Any]], None]) -> None:
+    def _look_for_header(self, job: Job, then: GoOn) -> None:
         """To prepare an environment is offered only where the next program would have to wait."""
 
-        def looked(found: dict[str, Any]) -> None:
-            job.asked["offer_prepare"] = not found["prepared"]
+        def looked(prepared: bool) -> None:
+            job.asked["offer_prepare"] = not prepared
             then({})
 
         self._engines.background(Listener(result=looked), lookups.prepared)
@@ -315,9 +338,9 @@ class Operations(QObject):
         into: str,
         replace: bool,
         alone: bool,
-        builders: dict[str, Any] | None = None,
+        builders: Builders | None = None,
         named: Naming | None = None,
-        secrets: str | None = None,
+        secrets: Secrets | None = None,
     ) -> Job:
         """Copy entries to another place: all of it or, cancelled, nothing.
 
@@ -325,48 +348,50 @@ class Operations(QObject):
         unless they are to go ``alone``. builders, secrets: as of ``export``; named: as of
         ``import_files``.
         """
-        params = {"place": place, "into": into, "select": selection.select,
-                  "replace": replace, "alone": alone, "builders": builders,
-                  "env": named.python if named is not None else None,
-                  "secrets": secrets}  # fmt: skip
+        params: CopyParams = {
+            "place": place, "into": into, "select": selection.select,
+            "replace": replace, "alone": alone, "builders": builders,
+            "env": named.python if named is not None else None, "secrets": secrets,
+        }  # fmt: skip
         before = named.before if named is not None else ()
         start = _Start(protocol.COPY, params, hold=selection.hold, before=before)
         title = self.tr("Copy to {}").format(_short(into))
-        return self._begin(title, into, start, {"from": place})
+        return self._begin(title, into, start, {"source": place})
 
     def purge(self, place: str, ticket: int, plan: int, at_once: bool) -> Job:
         """Carry out a plan, in the engine that made it."""
-        params = {"place": place, "plan": plan, "now": at_once}
+        params: PurgeParams = {"place": place, "plan": plan, "now": at_once}
         start = _Start(protocol.PURGE, params, engine_of=ticket)
         return self._begin(self.tr("Purge {}").format(_short(place)), place, start)
 
-    def mend(self, place: str, ticket: int, params: dict[str, Any]) -> Job:
-        """Carry out a fix of files that stay, in the engine that planned it; params: as of
-        ``link.diagnosing.mending``.
-        """
+    def mend(self, place: str, ticket: int, params: MendParams) -> Job:
+        """Carry out a fix of files that stay, in the engine that planned it."""
         start = _Start(protocol.MEND, params, engine_of=ticket)
         return self._begin(self.tr("Mend {}").format(_short(place)), place, start)
 
     def undo(self, place: str, receipt: str | None = None) -> Job:
         """Put back what the last purge took, or the one of a receipt."""
-        start = _Start(protocol.UNDO, {"place": place, "receipt": receipt})
+        params: UndoParams = {"place": place, "receipt": receipt}
+        start = _Start(protocol.UNDO, params)
         return self._begin(self.tr("Undo purge of {}").format(_short(place)), place, start)
 
     def empty_trash(self, place: str) -> Job:
         """Delete for good what lies in a place's trash."""
-        start = _Start(protocol.EMPTY_TRASH, {"place": place})
+        params: EmptyTrashParams = {"place": place}
+        start = _Start(protocol.EMPTY_TRASH, params)
         title = self.tr("Empty trash of {}").format(_short(place))
         return self._begin(title, place, start)
 
     def recover(self, place: str, insisted: str = "") -> Job:
         """Bring what was cut off in a folder to its end; insisted: as of ``recovering.recover``."""
-        start = _Start(protocol.RECOVER, {"place": place, "insisted": insisted})
+        params: RecoverParams = {"place": place, "insisted": insisted}
+        start = _Start(protocol.RECOVER, params)
         title = self.tr("Complete what was cut off in {}").format(_short(place))
         return self._begin(title, place, start)
 
     def expire(self, place: str, selection: Selection, seconds: float | None) -> Job:
         """Have entries of a server expire in so many seconds, or never."""
-        params = {"place": place, "select": selection.select, "ttl_s": seconds}
+        params: TtlParams = {"place": place, "select": selection.select, "ttl_s": seconds}
         start = _Start(protocol.TTL, params, hold=selection.hold)
         title = self.tr("Set expiry on {}").format(_short(place))
         return self._begin(title, place, start)
@@ -380,7 +405,7 @@ class Operations(QObject):
         if not self.can_repeat(job):
             return None
         start, asked = self._starts[job]
-        return self._begin(job.title, job.place, start, dict(asked))
+        return self._begin(job.title, job.place, start, asked.copy())
 
     def cancel(self, job: Job) -> None:
         """Stop a job at once."""
@@ -397,14 +422,14 @@ class Operations(QObject):
     # How they run.
 
     def _begin(
-        self, title: str, place: str | None, start: _Start, asked: dict[str, Any] | None = None
+        self, title: str, place: str | None, start: _Start, asked: Asked | None = None
     ) -> Job:
         kind = start.kind or start.op
         job = self._jobs.add(title, kind, place)
         job.asked = asked or {}
         # What a server drops by itself was said of that one job only.
         if traits(kind).repeats and not scheme_of(place or "").keeps_times:
-            self._starts[job] = start, dict(job.asked)
+            self._starts[job] = start, job.asked.copy()
         # One at a time has the whole machine, so that times mean something.
         busy = any(other.traits.compiles for other in self._jobs.active if other is not job)
         if traits(kind).compiles and busy:
@@ -421,7 +446,7 @@ class Operations(QObject):
             self._ask(job, start)
             return
 
-        def go_on(more: dict[str, Any]) -> None:
+        def go_on(more: Values) -> None:
             if job.active:
                 self._ask(job, start._replace(params={**start.params, **more}))
 
@@ -448,7 +473,7 @@ class Operations(QObject):
         if job.state is State.CANCELLING:
             self._engines.cancel(ticket)
 
-    def _listener(self, job: Job, result: Callable[[dict[str, Any]], None]) -> Listener:
+    def _listener(self, job: Job, result: Callable[[Any], None]) -> Listener:
         """Who hears of a step before the request itself."""
         return Listener(
             result=result,
@@ -457,7 +482,7 @@ class Operations(QObject):
             cancelled=lambda: self._stopped(job),
         )
 
-    def _unpack(self, job: Job, env: Environment, then: Callable[[dict[str, Any]], None]) -> None:
+    def _unpack(self, job: Job, env: Environment, then: GoOn) -> None:
         """Put what an import of a bundle would place into a folder of its own."""
         job.note = self.tr("placing what the bundle holds")
         self._jobs.touch(job)
@@ -465,7 +490,7 @@ class Operations(QObject):
 
         target = os.path.join(job.scratch, _TARGET)
 
-        def unpacked(placed: dict[str, Any]) -> None:
+        def unpacked(placed: Values) -> None:
             job.note = ""
             job.asked["made_threads"] = carry.made_threads
             note = outcomes.note(protocol.IMPORT, placed)
@@ -482,7 +507,7 @@ class Operations(QObject):
         )  # fmt: skip
         carry.unpack(file, target, unpacked)
 
-    def _followed(self, job: Job, start: _Start, result: dict[str, Any]) -> None:
+    def _followed(self, job: Job, start: _Start, result: Values) -> None:
         """Do what is to be done with the result of a request."""
         if start.then is None:
             self._done(job, result)
@@ -491,7 +516,7 @@ class Operations(QObject):
         else:
             start.then(job, result, lambda whole: self._done(job, whole))
 
-    def _done(self, job: Job, result: dict[str, Any]) -> None:
+    def _done(self, job: Job, result: Values) -> None:
         if job.traits.proves:
             from torchkeeper.link.kept import verified
 
@@ -505,7 +530,7 @@ class Operations(QObject):
             told = result.get("cells")
             job.cells.told(told if isinstance(told, list) else [])
         note = outcomes.note(job.kind, result, job.left)
-        said = [note, outcomes.signed(result) if "signature" in result else ""]
+        said = [note, outcomes.signed(result["signature"]) if "signature" in result else ""]
         self._jobs.log(job, [line for line in dict.fromkeys(said) if line])
         self._ended(job, State.DONE, note=note, result=result)
         self.succeeded.emit(job)
@@ -528,7 +553,7 @@ class Operations(QObject):
         self._ended(job, State.CANCELLED, note=note)
 
     def _ended(
-        self, job: Job, state: State, *, note: str = "", result: dict[str, Any] | None = None,
+        self, job: Job, state: State, *, note: str = "", result: Values | None = None,
         error: UserError | None = None,
     ) -> None:  # fmt: skip
         self._tickets.pop(job.id, None)
@@ -552,11 +577,11 @@ class Operations(QObject):
             head = self.tr("— what the engine wrote to its standard error —")
             self._jobs.log(job, [head, *(printable(line, 2000) for line in lines)])
 
-    def _rows(self, job: Job, rows: list[dict[str, Any]]) -> None:
+    def _rows(self, job: Job, rows: list[Any]) -> None:
         if job.traits.placed_rows:
-            job.placed += [(str(row.get("kind")), str(row.get("path"))) for row in rows]
+            job.placed += [(row["kind"], row["path"]) for row in rows]
 
-    def _findings(self, job: Job, found: list[dict[str, Any]]) -> None:
+    def _findings(self, job: Job, found: list[Finding]) -> None:
         lines = [line for one in found if (line := findings.heard(job, one))]
         self._jobs.touch(job)
         self._jobs.log(job, lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
@@ -18,6 +18,7 @@ from torchkeeper.stores.names import scheme_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from torchkeeper.gui.background.requests import Revealed
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.dialogs.working import WorkDialog
 
@@ -87,15 +88,15 @@ class Results(QObject):
                 path, Listener(result=lambda found: self._revealed(path, found))
             )
 
-    def _revealed(self, path: str, found: dict[str, Any]) -> None:
-        if found["shown"]:
+    def _revealed(self, path: str, found: Revealed) -> None:
+        if found.shown:
             return
         name = printable(path)
-        if found["what"] == "missing":
+        if found.what == "missing":
             gone = self.tr("There is no {} any more.").format(name)
             self._context.tell(UserError(gone, self.tr("It was moved or removed."), code="missing"))
             return
-        folder = path if found["what"] == "folder" else os.path.dirname(path)
+        folder = path if found.what == "folder" else os.path.dirname(path)
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(folder)):
             what = self.tr("The folder {} could not be shown.").format(printable(folder))
             why = self.tr("No file manager answered.")

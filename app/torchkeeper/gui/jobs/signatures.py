@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication
 
@@ -17,12 +17,26 @@ from torchkeeper.gui.jobs.model import SIGNING, Job, JobsModel
 from torchkeeper.link.signers import signers_file
 from torchkeeper.link.words.problems import UserError
 
-Result = dict[str, Any]
-Then = Callable[[Result], None]
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.bundles import (
+        AttachSignatureParams,
+        AttachSignatureResult,
+        CopyManifestParams,
+        CopyManifestResult,
+        SignatureParams,
+        SignatureResult,
+        Signed,
+        SignResult,
+    )
+    from torchkeeper.gui.background.keygens import Said
+
+#: What an engine says, or more that it is asked for, by their names.
+Values = Mapping[str, Any]
+GoOn = Callable[[Values], None]
 #: What a job does before it is asked for, and what with its result; each calls what it is given to
 #: go on: with more parameters, with the whole result.
-First = Callable[[Job, Then], None]
-Follow = Callable[[Job, Result, Then], None]
+First = Callable[[Job, GoOn], None]
+Follow = Callable[[Job, Values, GoOn], None]
 
 
 def _tr(text: str) -> str:
@@ -43,9 +57,9 @@ class Signing:
         engines: Engines,
         jobs: JobsModel,
         step: Callable[[Job, int], None],
-        listener: Callable[[Job, Then], Listener],
+        listener: Callable[[Job, Callable[[Any], None]], Listener],
         kept: Callable[[int], int | None],
-        ask: Callable[[Job, int, dict[str, Any]], object],
+        ask: Callable[[Job, int, Said], object],
     ) -> None:
         self._engines = engines
         self._jobs = jobs
@@ -59,24 +73,26 @@ class Signing:
         ``link.keys`` names it.
         """
 
-        def follow(job: Job, result: Result, go_on: Then) -> None:
-            if not result.pop("held", False):
-                go_on(result)
+        def follow(job: Job, result: Values, go_on: GoOn) -> None:
+            whole = {name: one for name, one in result.items() if name != "held"}
+            if not result.get("held"):
+                go_on(whole)
                 return
-            where = {"held": True, "output": output, "replace": replace}
-            self._sign(job, key, where, lambda told: go_on({**result, **told}))
+            where: Signed = {"held": True, "output": output, "replace": replace}
+            self._sign(job, key, where, lambda told: go_on({**whole, **told}))
 
         return follow
 
-    def of_file(self, key: str, file: str, before: Mapping[str, Any]) -> Follow:
+    def of_file(self, key: str, file: str, before: SignatureResult | None) -> Follow:
         """What signs a bundle, of which the result says as well who had signed it ``before``."""
 
-        def follow(job: Job, _: Result, go_on: Then) -> None:
-            self._sign(job, key, {"file": file}, lambda told: go_on({**told, "before": before}))
+        def follow(job: Job, _: Values, go_on: GoOn) -> None:
+            where: Signed = {"file": file}
+            self._sign(job, key, where, lambda told: go_on({**told, "before": before}))
 
         return follow
 
-    def _sign(self, job: Job, key: str, where: dict[str, Any], then: Then) -> None:
+    def _sign(self, job: Job, key: str, where: Signed, then: Callable[[SignResult], None]) -> None:
         """Call ``then`` with ``{signature, size}``: who signed it, as the operation ``signature``
         tells, and its bytes. where: file or held, output and replace as of ``attach_signature``.
         """
@@ -86,14 +102,14 @@ class Signing:
             self._listener(job, lambda _: None), lambda ticket: self._step(job, ticket)
         )
 
-    def _heard(self, job: Job) -> Callable[[int, dict[str, Any]], None]:
-        def heard(ticket: int, one: dict[str, Any]) -> None:
-            if "notice" in one:
-                job.now = _tr("Touch your key now") if one["notice"] else ""
-                self._jobs.log(job, [one["notice"]] if one["notice"] else [])
+    def _heard(self, job: Job) -> Callable[[int, Said], None]:
+        def heard(ticket: int, said: Said) -> None:
+            if not said.asks:
+                job.now = _tr("Touch your key now") if said.text else ""
+                self._jobs.log(job, [said.text] if said.text else [])
                 self._jobs.touch(job)
             elif job.active:
-                self._ask(job, ticket, one["ask"])
+                self._ask(job, ticket, said)
 
         return heard
 
@@ -106,9 +122,9 @@ class _Steps:
         engines: Engines,
         kept: int | None,
         key: str,
-        where: dict[str, Any],
-        heard: Callable[[int, dict[str, Any]], None],
-        then: Then,
+        where: Signed,
+        heard: Callable[[int, Said], None],
+        then: Callable[[SignResult], None],
     ) -> None:
         self._engines = engines
         self._kept = kept
@@ -139,22 +155,23 @@ class _Steps:
         self._asked = asked
         asked(self._engines.scratch("signing", self._to(self._made)))
 
-    def _to(self, result: Then) -> Listener:
+    def _to(self, result: Callable[[Any], None]) -> Listener:
         return self._listener._replace(result=result)
 
-    def _ask(self, op: str, params: dict[str, Any], then: Then) -> None:
+    def _ask(self, op: str, params: Mapping[str, object], then: Callable[[Any], None]) -> None:
         """Ask the engine that has the bundle."""
         keep = self._kept is not None
         listener = self._to(then)
         self._asked(self._engines.ask(op, params, listener, keep=keep, engine_of=self._kept))
 
-    def _made(self, found: Result) -> None:
-        self._folder = str(found["folder"])
+    def _made(self, folder: str) -> None:
+        self._folder = folder
         self._target = os.path.join(self._folder, manifest.NAME)
-        self._ask("copy_manifest", {**self._where, "target": self._target}, self._copied)
+        params: CopyManifestParams = {**self._where, "target": self._target}
+        self._ask("copy_manifest", params, self._copied)
 
-    def _copied(self, told: Result) -> None:
-        self._digest = str(told["manifest"])
+    def _copied(self, told: CopyManifestResult) -> None:
+        self._digest = told["manifest"]
         listener = self._to(self._run)
         self._asked(
             self._engines.background(
@@ -162,33 +179,40 @@ class _Steps:
             )
         )
 
-    def _run(self, found: Result) -> None:
+    def _run(self, command: list[str]) -> None:
         ticket = 0
 
-        def hear(some: list[dict[str, Any]]) -> None:
+        def hear(some: list[Said]) -> None:
             for one in some:
                 self._heard(ticket, one)
 
-        listener = self._to(self._signed)._replace(findings=hear)
-        ticket = self._engines.sign(found["command"], listener)
+        listener = self._to(self._signed)._replace(rows=hear)
+        ticket = self._engines.sign(command, listener)
         self._asked(ticket)
 
-    def _signed(self, _: Result) -> None:
-        self._heard(0, {"notice": ""})
+    def _signed(self, _: object) -> None:
+        from torchkeeper.gui.background.keygens import Said
+
+        self._heard(0, Said(""))
         listener = self._to(self._attach)
         self._asked(self._engines.background(listener, lookups.signature_text, self._target))
 
-    def _attach(self, found: Result) -> None:
-        about = {**self._where, "signature": found["text"], "manifest": self._digest}
-        self._ask("attach_signature", about, self._attached)
+    def _attach(self, text: str) -> None:
+        params: AttachSignatureParams = {
+            **self._where,
+            "signature": text,
+            "manifest": self._digest,
+        }
+        self._ask("attach_signature", params, self._attached)
 
-    def _attached(self, told: Result) -> None:
-        def seen(found: Result) -> None:
+    def _attached(self, told: AttachSignatureResult) -> None:
+        def seen(found: SignatureResult) -> None:
             self._end()
             self._then({"signature": found, "size": told["size"]})
 
-        file = self._where.get("output") or self._where["file"]
-        self._ask("signature", {"file": file, "signers": signers_file()}, seen)
+        file = self._where.get("output") or self._where.get("file", "")
+        params: SignatureParams = {"file": file, "signers": signers_file()}
+        self._ask("signature", params, seen)
 
     def _end(self) -> None:
         if self._folder:

@@ -8,10 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.gui.matrix.phases import Spent, is_time, spent, summed
 from torchkeeper.link.words.problems import UserError, printable, user_error
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.findings import CellFinding, Finding
+    from torchkeeper.verdict.told import GraphTold
 
 QUEUED, STARTING, COMPILING = "queued", "starting", "compiling"
 DONE, FAILED, CANCELLED = "done", "failed", "cancelled"
@@ -129,33 +133,34 @@ class Cells:
     def __bool__(self) -> bool:
         return bool(self.rows)
 
-    def hear(self, found: dict[str, Any]) -> bool:
+    def hear(self, found: Finding) -> bool:
         """Take note of a finding ``cells``, ``cell``, ``graph`` or ``log`` of a cell; False where
         it is none of them.
         """
-        if isinstance(some := found.get("cells"), list):
-            self._add(some)
+        if "cells" in found:
+            self._add(found["cells"])
             return True
-        if isinstance(one := found.get("cell"), dict):
+        one = found.get("cell")
+        if one is not None and not isinstance(one, int):
             self._cell(one)
             return True
-        if isinstance(graph := found.get("graph"), dict) and "cell" in graph:
-            self._graph(graph)
+        if "graph" in found and "cell" in found["graph"]:
+            self._graph(found["graph"])
             return True
-        if isinstance(line := found.get("log"), str) and (cell := self.at(found.get("cell"))):
-            cell.hear(line)
+        if "log" in found and (cell := self.at(one)):
+            cell.hear(found["log"])
             self.dirty.add(self._by_index[cell.index])
             return False  # the log of the whole job has it, too
         return False
 
-    def graph(self, told: dict[str, Any]) -> Graph | None:
+    def graph(self, told: GraphTold) -> Graph | None:
         """The graph that a finding is about; None where it is of no cell."""
         cell = self.at(told.get("cell"))
-        return (cell.graphs or {}).get(str(told.get("id") or "?")[:80]) if cell else None
+        return (cell.graphs or {}).get((told["id"] or "?")[:80]) if cell else None
 
-    def at(self, index: Any) -> CellState | None:
+    def at(self, index: int | None) -> CellState | None:
         """The cell of this index among those of the request."""
-        row = self._by_index.get(index) if isinstance(index, int) else None
+        row = None if index is None else self._by_index.get(index)
         return None if row is None else self.rows[row]
 
     @property
@@ -175,28 +180,32 @@ class Cells:
                 else:
                     self._turn(cell, CANCELLED)
 
-    def told(self, result: Sequence[Any]) -> None:
+    def told(self, result: Sequence[CellFinding]) -> None:
         """What the result of the job says of its cells, which is the last word."""
         for one in result:
-            if isinstance(one, dict):
-                cell = self.at(one.get("index"))
-                if cell is None:
-                    self._add([one])
-                elif cell.ended and cell.state == one.get("state"):
-                    continue  # a finding has said the same
-                self._cell(one)
+            cell = self.at(one["index"])
+            if cell is None:
+                self._add([one])
+            elif cell.ended and cell.state == one["state"]:
+                continue  # a finding has said the same
+            self._cell(one)
 
-    def _add(self, some: Sequence[Any]) -> None:
+    def _add(self, some: Sequence[CellFinding]) -> None:
         rows, by_index = self.rows, self._by_index
         before = len(rows)
         for one in some:
-            index = one.get("index") if isinstance(one, dict) else None
-            if not isinstance(index, int) or index in by_index or len(rows) >= MOST:
+            index = one["index"]
+            if index in by_index or len(rows) >= MOST:
                 continue
             by_index[index] = len(rows)
-            text = str(one.get("recipe") or ""), str(one.get("name") or "")
-            rows.append(CellState(index, text[0][:_TEXT], text[1][:_TEXT],
-                                  str(one.get("source") or "")[:40]))  # fmt: skip
+            rows.append(
+                CellState(
+                    index,
+                    one.get("recipe", "")[:_TEXT],
+                    one.get("name", "")[:_TEXT],
+                    one.get("source", "")[:40],
+                )
+            )
         self.counts[QUEUED] = self.counts.get(QUEUED, 0) + len(rows) - before
 
     def _turn(self, cell: CellState, state: str) -> None:
@@ -207,51 +216,49 @@ class Cells:
         self.longest = max(self.longest, cell.seconds or 0.0)
         self.dirty.add(self._by_index[cell.index])
 
-    def _cell(self, one: dict[str, Any]) -> None:
-        cell, state = self.at(one.get("index")), str(one.get("state"))
+    def _cell(self, one: CellFinding) -> None:
+        cell, state = self.at(one["index"]), one["state"]
         if cell is None or state not in _STATES:
             return
         if state == COMPILING and cell.state != COMPILING:
             cell.began = time.monotonic()
         if state in ENDED:
             cell.seconds = cell.took(time.monotonic())
-            if is_time(one.get("seconds")):
-                cell.seconds = float(one["seconds"])
+            seconds = one.get("seconds")
+            if isinstance(seconds, (int, float)) and is_time(seconds):
+                cell.seconds = seconds
             self._count(cell, one)
-        if state == FAILED and isinstance(problem := one.get("problem"), dict):
-            params = problem.get("params")
-            code = str(problem.get("code") or "warm-failed")
-            cell.error = user_error(code, params if isinstance(params, dict) else {})
-        if isinstance(log := one.get("log"), list) and log:
-            cell.log = [str(line)[:2000] for line in log[-LINES:]]
+        if state == FAILED and (problem := one.get("problem")):
+            cell.error = user_error(problem["code"] or "warm-failed", problem["params"])
+        if log := one.get("log"):
+            cell.log = [line[:2000] for line in log[-LINES:]]
         self._turn(cell, state)
 
-    def _count(self, cell: CellState, one: dict[str, Any]) -> None:
+    def _count(self, cell: CellState, one: CellFinding) -> None:
         cell.hits, cell.misses = _number(one.get("hits")), _number(one.get("misses"))
         cell.bypasses, cell.count = _number(one.get("bypasses")), _number(one.get("graphs"))
-        proof = one.get("proof")
-        if isinstance(proof, dict):
+        if proof := one.get("proof"):
             cell.found, cell.of = _number(proof.get("found")), _number(proof.get("of"))
         cell.unfit = one.get("good") is False
-        cell.device = str(one.get("device") or "")[:80]
+        cell.device = one.get("device", "")[:80]
         cell.threads = _number(one.get("threads"))
 
-    def _graph(self, graph: dict[str, Any]) -> None:
+    def _graph(self, graph: GraphTold) -> None:
         cell = self.at(graph.get("cell"))
         if cell is None:
             return
         if cell.graphs is None:
             cell.graphs = {}
-        ident = str(graph.get("id") or "?")[:80]
+        ident = (graph["id"] or "?")[:80]
         known = cell.graphs.get(ident)
         if known is None and len(cell.graphs) >= _GRAPHS:
             return
-        took = float(graph["seconds"]) if is_time(graph.get("seconds")) else None
-        outcome = str(graph.get("outcome") or "compiling")[:20]
-        name = str(graph.get("name") or (known.name if known else ident))[:_TEXT]
+        took = graph["seconds"] if is_time(graph["seconds"]) else None
+        outcome = (graph["outcome"] or "compiling")[:20]
+        name = (graph["name"] or (known.name if known else ident))[:_TEXT]
         said = known.said if known else False
-        phases = spent(graph.get("phases"))
-        reason = str(graph.get("reason") or (known.reason if known else ""))[:_TEXT]
+        phases = spent(graph["phases"])
+        reason = (graph.get("reason") or (known.reason if known else ""))[:_TEXT]
         cell.graphs[ident] = Graph(ident, name, outcome, took, phases, said, reason)
         cell.changed = True
         # Not added up from all graphs each time: there may be hundreds.
@@ -265,6 +272,5 @@ class Cells:
         self.dirty.add(self._by_index[cell.index])
 
 
-def _number(value: Any) -> int:
-    good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9
-    return int(value) if good else 0
+def _number(value: int | None) -> int:
+    return value if value is not None and 0 <= value < 10**9 else 0

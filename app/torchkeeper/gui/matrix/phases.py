@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TypeGuard
 
 from PySide6.QtCore import QCoreApplication
 
@@ -43,18 +43,18 @@ def about(name: str) -> str:
     return f"{title(name)}: {done}"
 
 
-def spent(told: Any) -> Spent:
+def spent(told: Iterable[tuple[str, float]]) -> Spent:
     """Seconds of each phase, from ``[[name, seconds], …]`` as a finding has it."""
     found = [0.0] * len(PHASES)
-    for pair in told if isinstance(told, list) else ():
-        if isinstance(pair, list) and len(pair) == 2 and is_time(pair[1]):
-            found[_NUMBERS.get(str(pair[0]), _OTHER)] += pair[1]
+    for name, seconds in told:
+        if is_time(seconds):
+            found[_NUMBERS.get(name, _OTHER)] += seconds
     return found
 
 
-def is_time(value: Any) -> bool:
+def is_time(value: float | None) -> TypeGuard[float]:
     """Whether it is a sensible number of seconds."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e7
+    return value is not None and 0 <= value < 1e7
 
 
 def summed(every: Iterable[Spent]) -> Spent:

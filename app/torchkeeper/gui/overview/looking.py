@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
@@ -13,6 +13,10 @@ from torchkeeper.gui.verdicts.environments import Environment, Environments, Sta
 from torchkeeper.link.overviewing import Overview
 from torchkeeper.link.words import dead
 from torchkeeper.link.words.problems import UserError
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.findings import Finding
+    from torchkeeper.engine.messages.places import OverviewParams, OverviewResult
 
 
 class Looking(QObject):
@@ -78,7 +82,7 @@ class Looking(QObject):
         )
         self.python = chosen.python if chosen in known and chosen is not None else ""
         names = [one.python for one in known]
-        params: dict[str, Any] = {
+        params: OverviewParams = {
             "places": list(places),
             "envs": [self.python] if self.python else [],
             "everywhere": names if all_known else [],
@@ -99,16 +103,17 @@ class Looking(QObject):
             self._ticket = self.at = self._asked = None
             self.changed.emit()
 
-    def _heard(self, told: list[dict[str, Any]]) -> None:
+    def _heard(self, told: list[Finding]) -> None:
         for one in told:
-            self._next.told(one.get("looked"))
-            at = one.get("looking")
-            if isinstance(at, dict):
-                self.at = str(at.get("place")), int(at.get("number") or 0), int(at.get("of") or 0)
+            if "looked" in one:
+                self._next.told(one["looked"])
+            if "looking" in one:
+                at = one["looking"]
+                self.at = at["place"], at["number"], at["of"]
         self.changed.emit()
 
-    def _over(self, result: dict[str, Any]) -> None:
-        for place in result.get("places") or ():
+    def _over(self, result: OverviewResult) -> None:
+        for place in result["places"]:
             self._next.told(place)
         self._ticket = self.at = None
         self.found, self.looked = self._next, time.time()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QFrame, QMenu, QWidget
@@ -14,6 +15,9 @@ from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.link.overviewing import Overview, Reclaim
 from torchkeeper.link.words import dead, say
 from torchkeeper.link.words.problems import printable
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.told import Sized
 
 #: The reasons that have a card. A budget is for who sets one, in the dialog.
 SHOWN = ("stale", "broken", "orphan", "unused", "trash")
@@ -78,7 +82,7 @@ class Reclaiming(QWidget):
         self,
         titles: Callable[[str], str],
         clean: Callable[[str, str], object],
-        empty: Callable[[str, dict[str, int]], object],
+        empty: Callable[[str, Sized], object],
     ) -> None:
         super().__init__()
         self._titles, self._clean, self._empty = titles, clean, empty
@@ -119,7 +123,7 @@ class Reclaiming(QWidget):
             none = Reclaim(tally(()), 0) if looked else None
             card.tell(reasons.get(reason, none), len(self._places(reason)), waiting)
         parts = [one.told for one in reasons.values()]
-        every = found.reclaimable(within).told if found is not None else {}
+        every = found.reclaimable(within).told if found is not None else Reclaim(tally(()), 0).told
         self.together.setText(dead.together(parts, every))
         self.together.setVisible(bool(self.together.text()))
 

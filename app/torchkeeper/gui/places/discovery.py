@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
@@ -14,8 +14,11 @@ from torchkeeper.link.words.problems import UserError
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
+    from torchkeeper.engine.messages.places import PlacesRow
+    from torchkeeper.gui.background.looked import At
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.places.opening import Opening
+    from torchkeeper.stores.told import Owned
 
 
 class Discovery(QObject):
@@ -39,15 +42,11 @@ class Discovery(QObject):
         """
         context = self._context
         found: list[Place] = []
-        owners: dict[str, Any] = {}
+        owners: dict[str, list[Owned] | None] = {}
 
-        def rows(some: list[Any]) -> None:
-            told = [one for one in some if isinstance(one, dict) and "path" in one]
-            owners.update({str(one["path"]): one.get("owners") for one in told})
-            found.extend(
-                Place(str(x["path"]), str(x.get("reason") or ""), bool(x.get("exists", True)))
-                for x in told
-            )
+        def rows(some: list[PlacesRow]) -> None:
+            owners.update({one["path"]: one.get("owners") for one in some})
+            found.extend(Place(x["path"], x["reason"], x["exists"]) for x in some)
 
         def known(_: object = None) -> None:
             context.places.found(found)
@@ -84,9 +83,9 @@ class Discovery(QObject):
     def _look(self, path: str) -> None:
         self._context.engines.background(Listener(result=self._looked), lookups.paths, [path])
 
-    def _looked(self, found: dict[str, Any]) -> None:
-        for one in found["paths"]:
-            self._context.places.looked(one["path"], one["what"])
+    def _looked(self, found: list[At]) -> None:
+        for one in found:
+            self._context.places.looked(one.path, one.what)
 
     def choose_first(self) -> None:
         """Choose a place once all are known, unless one is chosen, or about to be opened."""
@@ -121,5 +120,5 @@ class Discovery(QObject):
         context.places.set_read_only(path, on)
         context.engines.protect(path, on, Listener(result=self._told_protected, failed=failed))
 
-    def _told_protected(self, found: dict[str, Any]) -> None:
-        self._context.places.told_read_only(found["protected"])
+    def _told_protected(self, found: list[str]) -> None:
+        self._context.places.told_read_only(found)

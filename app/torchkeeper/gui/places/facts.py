@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
@@ -14,6 +14,9 @@ from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.link.words.problems import UserError
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.servers import FactsParams
 
 #: Milliseconds between what changes the picture and the question for what is in it then, and
 #: entries asked for at once.
@@ -82,15 +85,20 @@ class Facts(QObject):
         return list(found.values())
 
     def _ask(self) -> None:
-        listing = self._listing
-        if not listing.scheme.lazy or listing.error is not None or self._ticket is not None:
+        listing, place = self._listing, self._listing.place
+        if (
+            place is None
+            or not listing.scheme.lazy
+            or listing.error is not None
+            or self._ticket is not None
+        ):
             return
         wanted = [entry.identity for entry in self._wanted()]
         if not wanted:
             return
         self._asked.update(wanted)
         self._wanting = wanted
-        params = {"place": listing.place, "items": [list(identity) for identity in wanted]}
+        params: FactsParams = {"place": place, "items": wanted}
         listener = Listener(
             rows=self._rows, result=self._over, failed=self._failed, cancelled=self._failed
         )
@@ -102,7 +110,7 @@ class Facts(QObject):
             self._listing.known[entry.identity] = entry
         self._model.renew(entries, self._table.seen_lines())
 
-    def _over(self, _: dict[str, Any]) -> None:
+    def _over(self, _: object) -> None:
         self._ticket = None
         self._soon()
 

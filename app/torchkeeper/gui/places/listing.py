@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
@@ -15,6 +15,11 @@ from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.scheme import Scheme
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.findings import Finding
+    from torchkeeper.engine.messages.places import ListParams, ListResult
+    from torchkeeper.stores.told import Owned, Trash
 
 #: Milliseconds without a word after which a place is said not to answer.
 SILENCE_MS = 5000
@@ -57,7 +62,8 @@ class Listing(QObject):
         self.times = False
         #: Whether the place is no longer there although it was.
         self.gone = False
-        self.result: dict[str, Any] = {}
+        #: What the listing came to, None while that is not known.
+        self.result: ListResult | None = None
         self.done: float = 0
         self.total: float | None = None
         self.unit = ""
@@ -79,7 +85,7 @@ class Listing(QObject):
     def is_folder(self) -> bool:
         """Whether the place is a folder, which alone has a trash; a bundle has a format."""
         named = self.place is not None and self.scheme.local
-        return named and self.error is None and not self.result.get("format")
+        return named and self.error is None and "format" not in (self.result or {})
 
     @property
     def scheme(self) -> Scheme:
@@ -93,27 +99,29 @@ class Listing(QObject):
             return ""
         if self.error is not None:
             return "missing" if self.error.code == "place-missing" else ""
-        return "" if not self.result else "file" if self.result.get("format") else "folder"
+        return "" if self.result is None else "file" if "format" in self.result else "folder"
 
     @property
-    def trash(self) -> dict[str, Any]:
-        """What lies in the place's trash."""
-        trash = self.result.get("trash")
-        return trash if isinstance(trash, dict) else {}
+    def trash(self) -> Trash | None:
+        """What lies in the place's trash; None where there is none, or that is not known."""
+        return self.result["trash"] if self.result is not None else None
+
+    @property
+    def owners(self) -> list[Owned] | None:
+        """Who else can change what lies there; None while that is not known."""
+        return self.result.get("owners") if self.result is not None else None
 
     @property
     def undoable(self) -> str:
         """What undo puts back, in words: 12 entries (3.4 MB); empty where that is not known."""
-        last = self.trash.get("last")
-        if not isinstance(last, dict):
-            return ""
-        return say.held_of(last)
+        last = self.trash["last"] if self.trash is not None else None
+        return say.held_of(last) if last is not None else ""
 
     @property
     def can_poll(self) -> bool:
         """Whether the place may change by itself, and nothing reads it at the moment."""
         missing = self.error is not None and self.error.code == "place-missing"
-        known = self.is_folder and bool(self.result)
+        known = self.is_folder and self.result is not None
         if self.scheme.lazy:
             return False  # every look takes it some time, and others use it
         return self._ticket is None and (missing or known)
@@ -124,7 +132,7 @@ class Listing(QObject):
         self._ticket, self._again, self.silent = None, False, False
         self._all = False
         self._silence.stop()
-        self.place, self.error, self.result, self.gone = place, None, {}, False
+        self.place, self.error, self.result, self.gone = place, None, None, False
         self.unit, self.known = "", {}
         self.times = times and self.scheme.keeps_times
         self._mark, self._told, self.took, self.failures = "", [], 0.0, 0
@@ -169,7 +177,8 @@ class Listing(QObject):
             failed=self._failed,
             cancelled=self._cancelled,
         )
-        params: dict[str, Any] = {"place": self.place, "unless": self._mark if quiet else ""}
+        assert self.place is not None
+        params: ListParams = {"place": self.place, "unless": self._mark if quiet else ""}
         if self.times:
             params["times"] = True
         if self._all and not quiet:
@@ -212,25 +221,25 @@ class Listing(QObject):
         if self.loading:
             self.changed.emit()
 
-    def _findings(self, found: list[dict[str, Any]]) -> None:
+    def _findings(self, found: list[Finding]) -> None:
         for one in found:
-            unreadable = one.get("unreadable")
-            if isinstance(unreadable, dict):
-                path, why = unreadable.get("path"), unreadable.get("why")
-                self._unreadable.append(f"{printable(str(path))}: {printable(str(why))}")
+            if "unreadable" in one:
+                path, why = one["unreadable"]["path"], one["unreadable"]["why"]
+                self._unreadable.append(f"{printable(path)}: {printable(why)}")
 
-    def _result(self, result: dict[str, Any]) -> None:
+    def _result(self, result: ListResult) -> None:
         self.failures = 0
-        if result.get("same"):
+        if "same" in result and self.result is not None:
             self._model.same()
-            fresh = {name: result.get(name) for name in ("trash", "owners")}
-            self._shown({**self.result, **fresh}, result)
+            known = self.result.copy()
+            known["trash"], known["owners"] = result["trash"], result.get("owners")
+            self._shown(known, result)
         else:
             # Very many entries take a moment to be put in their places.
             self._model.end(lambda: self._shown(result, result))
 
-    def _shown(self, told: dict[str, Any], result: dict[str, Any]) -> None:
-        self._mark = str(result.get("mark") or "")
+    def _shown(self, told: ListResult, result: ListResult) -> None:
+        self._mark = result.get("mark", "")
         news = self.error is not None or told != self.result
         quiet, self.error, self.result, self.gone = self._quiet, None, told, False
         self._ended()
@@ -260,8 +269,8 @@ class Listing(QObject):
             self._finish(False, False)
             return
         same = quiet and self.error is not None and self.error.code == error.code
-        self.gone = error.code == "place-missing" and (self.gone or bool(self.result))
-        self.error, self.result, self._mark = error, {}, ""
+        self.gone = error.code == "place-missing" and (self.gone or self.result is not None)
+        self.error, self.result, self._mark = error, None, ""
         if same:
             self._model.abandon()
         else:

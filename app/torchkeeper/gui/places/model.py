@@ -28,6 +28,7 @@ from torchkeeper.stores.names import scheme_of
 if TYPE_CHECKING:
     from torchkeeper.gui.sidebar.standing import Standing
     from torchkeeper.gui.verdicts.verifications import Beside
+    from torchkeeper.stores.told import Owned
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -194,7 +195,7 @@ class PlacesModel(QAbstractListModel):
         self._verified: dict[str, Beside] = {}
         self._names = _names(settings)
         #: Who else can change what lies in a place, as engines have found.
-        self._owners: dict[str, list[Any]] = {}
+        self._owners: dict[str, list[Owned]] = {}
         self._standing: dict[str, Standing] = {}
         self._places = [self._marked(Place(path, added=True)) for path in self._kept(SETTING)]
         self._places.sort(key=lambda place: place.group)
@@ -370,10 +371,10 @@ class PlacesModel(QAbstractListModel):
             if before.get(place.path) != verified.get(place.path):
                 self.dataChanged.emit(self.index(row), self.index(row))
 
-    def told_owners(self, found: Mapping[str, object]) -> None:
+    def told_owners(self, found: Mapping[str, list[Owned] | None]) -> None:
         """Who else can change what lies in these places (folders.owners)."""
         for path, told in found.items():
-            kept = told if isinstance(told, list) else []
+            kept = told or []
             if kept == self._owners.get(path, []):
                 continue
             self._owners[path] = kept
@@ -388,15 +389,13 @@ class PlacesModel(QAbstractListModel):
             if before.get(place.path) != known.get(place.path):
                 self.dataChanged.emit(self.index(row), self.index(row))
 
-    def owners(self, path: str) -> list[Any]:
+    def owners(self, path: str) -> list[Owned]:
         """The same of one place, as far as it is known."""
         return self._owners.get(path, [])
 
     def meant(self, path: str) -> str:
         """What of that may be meant, in a few words."""
-        return owned.short(
-            [one for one in self.owners(path) if isinstance(one, dict) and not one.get("grave")]
-        )
+        return owned.short([one for one in self.owners(path) if not one["grave"]])
 
     def read_only(self, path: str) -> bool:
         """Whether nothing is to be changed in a place."""

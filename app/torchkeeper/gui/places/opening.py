@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
@@ -15,6 +15,7 @@ from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.background.looked import At
     from torchkeeper.gui.context import Context
 
 
@@ -72,11 +73,11 @@ class Opening(QObject):
         self.looked.emit()
         self._context.tell(error)
 
-    def _looked(self, found: dict[str, Any]) -> None:
+    def _looked(self, found: list[At]) -> None:
         self._looks -= 1
         by_what: dict[str, list[str]] = {}
-        for one in found["paths"]:
-            by_what.setdefault(one["what"], []).append(one["path"])
+        for one in found:
+            by_what.setdefault(one.what, []).append(one.path)
         for path in by_what.get("folder", ()):
             self._show(path)
         self.looked.emit()

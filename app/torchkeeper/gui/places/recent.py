@@ -20,8 +20,7 @@ from torchkeeper.link.words.problems import printable
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
-    from typing import Any
-
+    from torchkeeper.gui.background.looked import At
     from torchkeeper.gui.context import Context
 
 #: Where they are kept, as JSON: a list of paths, the latest first.
@@ -123,12 +122,12 @@ class Recent(QObject):
         for path in self.paths:
             self._context.engines.background(Listener(result=self._looked), lookups.paths, [path])
 
-    def _looked(self, found: dict[str, Any]) -> None:
-        for one in found["paths"]:
-            gone = one["what"] != "file"
-            self._gone = self._gone | {one["path"]} if gone else self._gone - {one["path"]}
+    def _looked(self, found: list[At]) -> None:
+        for one in found:
+            gone = one.what != "file"
+            self._gone = self._gone | {one.path} if gone else self._gone - {one.path}
             for action in self._menu.actions() if self._menu else ():
-                if action.data() == one["path"]:
+                if action.data() == one.path:
                     self._mark(action, gone)
 
     def _text(self, number: int, path: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
@@ -133,8 +133,8 @@ class Servers(QObject):
             self._context.listing.refresh()
 
     def _give(self, place: str, password: str, keep: bool) -> None:
-        def kept(result: dict[str, Any]) -> None:
-            if keep and not result.get("kept"):
+        def kept(kept: bool) -> None:
+            if keep and not kept:
                 why = self.tr("The system's keyring is locked, or refused it.")
                 until = self.tr("It is used until the window is closed.")
                 what = self.tr("The password could not be kept.")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from torchkeeper.link.words.problems import UserError, user_error
 
@@ -47,8 +47,14 @@ class Written:
     secret: bool
 
 
-def listed() -> dict[str, Any]:
-    """``{"profiles": [Kept]}``, by name. Raises UserError."""
+class Sent(TypedDict):
+    """What a compile is told of a profile: texts by variable, which may hold a password."""
+
+    settings: dict[str, str]
+
+
+def listed() -> list[Kept]:
+    """The profiles that are kept, by name. Raises UserError."""
     from torchkeeper.link.profiles import keeping
 
     found = []
@@ -57,11 +63,11 @@ def listed() -> dict[str, Any]:
             found.append(Kept(name, keeping.load(name)))
         except UserError as e:
             found.append(Kept(name, error=e))
-    return {"profiles": found}
+    return found
 
 
-def settings(name: str) -> dict[str, Any]:
-    """``{"settings"}``: texts by variable of a profile that something is to be compiled with.
+def settings(name: str) -> Sent:
+    """Of a profile that something is to be compiled with.
 
     Raises UserError, "profile-without-caches" where nothing that is compiled would be kept.
     """
@@ -72,8 +78,8 @@ def settings(name: str) -> dict[str, Any]:
     return {"settings": applying.sent(profile)}
 
 
-def saved(profile: Profile, before: Profile | None, surely: bool) -> dict[str, Any]:
-    """Keep a profile; ``{"profile"}``. before: as it is in its file, under its name there; None
+def saved(profile: Profile, before: Profile | None, surely: bool) -> None:
+    """Keep a profile. before: as it is in its file, under its name there; None
     where it has none yet. surely: whatever is in that by now.
 
     Raises UserError, "profile-changed" where the file is another than before.
@@ -88,7 +94,6 @@ def saved(profile: Profile, before: Profile | None, surely: bool) -> dict[str, A
             if before.name != profile.name:
                 keeping.rename(before.name, profile.name)
         keeping.save(profile, replace=before is not None)
-    return {"profile": profile}
 
 
 def _is_other(before: Profile) -> bool:
@@ -100,26 +105,25 @@ def _is_other(before: Profile) -> bool:
         return True
 
 
-def renamed(old: str, new: str) -> dict[str, Any]:
-    """Call a profile that is kept otherwise; ``{"name"}``. Raises UserError."""
+def renamed(old: str, new: str) -> None:
+    """Call a profile that is kept otherwise. Raises UserError."""
     from torchkeeper.link.profiles import keeping
 
     with _WRITING:
         keeping.rename(old, new)
-    return {"name": new}
 
 
-def removed(name: str) -> dict[str, Any]:
-    """Keep a profile no more; ``{"name"}``. Raises UserError."""
+def removed(name: str) -> None:
+    """Keep a profile no more. Raises UserError."""
     from torchkeeper.link.profiles import keeping
 
     with _WRITING:
         keeping.remove(name)
-    return {"name": name}
 
 
-def offered(path: str, form: str = "", container: str = "") -> dict[str, Any]:
-    """``{"offered": Offered}``: what a file in any of the formats comes to, or a profile's own.
+def offered(path: str, form: str = "", container: str = "") -> Offered:
+    """What a file in any of the formats comes to, or a profile's own.
+
     form: what it is read as, "" to guess; container: whose settings, of several in a manifest.
 
     Raises UserError.
@@ -127,11 +131,11 @@ def offered(path: str, form: str = "", container: str = "") -> dict[str, Any]:
     from torchkeeper.link.profiles.chosen import read_any
 
     read = read_any(path, format=form or None, container=container or None)
-    return {"offered": Offered(path, read.profile, tuple(read.left), bool(read.untold))}
+    return Offered(path, read.profile, tuple(read.left), bool(read.untold))
 
 
-def written(profile: Profile, form: str, from_secret: str = "") -> dict[str, Any]:
-    """``{"written": Written}``: a profile in a format; from_secret: NAME/KEY of the Secret of a
+def written(profile: Profile, form: str, from_secret: str = "") -> Written:
+    """A profile in a format; from_secret: NAME/KEY of the Secret of a
     cluster that has its password, "" where that goes along. Raises UserError.
     """
     from torchkeeper.link.profiles import formats
@@ -142,12 +146,12 @@ def written(profile: Profile, form: str, from_secret: str = "") -> dict[str, Any
     shown = text
     if secret:
         shown = formats.write(replace(profile, values=masked(profile)), form)
-    return {"written": Written(text, shown, secret)}
+    return Written(text, shown, secret)
 
 
-def put(path: str, text: str, secret: bool) -> dict[str, Any]:
+def put(path: str, text: str, secret: bool) -> str:
     """Write an export into a file, which only the user can read where it is new, or where a
-    password is in the text; ``{"path"}``.
+    password is in the text; its path.
 
     Raises UserError("profile-unwritable").
     """
@@ -159,4 +163,4 @@ def put(path: str, text: str, secret: bool) -> dict[str, Any]:
     except OSError as e:
         why = e.strerror or str(e)
         raise user_error("profile-unwritable", {"file": path, "why": why}) from e
-    return {"path": path}
+    return path

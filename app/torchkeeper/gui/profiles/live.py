@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
@@ -20,6 +20,10 @@ from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.rules import About, about_of, check
 from torchkeeper.settings.servers import servers
 
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages import findings
+    from torchkeeper.verdict.probed import Env
+
 #: Milliseconds without a key press before an engine is asked.
 _TYPING_MS = 600
 #: The checks of the doctor that are about where settings lead: not about what is in a cache.
@@ -27,7 +31,7 @@ _CHECKS = ("file-system", "room", "owner", "names", "reachable", "writes", "memo
 _FOLDERS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 
 
-def about(facts: Mapping[str, Any] | None) -> About:
+def about(facts: Env | None) -> About:
     """What the rules want to know of an environment, as far as its probe has told it."""
     return about_of(facts) if facts else About()
 
@@ -57,7 +61,7 @@ class Live(QObject):
     def __init__(self, engines: Engines, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._engines = engines
-        self._facts: dict[str, Any] | None = None
+        self._facts: Env | None = None
         self._rules: list[Finding] = []
         #: What was looked up, of which places and with which server's variables.
         self._looked: list[Finding] = []
@@ -78,9 +82,7 @@ class Live(QObject):
         """What is wrong, the worst first."""
         return sorted([*self._rules, *self._looked], key=lambda one: SEVERITIES.index(one.severity))
 
-    def look(
-        self, values: Mapping[str, str], facts: dict[str, Any] | None, *, at_once: bool = False
-    ) -> None:
+    def look(self, values: Mapping[str, str], facts: Env | None, *, at_once: bool = False) -> None:
         """Check these, in an environment; ``at_once``: nobody types."""
         known = about(facts)
         self._rules, self._facts = check(values, known), facts
@@ -119,7 +121,7 @@ class Live(QObject):
         places, values = self._wanted
         coming: list[Finding] = []
 
-        def found(some: list[dict[str, Any]]) -> None:
+        def found(some: list[findings.Finding]) -> None:
             told = (diagnosing.told(one) for one in some)
             coming.extend(_of_setting(one.finding, places) for one in told if one is not None)
 

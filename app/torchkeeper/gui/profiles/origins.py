@@ -5,7 +5,7 @@ each setting with its value and what has made it so, and what is wrong with them
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, Signal
@@ -35,7 +35,7 @@ from torchkeeper.gui.widgets.trees import columns
 from torchkeeper.link.profiles.profile import Profile, impossible
 from torchkeeper.link.words import say, settled, tongue
 from torchkeeper.link.words.problems import UserError, printable
-from torchkeeper.link.words.settled import Settled
+from torchkeeper.link.words.settled import Running, Settled
 from torchkeeper.settings import masks
 from torchkeeper.settings.finding import SEVERITIES
 from torchkeeper.settings.known import BY_NAME
@@ -43,6 +43,7 @@ from torchkeeper.settings.known import BY_NAME
 if TYPE_CHECKING:
     from PySide6.QtGui import QShowEvent
 
+    from torchkeeper.engine.messages.environments import ProcessesResult
     from torchkeeper.settings.origins import Origin
     from torchkeeper.settings.processes import Process
 
@@ -116,7 +117,7 @@ class OriginsTab(QWidget):
         self._lay_out()
         yield
         self._connect()
-        self._fill_choice(())
+        self._fill_choice([])
 
     def _lay_out(self) -> None:
         self.of.setSizeAdjustPolicy(
@@ -207,17 +208,19 @@ class OriginsTab(QWidget):
         self._engines.forget(self._looking)
         rows: list[Any] = []
         listener = Listener(rows=rows.extend, result=lambda told: self._choose(rows, told),
-                            failed=lambda _: self._choose((), {}))  # fmt: skip
+                            failed=lambda _: self._tell(Running([])))  # fmt: skip
         self._looking = self._engines.ask("processes", {}, listener, shared=True, aside=True)
 
-    def _choose(self, rows: Any, told: Mapping[str, Any]) -> None:
-        running = settled.processes_from(rows, told)
+    def _choose(self, rows: list[Any], told: ProcessesResult) -> None:
+        self._tell(settled.processes_from(rows, told))
+
+    def _tell(self, running: Running) -> None:
         self._fill_choice(running.processes)
         self.of.setToolTip(tip(settled.hidden_words(running)))
 
-    def _fill_choice(self, processes: Any) -> None:
+    def _fill_choice(self, processes: list[Process]) -> None:
         before = self.of.currentData()
-        self.processes = list(processes)
+        self.processes = processes
         self.of.blockSignals(True)
         self.of.clear()
         self.of.addItem("", None)

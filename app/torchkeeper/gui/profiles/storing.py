@@ -48,7 +48,7 @@ class Storing(QObject):
         self, then: Callable[[Sequence[Kept]], None], failed: Callable[[UserError], None]
     ) -> None:
         """Read what there is."""
-        listener = Listener(result=lambda told: then(told["profiles"]), failed=failed)
+        listener = Listener(result=then, failed=failed)
         self._tickets.append(self._engines.background(listener, known_profiles.listed))
 
     def save(

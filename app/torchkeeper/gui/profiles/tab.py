@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
@@ -30,6 +30,9 @@ from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.rules import About, check
 
+if TYPE_CHECKING:
+    from torchkeeper.verdict.probed import Env
+
 #: Characters of a name over the form.
 _SHORT = 28
 
@@ -49,7 +52,7 @@ class ProfilesTab(QWidget):
     def __init__(self, engines: Engines) -> None:
         super().__init__()
         self._engines = engines
-        self._facts: dict[str, Any] | None = None
+        self._facts: Env | None = None
         #: Whether the profiles were read.
         self.read = False
         self.live = Live(engines, self)
@@ -223,7 +226,7 @@ class ProfilesTab(QWidget):
 
     # The one that is chosen.
 
-    def use(self, facts: dict[str, Any] | None) -> None:
+    def use(self, facts: Env | None) -> None:
         """Whose defaults are shown, and whom it is checked for."""
         if facts is not self._facts:
             self._facts = facts

@@ -7,12 +7,16 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from torchkeeper.link.recipes import tomltext
 
+if TYPE_CHECKING:
+    from torchkeeper.warm.recipes.tables import Called, Item, Settings, Tables
+
+Kind = Literal["example", "factory", "function"]
 #: How Python is named: by what is called, and whether the form says its inputs.
-KINDS = ("example", "factory", "function")
+KINDS: tuple[Kind, ...] = ("example", "factory", "function")
 #: What is computed: the result; its gradients, too; the result alone, as in inference.
 FORWARD, BACKWARD, NO_GRAD = GRADIENTS = ("forward", "backward", "no-grad")
 _SHAPE = re.compile(r"\[([^\[\]\"']*)\]\s*(\w*)")
@@ -32,7 +36,7 @@ class Form:
     only shows.
     """
 
-    kind: str
+    kind: Kind
     reference: str
     inputs: str = ""
     sizes: str = ""
@@ -49,26 +53,33 @@ class Wrong(ValueError):
     """A line that nobody can read: its text."""
 
 
-def data_of(form: Form) -> dict[str, Any]:
+def data_of(form: Form) -> Tables:
     """The tables of the recipe. Raises Wrong for an input or a size."""
-    item: dict[str, Any] = {form.kind: form.reference.strip()}
+    item: Item = {}
+    item[form.kind] = form.reference.strip()
     if form.kind != "example" and not form.calls:
         item["inputs"] = inputs_of(form.inputs)
-    matrix: dict[str, Any] = dict(sizes_of(form.sizes))
-    compiled: dict[str, Any] = {}
-    for name, values in (("dtype", form.dtypes), ("mode", form.modes)):
-        if len(values) > 1:
-            matrix[name] = list(values)
-        elif values:
-            compiled[name] = values[0]
+    matrix: dict[str, list[Any]] = {**sizes_of(form.sizes)}
+    compiled: Settings = {}
+    if len(form.dtypes) > 1:
+        matrix["dtype"] = list(form.dtypes)
+    elif form.dtypes:
+        compiled["dtype"] = form.dtypes[0]
+    if len(form.modes) > 1:
+        matrix["mode"] = list(form.modes)
+    elif form.modes:
+        compiled["mode"] = form.modes[0]
     if form.device.strip():
         compiled["device"] = form.device.strip()
     if form.dynamic is not None:
         compiled["dynamic"] = form.dynamic
     if form.fullgraph:
         compiled["fullgraph"] = True
-    compiled |= {BACKWARD: {"backward": True}, NO_GRAD: {"grad": False}}.get(form.gradients, {})
-    made: dict[str, Any] = {"callable": [item]}
+    if form.gradients == BACKWARD:
+        compiled["backward"] = True
+    elif form.gradients == NO_GRAD:
+        compiled["grad"] = False
+    made: Tables = {"callable": [item]}
     if matrix:
         made["matrix"] = matrix
     if compiled:
@@ -122,11 +133,11 @@ def inputs_text(inputs: Sequence[Any]) -> str:
     return "\n".join(map(_line, inputs))
 
 
-def call_text(number: int, call: Mapping[str, Any]) -> str:
+def call_text(number: int, call: Called) -> str:
     """A call as the field shows it, of several: ``2: [8, 16], scale = 2.0``."""
     parts = [_line(one) for one in call.get("inputs", ())]
     parts += [f"{name} = {_line(one)}" for name, one in call.get("keywords", {}).items()]
-    parts += [tomltext.pair_of(name, call[name]) for name in call if name not in _CALL]
+    parts += [tomltext.pair_of(name, one) for name, one in call.items() if name not in _CALL]
     return f"{number}: {', '.join(parts)}"
 
 
@@ -134,7 +145,7 @@ def _input(line: str) -> Any:
     line = line.strip()
     if match := _SHAPE.fullmatch(line):
         parts = [part.strip() for part in match[1].split(",") if part.strip()]
-        tensor: dict[str, Any] = {"shape": [int(x) if x.isdecimal() else x for x in parts]}
+        tensor: dict[str, object] = {"shape": [int(x) if x.isdecimal() else x for x in parts]}
         if match[2]:
             tensor["dtype"] = match[2]
         return tensor

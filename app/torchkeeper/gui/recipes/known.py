@@ -10,13 +10,15 @@ import re
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.link.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
     from torchkeeper.link.kept.warmed import Warmed
     from torchkeeper.link.recipes.files import Fault
+    from torchkeeper.warm.recipes.tables import Tables
+    from torchkeeper.warm.shapes import SentRecipe
 
 #: What is in no name of a file, here.
 _ODD = re.compile(r"[^\w-]+")
@@ -57,18 +59,21 @@ class Listed:
 
 @dataclass(frozen=True)
 class Looked:
-    """What a text comes to: its faults, or the cells it makes, by name, and what they are of."""
+    """What a text comes to: its faults, or the cells it makes, by name, and what they are of; data:
+    its tables, where there are no faults. called: what it calls itself.
+    """
 
     faults: Sequence[Fault]
     cells: Sequence[str] = ()
     source: str = ""
-    data: dict[str, Any] | None = field(default=None, repr=False)
+    data: Tables | None = field(default=None, repr=False)
+    called: str = ""
 
     @property
     def file_name(self) -> str:
         """What its file may be called: as the first of what it compiles."""
-        said = (self.data or {}).get("name") or (self.cells[0] if self.cells else "")
-        first = os.path.splitext(str(said).partition(",")[0])[0]
+        said = self.called or (self.cells[0] if self.cells else "")
+        first = os.path.splitext(said.partition(",")[0])[0]
         return f"{_ODD.sub('-', first).strip('-')[:60] or 'recipe'}.toml"
 
 
@@ -80,13 +85,25 @@ class Made:
 
     cells: Sequence[tuple[str, str, str]]
     recipes: int
-    wire: Sequence[Any] = field(default=(), repr=False)
+    wire: Sequence[str | SentRecipe] = field(default=(), repr=False)
+
+
+class Wired(NamedTuple):
+    """Recipes as a request has them, and the file of each, or BUILTIN. Where cells are left out:
+    only: the indexes of the others, and before: for each path what its recipe is called and how
+    many of its cells are left out; else both are None.
+    """
+
+    recipes: Sequence[str | SentRecipe]
+    paths: list[str]
+    only: list[int] | None = None
+    before: list[tuple[str, int]] | None = None
 
 
 def listed(
     add: Sequence[str] = (), remove: Sequence[str] = (), unless: bool = False
-) -> dict[str, Any]:
-    """``{"recipes": [Listed]}``: the list, after some were put on it and some taken off it.
+) -> list[Listed]:
+    """The list, after some were put on it and some taken off it.
 
     unless: none is put on it that is in a folder of the list.
     Raises UserError as ``link.recipes.files.add`` and ``remove``.
@@ -110,7 +127,7 @@ def listed(
             found.append(Listed(path, folder, [], e))
         else:
             found.append(Listed(path, folder, [_known(one, before) for one in files]))
-    return {"recipes": found}
+    return found
 
 
 def _builtin(before: dict[str, Warmed]) -> Known:
@@ -133,30 +150,31 @@ def _known(path: str, before: dict[str, Warmed]) -> Known:
     return Known(path, one.name, one.about, one.source, many(one), warmed=warmed)
 
 
-def looked(text: str, path: str) -> dict[str, Any]:
-    """``{"looked": Looked}``: what a recipe's text comes to; path: where it lies or will lie."""
+def looked(text: str, path: str) -> Looked:
+    """What a recipe's text comes to; path: where it lies or will lie."""
     from torchkeeper.link.recipes import files as recipes
     from torchkeeper.warm.recipes.expanding import cells_of
-    from torchkeeper.warm.recipes.recipe import checked
+    from torchkeeper.warm.recipes.recipe import checked, without_faults
 
     data, faults = recipes.looked_at(text)
+    called = str((data or {}).get("name") or "")
     if data is None or faults:
-        return {"looked": Looked(faults, data=data)}
+        return Looked(faults, called=called)
     stem = os.path.splitext(os.path.basename(path))[0] or "recipe"
     one = checked(data, stem, os.path.dirname(path) or "/")
     names = [cell.name for cell in cells_of([one])]
-    return {"looked": Looked([], names, one.source, data)}
+    return Looked([], names, one.source, without_faults(data), called)
 
 
-def example(source: str) -> dict[str, Any]:
-    """``{"text"}``: an example of a recipe of this source."""
+def example(source: str) -> str:
+    """The text of an example of a recipe of this source."""
     from torchkeeper.link.recipes import examples
 
-    return {"text": examples.text(source)}
+    return examples.text(source)
 
 
-def save_beside(source: str, folder: str, text: str) -> dict[str, Any]:
-    """``{"beside"}``: the Python files that were written beside an example that was saved, where
+def save_beside(source: str, folder: str, text: str) -> list[str]:
+    """The Python files that were written beside an example that was saved, where
     its ``text`` still names them and there are none of these names.
 
     Raises UserError("recipe-unwritable").
@@ -165,23 +183,23 @@ def save_beside(source: str, folder: str, text: str) -> dict[str, Any]:
 
     stems = (os.path.splitext(name)[0] for name in examples.BESIDE[source])
     if not any(re.search(rf"\b{stem}\b", text) for stem in stems):
-        return {"beside": []}
+        return []
     try:
-        return {"beside": examples.write_beside(source, folder)[0]}
+        return examples.write_beside(source, folder)[0]
     except OSError as e:
         why = e.strerror or str(e)
         raise user_error("recipe-unwritable", {"file": e.filename or folder, "why": why}) from e
 
 
-def text(path: str) -> dict[str, Any]:
-    """``{"text"}`` of a file. Raises UserError."""
+def text(path: str) -> str:
+    """The text of a file. Raises UserError."""
     from torchkeeper.link.recipes import files as recipes
 
-    return {"text": recipes.text_in(path)}
+    return recipes.text_in(path)
 
 
-def save(path: str, text: str, before: str | None = None) -> dict[str, Any]:
-    """Write a recipe, whole or not at all, in place of what is there; ``{"path"}``.
+def save(path: str, text: str, before: str | None = None) -> None:
+    """Write a recipe, whole or not at all, in place of what is there.
 
     before: what is to be there now, if anything is; None: whatever it is.
     Raises UserError("recipe-changed" | "recipe-unwritable").
@@ -199,7 +217,6 @@ def save(path: str, text: str, before: str | None = None) -> dict[str, Any]:
     except (OSError, UnicodeEncodeError) as e:
         why = getattr(e, "strerror", None) or str(e)
         raise user_error("recipe-unwritable", {"file": path, "why": why}) from e
-    return {"path": path}
 
 
 def _is_other(path: str, before: str) -> bool:
@@ -212,21 +229,19 @@ def _is_other(path: str, before: str) -> bool:
         return True
 
 
-def made(names: Sequence[str]) -> dict[str, Any]:
-    """``{"made": Made}``: the cells of recipes, files and folders. Raises UserError."""
+def made(names: Sequence[str]) -> Made:
+    """The cells of recipes, files and folders. Raises UserError."""
     from torchkeeper.link.recipes import files as recipes
 
     sent = recipes.wire(names)
-    return {"made": Made(*_cells(sent), sent)}
+    return Made(*_cells(sent), sent)
 
 
-def wire(names: Sequence[str], warm: Sequence[tuple[str, str]] | None = None) -> dict[str, Any]:
-    """``{"recipes", "paths"}``: as a request has them, and the file of each, or BUILTIN.
+def wire(names: Sequence[str], warm: Sequence[tuple[str, str]] | None = None) -> Wired:
+    """Recipes as a request has them.
 
-    warm: the cells, each as its recipe and its name, that are to be left out. Then there are also
-    ``{"only", "before"}``: the indexes of the others, and for each path what its recipe is called
-    and how many of its cells are left out. By name, because a recipe that was corrected may number
-    its cells in another way.
+    warm: the cells, each as its recipe and its name, that are to be left out. By name, because a
+    recipe that was corrected may number its cells in another way.
     Raises UserError, "rest-gone" where no others are left.
     """
     from torchkeeper.link.recipes import files as recipes
@@ -234,7 +249,7 @@ def wire(names: Sequence[str], warm: Sequence[tuple[str, str]] | None = None) ->
     paths = recipes.chosen(names)
     sent = recipes.wire(paths)
     if warm is None:
-        return {"recipes": sent, "paths": paths}
+        return Wired(sent, paths)
     left_out, only = set(warm), []
     before: dict[str, int] = {}
     for index, (recipe, name, _) in enumerate(_cells(sent)[0]):
@@ -244,10 +259,10 @@ def wire(names: Sequence[str], warm: Sequence[tuple[str, str]] | None = None) ->
             only.append(index)
     if not only:
         raise user_error("rest-gone", {})
-    return {"recipes": sent, "paths": paths, "only": only, "before": list(before.items())}
+    return Wired(sent, paths, only, list(before.items()))
 
 
-def _cells(sent: Sequence[Any]) -> tuple[list[tuple[str, str, str]], int]:
+def _cells(sent: Sequence[str | SentRecipe]) -> tuple[list[tuple[str, str, str]], int]:
     """The cells of recipes as a request has them: recipe, name and source; and how many recipes."""
     from torchkeeper.artifacts.entry import Problem
     from torchkeeper.warm.recipes.expanding import cells_of
@@ -261,9 +276,8 @@ def _cells(sent: Sequence[Any]) -> tuple[list[tuple[str, str, str]], int]:
     return [(cell.recipe, cell.name, cell.source) for cell in cells], len(every)
 
 
-def keep_warmed(counts: Sequence[tuple[str, int, int]], place: str) -> dict[str, Any]:
-    """Note that recipes were warmed (``link.kept.warmed.keep``); ``{}``."""
+def keep_warmed(counts: Sequence[tuple[str, int, int]], place: str) -> None:
+    """Note that recipes were warmed (``link.kept.warmed.keep``)."""
     from torchkeeper.link.kept import warmed
 
     warmed.keep(counts, place)
-    return {}

@@ -11,7 +11,7 @@ def counted(job: Job) -> dict[str, tuple[str, int, int]]:
     cells are warm and are not. Empty where that is not known.
     """
     # Of one that warms the rest, what was warm before counts, too.
-    found = {str(recipe): [int(count), 0] for recipe, count in job.asked.get("before") or ()}
+    found = {recipe: [count, 0] for recipe, count in job.asked.get("before") or ()}
     for cell in job.cells.rows:
         counts = found.setdefault(cell.recipe, [0, 0])
         counts[not cell.good] += 1
@@ -19,7 +19,7 @@ def counted(job: Job) -> dict[str, tuple[str, int, int]]:
     if len(paths) != len(found):
         return {}
     told = zip(found.items(), paths, strict=True)
-    return {recipe: (str(path), warm, bad) for (recipe, (warm, bad)), path in told}
+    return {recipe: (path, warm, bad) for (recipe, (warm, bad)), path in told}
 
 
 def file_of(job: Job, recipe: str) -> str:

@@ -244,7 +244,7 @@ class RecipesPage(Page):
         self, add: Sequence[str] = (), remove: Sequence[str] = (), unless: bool = False
     ) -> None:
         self._engines.leave(self._ticket or 0, cancel=False)
-        listener = Listener(result=lambda said: self._show(said["recipes"]), failed=self._failed)
+        listener = Listener(result=self._show, failed=self._failed)
         self._ticket = self._engines.background(
             listener, known_recipes.listed, list(add), list(remove), unless
         )
@@ -438,9 +438,9 @@ class RecipesPage(Page):
         self._text_of = path
         faults = one.faults if isinstance(one, Known) else ()
 
-        def show(found: dict[str, str]) -> None:
+        def show(text: str) -> None:
             self._reading = None
-            self.text.setPlainText(found["text"])
+            self.text.setPlainText(text)
             self.text.mark({fault.line: fault.text for fault in faults})
             self.below.setCurrentWidget(self.text)
 

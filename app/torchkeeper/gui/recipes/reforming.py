@@ -7,7 +7,7 @@ from __future__ import annotations
 import copy
 import tomllib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.gui.recipes.forming import (
     BACKWARD,
@@ -26,6 +26,9 @@ from torchkeeper.link.recipes.tomllines import Path
 from torchkeeper.warm.recipes.items import name_of
 from torchkeeper.warm.recipes.sections import ALL_AXES
 
+if TYPE_CHECKING:
+    from torchkeeper.warm.recipes.tables import Item, Settings, Tables
+
 _SHOWN = ("device", "dtype", "mode", "dynamic", "fullgraph", "backward", "grad")
 #: What a switch is where nothing is said of it.
 _USUAL = {"fullgraph": False, "backward": False, "grad": True}
@@ -38,24 +41,24 @@ class Unfit(Exception):
     """
 
 
-def names(data: dict[str, Any]) -> list[str]:
+def names(data: Tables) -> list[str]:
     """What the callables of a recipe are called. Raises Unfit."""
     if "callable" not in data:
         raise Unfit("source")
     some = data["callable"]
-    every = some if isinstance(some, list) else [some]
-    return [str(one.get("name") or name_of("callable", one)) for one in every]
+    every = [some] if isinstance(some, dict) else some
+    return [one.get("name") or name_of("callable", one) for one in every]
 
 
-def form_of(data: dict[str, Any], at: int = 0) -> Form:
+def form_of(data: Tables, at: int = 0) -> Form:
     """What the form shows of a recipe that nothing is wrong with, of the callable of this number.
     Raises Unfit.
     """
     names(data)
-    item = _at(data, _item(data, at))
+    item: Item = _at(data, _item(data, at))
     kind = next(one for one in KINDS if one in item)
     matrix = data.get("matrix", {})
-    compiled = {**data.get("compile", {}), **item.get("compile", {})}
+    compiled: Settings = {**data.get("compile", {}), **item.get("compile", {})}
     gradients = BACKWARD if compiled.get("backward") else FORWARD
     inputs = inputs_text(item.get("inputs", ()))
     if calls := item.get("calls"):
@@ -66,8 +69,8 @@ def form_of(data: dict[str, Any], at: int = 0) -> Form:
         inputs=inputs,
         sizes=sizes_text({name: some for name, some in matrix.items() if name not in ALL_AXES}),
         device=compiled.get("device", ""),
-        dtypes=_ways("dtype", matrix, compiled),
-        modes=_ways("mode", matrix, compiled),
+        dtypes=_ways(matrix.get("dtype"), compiled.get("dtype")),
+        modes=_ways(matrix.get("mode"), compiled.get("mode")),
         dynamic=compiled.get("dynamic"),
         fullgraph=compiled.get("fullgraph", False),
         gradients=gradients if compiled.get("grad", True) else NO_GRAD,
@@ -75,13 +78,13 @@ def form_of(data: dict[str, Any], at: int = 0) -> Form:
     )
 
 
-def _ways(name: str, matrix: dict[str, Any], compiled: dict[str, Any]) -> Sequence[str]:
-    if name in matrix:
-        return tuple(matrix[name])
-    return (compiled[name],) if name in compiled else ()
+def _ways(several: Sequence[str] | None, one: str | None) -> Sequence[str]:
+    if several is not None:
+        return tuple(several)
+    return (one,) if one is not None else ()
 
 
-def kept(data: dict[str, Any], at: int = 0) -> list[str]:
+def kept(data: Tables, at: int = 0) -> list[str]:
     """What a recipe says besides, which the form does not show, by its keys."""
     found = [name for name in data if name not in ("callable", "matrix", "compile")]
     item = _at(data, _item(data, at))
@@ -93,13 +96,13 @@ def kept(data: dict[str, Any], at: int = 0) -> list[str]:
     return found + [f"callable.compile.{name}" for name in own if name not in _SHOWN]
 
 
-def own(data: dict[str, Any], at: int = 0) -> list[str]:
+def own(data: Tables, at: int = 0) -> list[str]:
     """What a callable of several says of itself, which the form changes for it alone."""
     said = _at(data, _item(data, at)).get("compile", {})
     return [name for name in said if name in _SHOWN]
 
 
-def changed(text: str, data: dict[str, Any], form: Form, at: int = 0) -> str:
+def changed(text: str, data: Tables, form: Form, at: int = 0) -> str:
     """The text of a recipe, which has this data, with what the form says otherwise.
 
     Raises Wrong as ``data_of``, and Unfit where it could not be kept whole.
@@ -129,12 +132,10 @@ def changed(text: str, data: dict[str, Any], form: Form, at: int = 0) -> str:
     return text
 
 
-def _differences(
-    data: dict[str, Any], before: Form, after: Form, at: int
-) -> Iterator[tuple[Path, Any]]:
+def _differences(data: Tables, before: Form, after: Form, at: int) -> Iterator[tuple[Path, Any]]:
     """Each key that is to be another, and its value; None for one that is to go."""
     wanted, item = data_of(after), _item(data, at)
-    [said] = wanted["callable"]
+    said = _at(wanted, _item(wanted))
     if after.reference.strip() != before.reference:
         yield (*item, after.kind), said[after.kind]
     if not after.calls and (after.kind == "example" or after.inputs != before.inputs):
@@ -177,9 +178,9 @@ def _differences(
         yield from () if same else said_of(*names_)
 
 
-def _item(data: dict[str, Any], at: int = 0) -> Path:
+def _item(data: Tables, at: int = 0) -> Path:
     """Where what is compiled stands."""
-    return ("callable", at) if isinstance(data["callable"], list) else ("callable",)
+    return ("callable",) if isinstance(data["callable"], dict) else ("callable", at)
 
 
 def _at(data: Any, path: Path, *, make: bool = False) -> Any:

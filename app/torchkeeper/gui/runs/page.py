@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QShortcut
@@ -26,6 +26,8 @@ from torchkeeper.link.words import causes, say
 from torchkeeper.link.words.problems import UserError, printable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torchkeeper.gui.background.engines import Engines
 
 #: The shade of each outcome.
@@ -258,7 +260,7 @@ class RunsPage(Page):
 
     def _ask(self, forget: Sequence[str]) -> None:
         self._engines.forget(self._ticket)
-        listener = Listener(result=lambda said: self._kept(said["kept"]), failed=self._failed)
+        listener = Listener(result=self._kept, failed=self._failed)
         self._ticket = self._engines.background(listener, lookups.runs, list(forget))
 
 
@@ -307,7 +309,7 @@ def _run_item(run: Run) -> QTreeWidgetItem:
     return item
 
 
-def _graph_item(graph: dict[str, Any]) -> QTreeWidgetItem:
+def _graph_item(graph: Mapping[str, object]) -> QTreeWidgetItem:
     outcome = printable(str(graph.get("outcome")), 20)
     said, where = outcome_words(outcome), causes.place(graph)
     item = QTreeWidgetItem(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer
 
@@ -21,6 +21,8 @@ from torchkeeper.gui.sidebar.standing import Standing
 from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
+    from torchkeeper.engine.messages.places import DuResult
+    from torchkeeper.gui.background.looked import Room
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.places.discovery import Discovery
     from torchkeeper.gui.places.model import Place
@@ -85,9 +87,8 @@ class Gauge(QObject):
             return
         if listing.error is not None:
             self.fail(place, listing.error)
-        elif isinstance(entries := result.get("entries"), int):
-            size = result.get("bytes")
-            self.told(place, entries, size if isinstance(size, int) else 0)
+        elif result is not None:
+            self.told(place, result["entries"], result["bytes"])
 
     def told(self, place: str, entries: int, size: int) -> None:
         """What a place holds."""
@@ -153,15 +154,15 @@ class Gauge(QObject):
     def _ask_room(self, path: str) -> None:
         self._waiting.add(path)
 
-        def answered(found: dict[str, Any]) -> None:
+        def answered(found: Room) -> None:
             self._waiting.discard(path)
             if path in self._silent:
                 self._silent.discard(path)
                 self._tell_soon()
-            if found["what"]:
-                self._context.places.looked(path, found["what"])
-            if found["free"] is not None:
-                self.told_room(path, found["free"], found["total"])
+            if found.what:
+                self._context.places.looked(path, found.what)
+            if found.free is not None and found.total is not None:
+                self.told_room(path, found.free, found.total)
             if not self._waiting - self._silent:
                 self._next_room()
 
@@ -198,11 +199,9 @@ class Gauge(QObject):
             self._held.setdefault(path, None)
             QTimer.singleShot(0, self, self._measure)
 
-        def found(result: dict[str, Any]) -> None:
-            kinds = [one for one in result.get("kinds") or () if isinstance(one, dict)]
-            own = [one for one in kinds if one["kind"] not in COUNTED_APART]
-            self.told(path, sum(int(one["entries"]) for one in own),
-                      sum(int(one["bytes"]) for one in own))  # fmt: skip
+        def found(result: DuResult) -> None:
+            own = [one for one in result["kinds"] if one["kind"] not in COUNTED_APART]
+            self.told(path, sum(one["entries"] for one in own), sum(one["bytes"] for one in own))
             over()
 
         def failed(error: UserError) -> None:

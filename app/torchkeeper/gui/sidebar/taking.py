@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QModelIndex, QObject
 
@@ -23,6 +23,7 @@ from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.background.looked import At
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.table.mimedata import Rows
@@ -219,11 +220,11 @@ class Taking(QObject):
         self._find(paths, looked)
 
     def _find(self, paths: Sequence[str], then: Callable[[dict[str, list[str]]], object]) -> None:
-        def looked(found: dict[str, Any]) -> None:
+        def looked(found: list[At]) -> None:
             by_what: dict[str, list[str]] = {}
-            for one in found["paths"]:
-                self._found[one["path"]] = one["what"]
-                by_what.setdefault(one["what"], []).append(one["path"])
+            for one in found:
+                self._found[one.path] = one.what
+                by_what.setdefault(one.what, []).append(one.path)
             then(by_what)
 
         self._found = {path: what for path, what in self._found.items() if path in paths}

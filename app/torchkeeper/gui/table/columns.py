@@ -7,7 +7,7 @@ with more columns still understands it, and of a damaged one the parts that make
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
 
 from PySide6.QtCore import QObject, QPoint, QSettings, Qt
 from PySide6.QtGui import QAction
@@ -161,7 +161,7 @@ class Columns(QObject):
         if self._rest.isActive():
             self.keep()
 
-    def _apply(self, kept: dict[str, Any]) -> None:
+    def _apply(self, kept: Mapping[str, object]) -> None:
         hidden = set(_names(kept.get("hidden")))
         if len(hidden) == len(COLUMNS):
             hidden = set()

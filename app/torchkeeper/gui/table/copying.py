@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from PySide6.QtCore import QMimeData, QObject
 from PySide6.QtGui import QGuiApplication
@@ -37,8 +36,9 @@ def objects(entries: Sequence[Entry]) -> Iterator[str]:
     return (json.dumps(_object(entry)) for entry in entries)
 
 
-def _object(entry: Entry) -> dict[str, Any]:
-    return {**entry.to_json(), **({"why": entry.why} if entry.verdict is not None else {})}
+def _object(entry: Entry) -> Mapping[str, object]:
+    row = entry.to_json()
+    return row if entry.verdict is None else {**row, "why": entry.why}
 
 
 def commands(place: str, entries: Sequence[Entry]) -> Iterator[str]:

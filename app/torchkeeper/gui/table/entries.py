@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QModelIndex, QObject, Qt
 
@@ -38,6 +39,9 @@ from torchkeeper.gui.table.slices import Slices, finished, let_go, pieces
 from torchkeeper.gui.table.totals import Totals, add_up
 from torchkeeper.stores.query import VERDICT as OF_VERDICT
 from torchkeeper.stores.query import Query, parse
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.told import Tally
 
 #: Whose verdict it is, the verdict, and why.
 Told = tuple[Identity, str | None, str | None]
@@ -123,7 +127,7 @@ class EntriesModel(LinesModel):
         return len(self._all)
 
     @property
-    def every(self) -> dict[str, int]:
+    def every(self) -> Tally:
         """How many entries there are, shown or not, and what else (``artifacts.entry.tally``)."""
         return counted(self._kinds)
 

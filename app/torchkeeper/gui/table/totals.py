@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import COUNTED_APART, counted, tally
 from torchkeeper.gui.table.ordering import Row
 from torchkeeper.gui.table.slices import Work, pieces
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.told import Tally
 
 
 @dataclass
@@ -20,7 +24,7 @@ class Totals:
     that are stale, None where that is not known.
     """
 
-    counts: dict[str, int] = field(default_factory=lambda: tally(()))
+    counts: Tally = field(default_factory=lambda: tally(()))
     files: int = 0
     size: int = 0
     broken: int = 0

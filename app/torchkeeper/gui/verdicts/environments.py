@@ -6,10 +6,10 @@ process of its own, which has a limited time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QSettings, QTimer, Signal
 
@@ -17,6 +17,12 @@ from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.link.engines import interpreters
 from torchkeeper.link.words.problems import UserError, user_error
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.environments import ProbeResult
+    from torchkeeper.gui.background.finding import Found
+    from torchkeeper.stores.told import Writer
+    from torchkeeper.verdict.probed import Env
 
 #: Where the chosen one is kept: its path, or NONE; where there is nothing, the first with a torch.
 KEY = "environment/python"
@@ -52,8 +58,8 @@ class Environment:
     added: bool = False
     starts: bool = True
     counts: bool = True
-    writers: list[dict[str, Any]] = field(default_factory=list)
-    facts: dict[str, Any] | None = None
+    writers: Sequence[Writer] = field(default_factory=list)
+    facts: Env | None = None
     error: UserError | None = None
     ticket: int | None = None
 
@@ -78,7 +84,7 @@ class Environment:
     @property
     def torch(self) -> str:
         """The version of its torch; empty where none is known."""
-        return str((self.facts or {}).get("torch") or "")
+        return (self.facts or {}).get("torch") or ""
 
 
 class Environments(QObject):
@@ -150,9 +156,9 @@ class Environments(QObject):
     def add(self, python: str, then: Callable[[Environment], object] | None = None) -> None:
         """Put an interpreter on the list, and ask it; then call ``then`` with it."""
 
-        def added(told: dict[str, Any]) -> None:
+        def added(told: Found) -> None:
             self._found(told)
-            one = self.of(str(told.get("added")))
+            one = self.of(told["added"])
             if one is not None:
                 if one.state is State.UNASKED:  # it may be started now
                     self.ask(one)
@@ -175,24 +181,22 @@ class Environments(QObject):
         """The environment of an interpreter."""
         return next((one for one in self.every if one.python == python), None)
 
-    def _found(self, told: dict[str, Any]) -> None:
+    def _found(self, told: Found) -> None:
         known = {one.python: one for one in self.every}
         self.every = []
         for row in told["interpreters"]:
-            python = str(row["python"])
-            one = known.pop(python, None) or Environment(python, "")
-            one.label, one.added = str(row["label"]), bool(row.get("added"))
-            one.starts, one.writers = bool(row.get("starts", True)), list(row.get("writers") or ())
-            one.counts = bool(row.get("counts", True))
-            if one.facts is None and one.error is None and isinstance(row.get("facts"), dict):
+            one = known.pop(row["python"], None) or Environment(row["python"], "")
+            one.label, one.added = row["label"], row["added"]
+            one.starts, one.writers, one.counts = row["starts"], row["writers"], row["counts"]
+            if one.facts is None and one.error is None:
                 one.facts = row["facts"]
             self.every.append(one)
         for one in known.values():
             self._engines.forget(one.ticket)
             one.ticket = None
         self.found = True
-        if isinstance(problem := told.get("problem"), UserError):
-            self.failed.emit(problem)
+        if told["problem"] is not None:
+            self.failed.emit(told["problem"])
         self.changed.emit()
         self._ask_chosen()
 
@@ -224,7 +228,7 @@ class Environments(QObject):
             self.changed.emit()
             self._ask_chosen()  # where this one has no torch, the next may have
 
-        def told(facts: dict[str, Any]) -> None:
+        def told(facts: ProbeResult) -> None:
             # What is as it was is the same environment: its verdicts hold.
             one.facts, one.error = one.facts if facts == one.facts else facts, None
             end()

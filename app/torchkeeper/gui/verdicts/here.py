@@ -4,12 +4,12 @@ actions about both.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.artifacts.entry import VERDICTS
-from torchkeeper.gui.chrome.verdictbar import VerdictBar
+from torchkeeper.gui.chrome.verdictbar import Counts, VerdictBar
 from torchkeeper.gui.later import once
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.verdicts.chooser import Chooser
@@ -17,6 +17,7 @@ from torchkeeper.gui.verdicts.environments import Environment, Environments
 from torchkeeper.gui.verdicts.shown import Verdicts
 
 if TYPE_CHECKING:
+    from torchkeeper.engine.messages.verdicts import JudgeResult
     from torchkeeper.gui.chrome.panes import Head
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
@@ -48,7 +49,7 @@ class Here(QObject):
             context.engines, context.listing, context.entries, context.table, self.environments
         )
         #: What was last counted of what is shown, as ``VerdictBar.tell`` takes it.
-        self._counted: dict[str, Any] = {}
+        self._counted = Counts({}, {}, {})
         self._soon = once(self, self._say, _SOON_MS)
         self.verdicts.changed.connect(self._changed)
         context.listing.changed.connect(self._say)
@@ -84,19 +85,18 @@ class Here(QObject):
         counts = self._count(verdicts.counts) if verdicts.counts is not None else None
         self.bar.tell(counts, said, verdicts.to_insist)
 
-    def _count(self, every: dict[str, Any]) -> dict[str, Any]:
+    def _count(self, every: JudgeResult) -> Counts:
         """The verdicts of what is shown; ``every``: of all that the place holds."""
         entries = self._context.entries
         totals = entries.totals()
         # Very many are added up a moment later, which the window hears.
         if totals is not None:
             verdicts = {name: totals.verdicts[name] for name in VERDICTS if totals.verdicts[name]}
-            made_by = every.get("made_by")
-            if totals.counts["entries"] != entries.total and isinstance(made_by, dict):
+            made_by = every["made_by"]
+            if totals.counts["entries"] != entries.total:
                 made_by = {name: n for name in made_by if (n := totals.torches[name])}
-            self._counted = {"verdicts": verdicts, "made_by": made_by}
-        there = every.get("verdicts")
-        return {**self._counted, "there": there if isinstance(there, dict) else {}}
+            self._counted = Counts(verdicts, made_by, {})
+        return self._counted._replace(there=every["verdicts"])
 
     @property
     def unjudged(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
@@ -12,13 +12,19 @@ from torchkeeper.gui.later import once
 from torchkeeper.gui.verdicts.environments import Environment
 from torchkeeper.link.words.problems import UserError
 
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.environments import KnowParams, KnowResult
+    from torchkeeper.engine.messages.findings import Finding, JudgedFinding
+    from torchkeeper.engine.messages.verdicts import JudgeParams, JudgeResult
+    from torchkeeper.verdict.probed import Env
+
 #: Milliseconds for which an engine is kept that may be asked again.
 _KEPT_MS = 30_000
 #: An engine that has ended, or never heard of the environment: another one is told.
 _ANEW = frozenset({"engine-gone", "environment-forgotten"})
 
-Found = Callable[[list[dict[str, Any]]], object]
-Over = Callable[[dict[str, Any]], object]
+Found = Callable[["list[JudgedFinding]"], object]
+Over = Callable[["JudgeResult"], object]
 Failed = Callable[[UserError], object]
 
 
@@ -33,7 +39,7 @@ class Judging(QObject):
         #: The request that told the kept engine of an environment, which one that was, and the
         #: question under way.
         self._first: int | None = None
-        self._knows: dict[str, Any] | None = None
+        self._knows: Env | None = None
         self._ticket: int | None = None
         self._rest = once(self, self.forget, _KEPT_MS)
 
@@ -70,14 +76,14 @@ class Judging(QObject):
             else:
                 failed(error)
 
-        def answered(result: dict[str, Any]) -> None:
+        def answered(result: JudgeResult) -> None:
             self._ticket = None
             self._rest.start()
             over(result)
 
-        def judge(_: dict[str, Any] | None = None) -> None:
+        def judge(_: KnowResult | None = None) -> None:
             listener = Listener(findings=_each(found), result=answered, failed=ended)
-            params = {"place": place, "envs": [env.python]}
+            params: JudgeParams = {"place": place, "envs": [env.python]}
             self._ticket = self._engines.ask(
                 "judge", params, listener, keep=True, engine_of=self._first
             )
@@ -85,7 +91,8 @@ class Judging(QObject):
         if again:
             judge()
             return
-        told = {"python": env.python, "env": env.facts}
+        assert env.facts is not None
+        told: KnowParams = {"python": env.python, "env": env.facts}
         self._knows = env.facts
         listener = Listener(result=judge, failed=ended)
         self._first = self._ticket = self._engines.ask("know", told, listener, keep=True)
@@ -98,12 +105,12 @@ class Judging(QObject):
         self._ticket = self._first = self._knows = None
 
 
-def _each(found: Found | None) -> Callable[[list[dict[str, Any]]], None] | None:
+def _each(found: Found | None) -> Callable[[list[Finding]], None] | None:
     if found is None:
         return None
 
-    def hear(told: list[dict[str, Any]]) -> None:
-        judged = [one["judged"] for one in told if isinstance(one.get("judged"), dict)]
+    def hear(told: list[Finding]) -> None:
+        judged = [one["judged"] for one in told if "judged" in one]
         if judged:
             found(judged)
 

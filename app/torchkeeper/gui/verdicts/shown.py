@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal
 
@@ -19,6 +19,10 @@ from torchkeeper.gui.verdicts.environments import Environment, Environments
 from torchkeeper.gui.verdicts.judging import Judging
 from torchkeeper.link.words import verdicts
 from torchkeeper.link.words.problems import UserError
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.findings import JudgedFinding
+    from torchkeeper.engine.messages.verdicts import JudgeResult
 
 #: So many entries of a server are judged unasked: all their values are to be fetched for that.
 FEW = 200
@@ -56,11 +60,11 @@ class Verdicts(QObject):
         self._listings = 0
         self._insisted: str | None = None
         self._said: list[tuple[str, verdicts.Why]] = []
-        self._queue: deque[dict[str, Any]] = deque()
+        self._queue: deque[JudgedFinding] = deque()
         self._slices = Slices(self)
         self._began = self._ended = self._took = 0.0
         #: How many there are of each verdict (engine/checking.py), once that is known.
-        self.counts: dict[str, Any] | None = None
+        self.counts: JudgeResult | None = None
         self.error: UserError | None = None
         self._rest = once(self, self._ask)
         listing.over.connect(self._listed)
@@ -161,7 +165,7 @@ class Verdicts(QObject):
         self._said = []
         self._queue.clear()
 
-    def _found(self, told: list[dict[str, Any]]) -> None:
+    def _found(self, told: list[JudgedFinding]) -> None:
         self._queue.extend(told)
         if not self._slices.busy:
             self._slices.start(self._take())
@@ -172,25 +176,20 @@ class Verdicts(QObject):
             self._model.judge(told, self._table.seen_lines())
             yield
 
-    def _told(self, judged: dict[str, Any]) -> list[Told]:
-        """What a finding says of which entries; what is not as promised is left out."""
-        said, found = judged.get("said"), list[Told]()
-        for row in said if isinstance(said, list) else []:
-            try:
-                self._said.append(verdicts.told(row))
-            except ValueError:
-                self._said.append(("unknown", verdicts.told({})[1]))
-        for one in judged.get("of") or ():
-            match one:
-                case [str(kind), str(path), int(n)] if 0 <= n < len(self._said):
-                    found.append(((kind, path), *self._said[n]))
-        return found
+    def _told(self, judged: JudgedFinding) -> list[Told]:
+        """What a finding says of which entries."""
+        self._said += map(verdicts.told, judged["said"])
+        return [
+            ((kind, path), *self._said[n])
+            for kind, path, n in judged["of"]
+            if 0 <= n < len(self._said)
+        ]
 
-    def _over(self, counts: dict[str, Any]) -> None:
+    def _over(self, counts: JudgeResult) -> None:
         # What was found before is worked in first.
         self._slices.start(self._take(), lambda: self._ends(counts))
 
-    def _ends(self, counts: dict[str, Any]) -> None:
+    def _ends(self, counts: JudgeResult) -> None:
         self._known, self.counts, self.error = self._asked, counts, None
         self._end()
         self._model.judged()

@@ -6,8 +6,8 @@ engine says what none of them can use.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -17,6 +17,12 @@ from torchkeeper.gui.later import once
 from torchkeeper.link.engines.everywhere import Everywhere
 from torchkeeper.link.engines.interpreters import not_started
 from torchkeeper.link.words.problems import UserError, user_error
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.dead import SuggestParams, SuggestResult
+    from torchkeeper.engine.messages.selecting import Select
+    from torchkeeper.gui.background.finding import Found
+    from torchkeeper.verdict.probed import Env
 
 #: Interpreters that are asked at once: each imports its torch.
 _AT_ONCE = 2
@@ -49,7 +55,7 @@ class Suggestions(QObject):
         self.place = place
         self.older = older
         self.keep = keep
-        self.result: dict[str, Any] | None = None
+        self.result: SuggestResult | None = None
         self.error: UserError | None = None
         #: How far the looking is: done, of how many, in what.
         self.progress: tuple[float, float | None, str] | None = None
@@ -123,16 +129,16 @@ class Suggestions(QObject):
         """How many interpreters have said what they are."""
         return (self.total or 0) - len(self._waiting) - len(self._probing)
 
-    def select(self, reason: str) -> dict[str, Any]:
+    def select(self, reason: str) -> Select:
         """The selection of what goes for one reason, exactly as it was found."""
-        look = {"look": (self.result or {}).get("look")}
+        look = self.result["look"] if self.result is not None else None
         if reason == "stale":
-            return {**look, "stale": True, "envs": list(self._judged)}
+            return {"look": look, "stale": True, "envs": list(self._judged)}
         if reason == "unused":
-            return {**look, "older": self.older}
+            return {"look": look, "older": self.older}
         if reason == "budget":
-            return {**look, "keep": self.keep}
-        return {**look, {"orphan": "orphans"}.get(reason, reason): True}
+            return {"look": look, "keep": self.keep}
+        return {"look": look, "orphans": reason == "orphan", "broken": reason == "broken"}
 
     def refusal(self) -> UserError | None:
         """Why nobody can say what is stale, once that is certain."""
@@ -161,31 +167,30 @@ class Suggestions(QObject):
         self.progress = done, total, unit
         self.changed.emit()
 
-    def _looked(self, result: dict[str, Any]) -> None:
+    def _looked(self, result: SuggestResult) -> None:
         self.result = result
         self._judge()
         self.changed.emit()
 
     # Environments.
 
-    def _found(self, told: dict[str, Any]) -> None:
-        rows = told["interpreters"]
-        self.total = len(rows)
+    def _found(self, told: Found) -> None:
+        self.total = len(told["interpreters"])
         self._waiting = []
-        for one in rows:
-            facts = one.get("facts")
-            if isinstance(facts, dict) and facts.get("torch"):
-                self.envs.envs.append((str(one["python"]), facts))  # it is kept
-            elif not one.get("starts", True):
-                if one.get("counts", True):
-                    self._not_asked(str(one["python"]), not_started(str(one["python"])))
+        for one in told["interpreters"]:
+            python, facts = one["python"], one["facts"]
+            if facts is not None and facts.get("torch"):
+                self.envs.envs.append((python, facts))  # it is kept
+            elif not one["starts"]:
+                if one["counts"]:
+                    self._not_asked(python, not_started(python))
             else:
-                self._waiting.append(str(one["python"]))
-                if not one.get("counts", True):
-                    self._passed_over.add(str(one["python"]))
-        if isinstance(problem := told.get("problem"), UserError):
+                self._waiting.append(python)
+                if not one["counts"]:
+                    self._passed_over.add(python)
+        if told["problem"] is not None:
             # Some of those that the user added may be missing.
-            self.envs.failed.append(("", problem))
+            self.envs.failed.append(("", told["problem"]))
         self._probe()
 
     def _not_asked(self, python: str, error: UserError) -> None:
@@ -201,7 +206,7 @@ class Suggestions(QObject):
         self.changed.emit()
 
     def _ask(self, python: str) -> None:
-        def told(facts: dict[str, Any]) -> None:
+        def told(facts: Env) -> None:
             self._probing.pop(python, None)
             if facts.get("torch"):
                 self.envs.envs.append((python, facts))
@@ -241,12 +246,15 @@ class Suggestions(QObject):
         self._judging = self._further("suggest", self._params(), listener)
         self._tickets.append(self._judging)
 
-    def _params(self) -> dict[str, Any]:
-        look = (self.result or {}).get("look")
-        about = {"place": self.place, "look": look, "older": self.older, "keep": self.keep}
-        return {**about, "envs": list(self._judged)} if self._judged else about
+    def _params(self) -> SuggestParams:
+        params: SuggestParams = {"place": self.place, "older": self.older, "keep": self.keep}
+        if self.result is not None:
+            params["look"] = self.result["look"]
+        if self._judged:
+            params["envs"] = list(self._judged)
+        return params
 
-    def _further(self, op: str, params: dict[str, Any], listener: Listener) -> int:
+    def _further(self, op: str, params: Mapping[str, object], listener: Listener) -> int:
         return self._engines.ask(op, params, listener, keep=True, engine_of=self._engine)
 
     def _recount(self) -> None:
@@ -260,7 +268,7 @@ class Suggestions(QObject):
         self._recounting = self._further("suggest", self._params(), listener)
         self._tickets.append(self._recounting)
 
-    def _counted(self, result: dict[str, Any]) -> None:
+    def _counted(self, result: SuggestResult) -> None:
         self.result = result
         if not self._judged or "stale" in result["reasons"]:
             self._judging = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 
@@ -114,8 +114,8 @@ class Verifications(QObject):
     def _look(self) -> None:
         places, self._wanted = sorted(self._wanted), set()
 
-        def found(told: dict[str, Any]) -> None:
-            every = {place: Beside(*one) for place, one in told["verified"].items()}
+        def found(told: dict[str, tuple[Verified, bool]]) -> None:
+            every = {place: Beside(*one) for place, one in told.items()}
             before = {place: self._known.pop(place, None) for place in places}
             self._known |= every
             if self._known and not self._minute.isActive():
@@ -127,7 +127,7 @@ class Verifications(QObject):
 
     def keep(self, job: Job) -> None:
         """Keep what a verification came to."""
-        place, python = str(job.place), str(job.asked.get("python"))
+        place, python = str(job.place), job.asked.get("python", "")
         listener = Listener(result=lambda _: self.look([place]))
-        before = job.asked.get("mark")
-        self._engines.background(listener, lookups.keep_verified, place, before, python, job.result)
+        before, result = job.asked.get("mark"), job.result
+        self._engines.background(listener, lookups.keep_verified, place, before, python, result)

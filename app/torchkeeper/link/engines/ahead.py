@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from torchkeeper.link.engines.process import Engine
 
@@ -14,13 +13,13 @@ class Ahead:
     """The engine, and the requests it was sent. Their answers wait in its pipe."""
 
     engine: Engine
-    _asked: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
+    _asked: list[tuple[int, str, Mapping[str, object]]] = field(default_factory=list)
 
-    def ask(self, op: str, params: Mapping[str, Any]) -> None:
+    def ask(self, op: str, params: Mapping[str, object]) -> None:
         """Send a request."""
         self._asked.append((self.engine.send(op, params), op, dict(params)))
 
-    def take(self, op: str, params: Mapping[str, Any]) -> int | None:
+    def take(self, op: str, params: Mapping[str, object]) -> int | None:
         """The id of such a request, for whoever would send it now; None if there is none.
 
         All others are cancelled: nobody will hear their answers.

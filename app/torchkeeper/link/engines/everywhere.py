@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.link.engines import interpreters, probes
 from torchkeeper.link.engines.interpreters import Interpreter
 from torchkeeper.link.engines.knowing import environment
 from torchkeeper.link.words.problems import UserError, user_error
+
+if TYPE_CHECKING:
+    from torchkeeper.verdict.probed import Env
 
 
 class Everywhere(NamedTuple):
@@ -16,7 +19,7 @@ class Everywhere(NamedTuple):
     could not be asked.
     """
 
-    envs: list[tuple[str, dict[str, Any]]]
+    envs: list[tuple[str, Env]]
     failed: list[tuple[str, UserError]]
 
     def refusal(self) -> UserError | None:

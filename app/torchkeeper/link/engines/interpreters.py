@@ -24,11 +24,15 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torchkeeper.link.kept import lists as kept
 from torchkeeper.link.words.problems import UserError, user_error
 from torchkeeper.link.words.tongue import tr
 from torchkeeper.stores.folders import owners
+
+if TYPE_CHECKING:
+    from torchkeeper.stores.told import Writer
 
 #: Names the interpreter whose torch is used unless another is chosen.
 VARIABLE = "TORCHKEEPER_TORCH_PYTHON"
@@ -54,7 +58,7 @@ _CONFIG = 64 << 10
 
 
 #: Are told of an interpreter and its ``writers`` before it is started.
-heeding: list[Callable[[str, list[owners.Finding]], None]] = []
+heeding: list[Callable[[str, list[Writer]], None]] = []
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,7 @@ def with_torch(mine: Iterable[str] | None = None) -> list[Interpreter]:
     return found
 
 
-def writers(python: str) -> list[owners.Finding]:
+def writers(python: str) -> list[Writer]:
     """What of an interpreter others than this user and root can change, as
     ``owners.of_program_files``: itself, its environment, the Python that it is of with its
     standard library, and its packages with the folders they are in.

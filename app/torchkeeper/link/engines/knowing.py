@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.link.engines import interpreters, probes
@@ -11,8 +11,12 @@ from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words.problems import user_error
 from torchkeeper.stores import query
 
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.environments import KnowParams
+    from torchkeeper.verdict.probed import Env
 
-def environment(python: str) -> dict[str, Any]:
+
+def environment(python: str) -> Env:
     """The facts of an interpreter that has a torch. Raises UserError where it has none, and as
     ``probes.probe``.
     """
@@ -30,7 +34,8 @@ def know(engine: Engine, pythons: Iterable[str]) -> list[str]:
     """
     names = []
     for python in pythons:
-        engine.call("know", {"python": python, "env": environment(python)})
+        params: KnowParams = {"python": python, "env": environment(python)}
+        engine.call("know", params)
         names.append(python)
     return names
 

@@ -16,11 +16,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from torchkeeper.engine.decoding import misfit
 from torchkeeper.link.engines import interpreters, travel
 from torchkeeper.link.engines.interpreters import Interpreter
 from torchkeeper.link.engines.process import Engine, clean_environment
 from torchkeeper.link.words.problems import UserError, user_error
 from torchkeeper.stores.generic import CacheError, OnDiskCache
+from torchkeeper.verdict.probed import Env
 
 #: Seconds after which what was found is removed. It was for a key that never comes again, or
 #: the next probe finds it anew.
@@ -105,11 +107,11 @@ def _content(path: str) -> str:
         return ""
 
 
-def kept(known_by: Identity) -> dict[str, Any] | None:
-    """The facts that are kept, or None. They have the form of ``verdict.environment.probe``."""
+def kept(known_by: Identity) -> Env | None:
+    """The facts that are kept, or None."""
     cache = _cache()
     try:
-        found = cache.get(known_by)
+        found: Any = cache.get(known_by)
     except CacheError:
         # Nothing overwrites it, so it goes.
         with contextlib.suppress(OSError):
@@ -117,7 +119,7 @@ def kept(known_by: Identity) -> dict[str, Any] | None:
         return None
     except OSError:
         return None
-    return found if isinstance(found, dict) else None
+    return None if misfit(Env, found, "env") else found
 
 
 def forget(known_by: Identity) -> None:
@@ -126,7 +128,7 @@ def forget(known_by: Identity) -> None:
         _cache()._fpath_from_key(known_by).unlink()
 
 
-def keep(known_by: Identity, facts: dict[str, Any]) -> None:
+def keep(known_by: Identity, facts: Env) -> None:
     """Keep what a probe found, if it found a torch: without one, asking again takes no time.
 
     known_by: the identity from before the probe, lest the installation changed meanwhile.
@@ -135,13 +137,13 @@ def keep(known_by: Identity, facts: dict[str, Any]) -> None:
         return
     cache = _cache()
     with contextlib.suppress(CacheError, OSError):
-        cache.insert(known_by, facts)
+        cache.insert(known_by, dict(facts))
         for file in cache.base_dir.iterdir():
             if file.is_file() and file.stat().st_mtime < time.time() - KEPT_FOR:
                 file.unlink()
 
 
-def known(one: Interpreter) -> dict[str, Any]:
+def known(one: Interpreter) -> Env:
     """The facts of an interpreter, without starting one that may not be started.
 
     Raises UserError("environment-not-started") where nothing is kept of such a one, and as
@@ -155,7 +157,7 @@ def known(one: Interpreter) -> dict[str, Any]:
     return facts
 
 
-def _ask(engine: Engine, python: str) -> dict[str, Any]:
+def _ask(engine: Engine, python: str) -> Env:
     late = threading.Event()
 
     def end() -> None:
@@ -166,7 +168,8 @@ def _ask(engine: Engine, python: str) -> dict[str, Any]:
     timer.daemon = True
     timer.start()
     try:
-        return engine.call("probe")
+        facts: Env = engine.call("probe")
+        return facts
     except UserError:
         if late.is_set():
             raise user_error("probe-stuck", {"python": python, "seconds": round(LIMIT)}) from None
@@ -175,7 +178,7 @@ def _ask(engine: Engine, python: str) -> dict[str, Any]:
         timer.cancel()
 
 
-def probe(python: str) -> dict[str, Any]:
+def probe(python: str) -> Env:
     """The facts of an interpreter: those that are kept, else what it says now, which is kept.
 
     Raises UserError when it cannot be started or does not answer within LIMIT seconds.

@@ -18,12 +18,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import torchkeeper
 from torchkeeper.engine import home, wire
 from torchkeeper.engine.decoding import misfit
-from torchkeeper.engine.messages.findings import Finding
 from torchkeeper.engine.protocol import TABLE
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.ending import Ended, Interrupts
@@ -65,6 +64,16 @@ def begin(argv: list[str], cwd: str, env: Mapping[str, str]) -> subprocess.Popen
     pipe = subprocess.PIPE
     return subprocess.Popen(
         argv, stdin=pipe, stdout=pipe, stderr=pipe, cwd=cwd, env=env, start_new_session=True
+    )
+
+
+def misspoken(why: str) -> UserError:
+    """What is said of an engine that says what nobody understands."""
+    return UserError(
+        tr("The engine does not speak the expected protocol."),
+        why,
+        tr("Look at the log; reinstall Torchkeeper if this happens again."),
+        code="protocol",
     )
 
 
@@ -138,7 +147,7 @@ class Engine:
         )
         self._logger.start()
 
-    def _keep_log(self, stderr: Any) -> None:
+    def _keep_log(self, stderr: IO[bytes]) -> None:
         with stderr:
             # A line may be of any length, and what is kept is bounded.
             while line := stderr.readline(LOG_LINE):
@@ -158,7 +167,7 @@ class Engine:
         """The descriptor that becomes readable when ``receive`` has something."""
         return self._stdout.fileno()
 
-    def send(self, op: str, params: Mapping[str, Any] | None = None) -> int:
+    def send(self, op: str, params: Mapping[str, object] | None = None) -> int:
         """Send a request; returns its id. A dead engine is noticed by ``receive``, not here.
 
         Raises UserError for one that is longer than a line may be; the engine has not heard of it.
@@ -172,7 +181,7 @@ class Engine:
         """Ask for an early end of one request."""
         self._write({"cancel": ident})
 
-    def _write(self, obj: dict[str, Any]) -> None:
+    def _write(self, obj: Mapping[str, object]) -> None:
         try:
             line = wire.encode(obj)
         except wire.WireError as e:
@@ -208,12 +217,7 @@ class Engine:
                 # A library that prints as it is loaded does it, too.
                 why = tr("It says something else when it starts: {why}.", why=e)
                 raise self._no_python(why) from e
-            raise UserError(
-                tr("The engine does not speak the expected protocol."),
-                str(e),
-                tr("Look at the log; reinstall Torchkeeper if this happens again."),
-                code="protocol",
-            ) from e
+            raise misspoken(str(e)) from e
 
     def _checked(self, message: Message) -> Message:
         if message.type == "hello" and message.body.get("protocol") != wire.PROTOCOL:
@@ -231,6 +235,9 @@ class Engine:
         self._greeted = self._greeted or message.type == "hello"
         why = ""
         if message.type == "finding":
+            # Loaded late: not every engine finds something, and a start is to be quick.
+            from torchkeeper.engine.messages.findings import Finding
+
             why = misfit(Finding, message.body, "finding")
         elif message.type in ("result", "error") and message.id is not None:
             op = self._asked.pop(message.id, None)
@@ -277,11 +284,11 @@ class Engine:
     def call(
         self,
         op: str,
-        params: Mapping[str, Any] | None = None,
+        params: Mapping[str, object] | None = None,
         on_message: Callable[[Message], None] | None = None,
         on_interrupt: Callable[[bool], None] | None = None,
-    ) -> dict[str, Any]:
-        """Send a request and wait for its result.
+    ) -> Any:
+        """Send a request and wait for its result, which is of the operation's type.
 
         Messages on the way go to ``on_message``. Raises UserError for an error, and passes on
         KeyboardInterrupt after the engine has cancelled, or at once where it comes again; Ended,
@@ -321,8 +328,7 @@ class Engine:
                     if message.id != ident:
                         continue
                     if message.type == "result":
-                        result: dict[str, Any] = message.body["result"]
-                        return result
+                        return message.body["result"]
                     if message.type == "error":
                         if interrupted:
                             raise interrupted

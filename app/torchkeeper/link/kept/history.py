@@ -13,7 +13,7 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -71,7 +71,7 @@ class Past:
         """How long it ran; None for one that never came to run."""
         return None if self.began is None else max(0.0, self.ended - self.began)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The job as one JSON object."""
         error = (
             dict(zip(("what", "why", "remedy"), self.error, strict=True)) if self.error else None
@@ -251,7 +251,7 @@ def _understood(lines: Sequence[bytes]) -> tuple[list[tuple[Past, bytes]], int]:
     return found, damaged
 
 
-def _past(said: dict[str, Any]) -> Past:
+def _past(said: Mapping[str, Any]) -> Past:
     error = said["error"]
     if said["state"] not in _STATES:
         raise ValueError(said["state"])

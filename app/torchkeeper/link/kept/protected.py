@@ -42,7 +42,8 @@ def guard(op: str, params: Mapping[str, object], *, follow: bool = True) -> None
         from torchkeeper.warm.prepare import headers_for
 
         with contextlib.suppress(Problem):  # of a request that the engine refuses
-            place = headers_for(params)
+            into = params.get("into")
+            place = headers_for(into if isinstance(into, str) else None)
     # What is only foretold changes nothing.
     if isinstance(place, str) and place and not params.get("dry"):
         check(place, below=traits(op).removes, follow=follow)

@@ -14,7 +14,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -53,7 +53,7 @@ class Running:
     process: int
     window: bool
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The job as one JSON object."""
         return asdict(self)
 
@@ -163,7 +163,7 @@ def _read(handle: int) -> list[Running]:
     return []
 
 
-def _running(said: dict[str, Any]) -> Running:
+def _running(said: Mapping[str, Any]) -> Running:
     began, fraction = said["began"], said["fraction"]
     if said["state"] not in _STATES:
         raise ValueError(said["state"])

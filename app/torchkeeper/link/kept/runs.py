@@ -11,14 +11,18 @@ import json
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.link.hiding import hidden
 from torchkeeper.link.kept import whole
 from torchkeeper.link.words.problems import user_error
 from torchkeeper.link.words.tongue import several
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.verdicts import ExplainTraceResult
+    from torchkeeper.link.kept.explained import ExplainedGraph
 
 #: How many runs are kept, the latest.
 MAX_RUNS = 200
@@ -57,7 +61,7 @@ class Run:
     seconds: float
     torch: str | None
     totals: dict[str, float]
-    graphs: list[dict[str, Any]] = field(repr=False)
+    graphs: Sequence[Mapping[str, object]] = field(repr=False)
 
     @property
     def rate(self) -> float | None:
@@ -76,7 +80,7 @@ class Run:
             kept, "{n} of {all} graphs is kept", "{n} of {all} graphs are kept", all=every
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The run as one JSON object."""
         return {
             "id": self.id,
@@ -128,8 +132,8 @@ def keep(
     code: int,
     began: float,
     seconds: float,
-    result: dict[str, Any],
-    graphs: list[dict[str, Any]],
+    result: ExplainTraceResult,
+    graphs: Sequence[ExplainedGraph],
 ) -> Run:
     """Keep a run; the oldest go where there are too many. Raises UserError("runs-unwritable").
 
@@ -142,10 +146,10 @@ def keep(
         place,
         code,
         seconds,
-        result.get("torch"),
-        {name: result[name] for name in TOTALS},
+        result["torch"],
+        _totals(result),
         # What was compiled is what somebody will ask about.
-        [_kept(x) for x in sorted(graphs, key=lambda x: x.get("outcome") == "hit")[:MAX_GRAPHS]],
+        [_kept(x) for x in sorted(graphs, key=lambda x: x["outcome"] == "hit")[:MAX_GRAPHS]],
     )
     where = folder()
     try:
@@ -170,23 +174,38 @@ def _new_id(began: float) -> str:
         began += 1 / 0x10000
 
 
-def _kept(graph: dict[str, Any]) -> dict[str, Any]:
+def _totals(result: ExplainTraceResult) -> dict[str, float]:
+    return {
+        "graphs": result["graphs"],
+        "hits": result["hits"],
+        "misses": result["misses"],
+        "bypasses": result["bypasses"],
+        "local": result["local"],
+        "remote": result["remote"],
+        "unknown": result["unknown"],
+        "spent": result["spent"],
+        "saved": result["saved"],
+    }
+
+
+def _kept(graph: ExplainedGraph) -> dict[str, object]:
     """What is kept of a graph: of the cause the words, and which entry was nearest."""
     cause = graph.get("cause")
-    nearest = cause.get("nearest") if isinstance(cause, dict) else None
+    nearest = cause.get("nearest") if cause else None
     kept = {name: _bounded(graph.get(name)) for name in _OF_GRAPH}
     return {**kept, "nearest": _bounded(nearest)}
 
 
-def _bounded(value: Any) -> Any:
+def _bounded(value: object) -> object:
     return value[:_MAX_TEXT] if isinstance(value, str) else value
 
 
-def _fitting(run: Run) -> dict[str, Any]:
+def _fitting(run: Run) -> dict[str, object]:
     """A run as JSON that fits a file: the last graphs go where it does not."""
-    said = run.to_json()
+    said, graphs = run.to_json(), run.graphs
     while len(json.dumps(said)) > MAX_BYTES:
-        said["graphs"] = said["graphs"][: len(said["graphs"]) // 2]
+        graphs = graphs[: len(graphs) // 2]
+        said = {**said, "graphs": graphs}
     return said
 
 

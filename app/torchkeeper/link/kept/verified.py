@@ -14,14 +14,20 @@ import math
 import os
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.layout import HEADERS, TRASH
+from torchkeeper.engine.decoding import misfit
 from torchkeeper.link.engines import travel
 from torchkeeper.link.kept import whole
 from torchkeeper.link.words import causes, say
 from torchkeeper.warm.options import RUNS
 from torchkeeper.warm.recipes.cells import SOURCES
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.told import Fault
+    from torchkeeper.link.kept.verification import KeptCell, KeptGraph, KeptVerification
+    from torchkeeper.warm.shapes import Autograd, Run, Whole
 
 #: How many verifications are kept, the latest; bytes of a file.
 MAX_KEPT = 300
@@ -31,7 +37,6 @@ MAX_FOLDERS = 200_000
 
 RATIOS = ("warm_cold", "warm_mega", "prepared_cold", "prepared_mega")
 OUTCOMES = ("hit", "miss", "bypass")
-_COUNTS = ("graphs", "hits", "misses", "bypasses", "rebuilt")
 _MAX_COUNT = 10**9
 _MAX_SECONDS = 1e7
 _MAX_TIME = 32503680000.0  # the year 3000
@@ -42,8 +47,6 @@ _MAX_WHY = 300
 MAX_CELLS = 5000
 #: What locks lie in, which comes and goes with every use.
 _PASSED_OVER = ("locks", TRASH, HEADERS)
-
-Answer = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Verified:
 
     place: str
     at: float
-    result: Answer
+    result: KeptVerification
     python: str
     mark: str | None
 
@@ -67,7 +70,7 @@ class Verified:
         """
         return self.mark is None or mark(self.place) != self.mark
 
-    def to_json(self) -> Answer:
+    def to_json(self) -> dict[str, object]:
         """The whole as one flat JSON object."""
         about = {"place": self.place, "at": self.at, "python": self.python, "mark": self.mark}
         return {**about, "result": self.result}
@@ -116,15 +119,19 @@ def _folders(place: str) -> list[tuple[str, int, int]]:
     return found
 
 
-def checked(result: Any) -> Answer:
+def checked(result: Any) -> KeptVerification:
     """A result as ``warm.verify.verify`` returns it: nothing else, and of the types it has.
 
     Raises ValueError for what is none.
     """
     try:
         return {
-            **{name: _count(result[name]) for name in _COUNTS},
-            "autograd": {name: _count(result["autograd"][name]) for name in ("hits", "misses")},
+            "graphs": _count(result["graphs"]),
+            "hits": _count(result["hits"]),
+            "misses": _count(result["misses"]),
+            "bypasses": _count(result["bypasses"]),
+            "rebuilt": _count(result["rebuilt"]),
+            "autograd": _autograd(result["autograd"]),
             "things": _things(result),
             "whole": _whole(result),
             "built": [_text(path) for path in _list(result["built"])],
@@ -148,25 +155,37 @@ def _things(result: Any) -> dict[str, int]:
     return {name: _count(said[name]) for name in say.THINGS if name in said}
 
 
-def _whole(result: Any) -> dict[str, int]:
+def _whole(result: Any) -> Whole:
     """How many cells there were, of which a result may tell some only, and how many are good."""
     cells = result.get("cells", [])
     said = result.get("whole", {"cells": len(cells), "good": sum(one["good"] for one in cells)})
-    return {name: _count(said[name]) for name in ("cells", "good")}
+    return {"cells": _count(said["cells"]), "good": _count(said["good"])}
 
 
-def _run(run: Any) -> Answer:
+def _autograd(counts: Any) -> Autograd:
+    return {"hits": _count(counts["hits"]), "misses": _count(counts["misses"])}
+
+
+def _run(run: Any) -> Run:
     return {
-        **{name: _count(run[name]) for name in _COUNTS},
-        "autograd": {name: _count(run["autograd"][name]) for name in ("hits", "misses")},
+        "graphs": _count(run["graphs"]),
+        "hits": _count(run["hits"]),
+        "misses": _count(run["misses"]),
+        "bypasses": _count(run["bypasses"]),
+        "rebuilt": _count(run["rebuilt"]),
+        "autograd": _autograd(run["autograd"]),
         "seconds": _number(run["seconds"]),
     }
 
 
-def _graph(row: Any) -> Answer:
+def _graph(row: Any) -> KeptGraph:
     if row["outcome"] not in OUTCOMES:
         raise ValueError("not an outcome")
-    told: Answer = {name: _text(row[name]) for name in ("id", "name", "outcome")}
+    told: KeptGraph = {
+        "id": _text(row["id"]),
+        "name": _text(row["name"]),
+        "outcome": _text(row["outcome"]),
+    }
     if (why := _why(row.get("why"))) is not None:
         told["why"] = why
     if "cell" in row:
@@ -174,24 +193,30 @@ def _graph(row: Any) -> Answer:
     return told
 
 
-def _cell(cell: Any) -> Answer:
+def _cell(cell: Any) -> KeptCell:
     if cell["source"] not in SOURCES:
         raise ValueError("not a source")
     proof, problem = cell["proof"], cell["problem"]
     return {
         "index": _count(cell["index"]),
-        **{name: _text(cell[name])[:_MAX_WHY] for name in ("recipe", "name", "source")},
+        "recipe": _text(cell["recipe"])[:_MAX_WHY],
+        "name": _text(cell["name"])[:_MAX_WHY],
+        "source": _text(cell["source"])[:_MAX_WHY],
         "good": _bool(cell["good"]),
         "seconds": _numbers(cell["seconds"], RUNS),
         "ratios": _numbers(cell["ratios"], RATIOS),
-        **{name: _count(cell[name]) for name in ("hits", "misses", "rebuilt")},
-        "proof": None if proof is None else {name: _count(proof[name]) for name in ("found", "of")},
+        "hits": _count(cell["hits"]),
+        "misses": _count(cell["misses"]),
+        "rebuilt": _count(cell["rebuilt"]),
+        "proof": None
+        if proof is None
+        else {"found": _count(proof["found"]), "of": _count(proof["of"])},
         "why": _why(cell["why"]),
         "problem": None if problem is None else _problem(problem),
     }
 
 
-def _problem(problem: Any) -> Answer:
+def _problem(problem: Any) -> Fault:
     """What a cell failed by: a code, and what its words need."""
     params = {
         _text(name)[:50]: value[:_MAX_TEXT] if isinstance(value, str) else value
@@ -203,8 +228,10 @@ def _problem(problem: Any) -> Answer:
 
 def _why(value: Any) -> str | None:
     """Why something was no hit: as an engine tells causes, or in words as it was kept."""
-    if isinstance(value, dict):
-        value = causes.cause({"cause": value, "reason": value.get("reason")})
+    from torchkeeper.verdict.told import CauseTold
+
+    if not misfit(CauseTold, value, "why"):
+        value = causes.why(value, value.get("reason"))
     return None if not value else _text(value)[:_MAX_WHY]
 
 
@@ -234,7 +261,7 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _numbers(values: Any, names: tuple[str, ...]) -> Answer:
+def _numbers(values: Any, names: tuple[str, ...]) -> dict[str, float]:
     return {name: _number(values[name]) for name in names if name in values}
 
 
@@ -254,7 +281,7 @@ def _file(place: str) -> str:
     return os.path.join(folder(), f"{name[:32]}.json")
 
 
-def keep(place: str, before: str | None, python: str, result: Answer) -> Verified:
+def keep(place: str, before: str | None, python: str, result: KeptVerification) -> Verified:
     """Keep the result of a verification, instead of the last one of the place.
 
     before: the mark of the place from before it began. result: as ``checked`` returned it. Where

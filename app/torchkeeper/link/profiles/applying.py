@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.link.profiles.profile import Profile
 from torchkeeper.link.words import say
@@ -16,6 +16,9 @@ from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.rules import About, check
 from torchkeeper.settings.values import on
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.shapes import SentRecipe
 
 _FOLDERS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 _OFF = "TORCHINDUCTOR_FORCE_DISABLE_CACHES"
@@ -84,17 +87,18 @@ def moved(profile: Profile, into: str) -> list[str]:
     return sentences
 
 
-def overruled(profile: Profile, recipes: Iterable[Any]) -> list[str]:
+def overruled(profile: Profile, recipes: Iterable[str | SentRecipe]) -> list[str]:
     """Sentences on the settings that recipes, as ``recipes.wire`` has them, say otherwise: theirs
     count, because they are part of what is compiled.
     """
     sentences = []
     for recipe in recipes:
-        data = recipe.get("data", {}) if isinstance(recipe, dict) else {}
-        own = data.get("environment", {})
+        if isinstance(recipe, str):
+            continue
+        own = recipe["data"].get("environment", {})
         names = [name for name in own if name in BY_NAME and own[name] != profile.values.get(name)]
         if names:
-            who = printable(str(recipe.get("name")))
+            who = printable(recipe["name"])
             sentences.append(
                 tr(
                     "{recipe} sets {names} itself: that counts there.",

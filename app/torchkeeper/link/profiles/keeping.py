@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tomllib
+from collections.abc import Mapping
 from typing import Any
 
 from torchkeeper.link.kept import whole
@@ -101,7 +102,7 @@ def parsed(text: str, name: str, path: str) -> Profile:
     return checked(profile)
 
 
-def _fault(data: dict[str, Any]) -> tuple[tuple[str, ...], str] | None:
+def _fault(data: Mapping[str, Any]) -> tuple[tuple[str, ...], str] | None:
     """What is wrong with it, and where."""
     for key, value in data.items():
         if key not in ("about", "settings"):
@@ -126,7 +127,7 @@ def _damaged(path: str, why: str) -> Exception:
 
 def text_for(profile: Profile) -> str:
     """A profile as its file has it."""
-    data: dict[str, Any] = {"about": profile.about} if profile.about else {}
+    data: dict[str, object] = {"about": profile.about} if profile.about else {}
     return text_of({**data, "settings": dict(profile.values)}, _COMMENT)
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.engine.wire import MAX_LINE
 from torchkeeper.link.kept import lists as kept
@@ -21,7 +21,11 @@ from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.link.words.recipewords import expectation
 from torchkeeper.link.words.tongue import Text, tr
 from torchkeeper.warm.recipes.faults import said
-from torchkeeper.warm.recipes.recipe import BUILTIN, MOST_RECIPES, faults
+from torchkeeper.warm.recipes.recipe import BUILTIN, MOST_RECIPES, faults, without_faults
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.recipes.tables import Tables
+    from torchkeeper.warm.shapes import SentRecipe
 
 #: Bytes of a recipe at most; one of a thousand cells has a few thousand.
 MOST_BYTES = 256 * 1024
@@ -66,14 +70,14 @@ class RecipeFile:
 
     path: str
     name: str
-    data: dict[str, Any]
+    data: Tables
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> SentRecipe:
         """It, as a request has it."""
         return {"name": self.name, "folder": os.path.dirname(self.path), "data": self.data}
 
 
-def looked_at(text: str) -> tuple[dict[str, Any] | None, list[Fault]]:
+def looked_at(text: str) -> tuple[Mapping[str, object] | None, list[Fault]]:
     """A recipe's text as data, and everything that is wrong with it, in the order of its lines.
 
     None where it is not TOML, which is then the one fault, with where "".
@@ -151,7 +155,7 @@ def read(path: str) -> RecipeFile:
         raise user_error("recipe-syntax", {**params, "why": why[:1].upper() + why[1:]})
     if found:
         raise _wrong(path, found)
-    return RecipeFile(path, str(data.get("name", _stem(path))), data)
+    return RecipeFile(path, str(data.get("name", _stem(path))), without_faults(data))
 
 
 def _stem(path: str) -> str:
@@ -236,7 +240,7 @@ def chosen(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def wire(names: Sequence[str]) -> list[str | dict[str, Any]]:
+def wire(names: Sequence[str]) -> list[str | SentRecipe]:
     """What a request says for the names of recipes: "builtin", files and folders.
 
     Raises UserError as ``files`` and ``read``, and "recipes-too-large".

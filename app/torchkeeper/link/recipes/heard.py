@@ -31,9 +31,9 @@ class Item:
     ``calls`` says it. ways: how, by the names of ``[compile]``; without those that it has itself.
     """
 
-    made: dict[str, Any]
-    calls: list[dict[str, Any]]
-    ways: dict[str, Any]
+    made: dict[str, object]
+    calls: list[dict[str, object]]
+    ways: dict[str, object]
 
 
 @dataclass
@@ -43,8 +43,8 @@ class _Thing:
     wherever the backend is an equal one (torch/_dynamo/eval_frame.py, pgo.py)."""
 
     name: str
-    made: dict[str, Any]
-    ways: dict[str, Any]
+    made: dict[str, object]
+    ways: dict[str, object]
     noted: list[Note] = field(default_factory=list)
 
 
@@ -90,8 +90,8 @@ def _thing(one: Note, note: Note, folder: str) -> _Thing:
         raise Unnamed(f"{name} is made inside a function, or has another name now")
     if secret := _secret(one):
         raise Unnamed(f"{name} is given what looks like a secret, {secret}, which is not kept")
-    made: dict[str, Any] = {}
-    ways: dict[str, Any] = {}
+    made: dict[str, object] = {}
+    ways: dict[str, object] = {}
     if one["kind"] == "model":
         if one.get("odd"):
             raise Unnamed(f"{name} {_ODD.get(str(one['odd'][0]), 'is not as it was built')}")
@@ -127,8 +127,8 @@ def _items(thing: _Thing, every: Sequence[Note]) -> list[Item]:
 
 def _item(thing: _Thing, noted: Sequence[tuple[Note, Note]]) -> Item:
     device = _device(noted[0][1], noted[0][0])
-    calls: list[dict[str, Any]] = []
-    modes: list[dict[str, Any]] = []
+    calls: list[dict[str, object]] = []
+    modes: list[dict[str, object]] = []
     made, args = thing.made, [one.get("args") or {} for _, one in noted]
     alike = all(one == args[0] for one in args)
     if alike and args[0]:
@@ -142,7 +142,7 @@ def _item(thing: _Thing, noted: Sequence[tuple[Note, Note]]) -> Item:
         grad = backward or call.get("grad") is not False
         training, cast = _training(call, one), _autocast(call, one)
         modes.append({"backward": backward, "grad": grad, "training": training, "autocast": cast})
-    usual: dict[str, Any] = {"backward": False, "grad": True, "training": None, "autocast": None}
+    usual: dict[str, object] = {"backward": False, "grad": True, "training": None, "autocast": None}
     for name in usual:
         if all(mode[name] == modes[0][name] for mode in modes):
             usual[name] = modes[0][name]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.link.hiding import is_secret
 from torchkeeper.warm.options import PRECOMPILE
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.recipes.tables import Settings
 
 Note = Mapping[str, Any]
 
@@ -24,18 +27,18 @@ _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 NOT_CACHED = ("eager", "eager_noexcept", "eager_debug", "aot_eager", "aot_eager_decomp_partition")
 
 
-def dicts(value: Any) -> list[dict[str, Any]]:
+def dicts(value: object) -> list[Note]:
     """The objects of a list; none of what is no list."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def of_environment(note: Note) -> dict[str, Any]:
+def of_environment(note: Note) -> Settings:
     """What a recipe says by a name of its own: the threads, and headers that are not precompiled.
 
     The threads are those of the machine unless somebody has said otherwise.
     """
     env = note.get("environment")
-    found: dict[str, Any] = {}
+    found: Settings = {}
     if not isinstance(env, Mapping):
         return found
     if env.get(PRECOMPILE) == "0":
@@ -92,11 +95,11 @@ def given(one: Note, call: Note) -> Iterator[tuple[str, Any]]:
     yield from _dict(call.get("keywords")).items()
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _dict(value: Any) -> dict[str, Any]:
+def _dict(value: object) -> Note:
     return value if isinstance(value, dict) else {}
 
 

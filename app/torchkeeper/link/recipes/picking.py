@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.link.words.problems import user_error
 from torchkeeper.warm.recipes.expanding import cells_of
 from torchkeeper.warm.recipes.recipe import of_request
 
+if TYPE_CHECKING:
+    from torchkeeper.warm.shapes import SentRecipe
 
-def indexes(sent: Sequence[Any], names: Sequence[str]) -> list[int]:
+
+def indexes(sent: Sequence[str | SentRecipe] | None, names: Sequence[str]) -> list[int]:
     """The indexes of cells of recipes as a request has them (``recipes.wire``), in their order.
 
     names: of cells, each as ``CELL`` or, where several recipes have it, ``RECIPE: CELL``; or their

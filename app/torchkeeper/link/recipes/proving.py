@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import user_error
 from torchkeeper.link.words.tongue import tr
 
-Answer = Mapping[str, Any]
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.findings import CellFinding
+    from torchkeeper.verdict.told import GraphTold
 
 #: What says nothing of the recipe: this machine cannot run it now, or PyTorch caches none of it.
 _NOT_KNOWN = frozenset({
@@ -50,25 +52,25 @@ class Proof:
             all=say.count(self.of, "combination", "combinations"),
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Mapping[str, object]:
         """As one flat JSON object."""
         proved = None if self.unproved else not self.why
         return {"proved": proved, "good": self.good, "of": self.of, "why": self.why,
                 "unproved": self.unproved or None}  # fmt: skip
 
 
-def looked_up(graphs: Iterable[Answer]) -> dict[str, str]:
+def looked_up(graphs: Iterable[GraphTold]) -> dict[str, str]:
     """The keys of what a program compiled or found, each with what the graph is called.
 
     graphs: as ``explain_trace`` tells them; those whose compile failed have left nothing.
     """
-    return {
-        str(graph["key"]): str(graph.get("name") or graph.get("id") or "")
-        for graph in graphs
-        if graph.get("key")
-        and graph.get("outcome") in ("hit", "miss")
-        and (graph.get("cause") or {}).get("code") not in ("failed", "cut")
-    }
+    found: dict[str, str] = {}
+    for graph in graphs:
+        cause = graph.get("cause")
+        failed = cause is not None and cause["code"] in ("failed", "cut")
+        if (key := graph.get("key")) and graph["outcome"] in ("hit", "miss") and not failed:
+            found[key] = graph["name"] or graph["id"]
+    return found
 
 
 def is_backward(ident: str) -> bool:
@@ -77,7 +79,7 @@ def is_backward(ident: str) -> bool:
 
 
 def judged(
-    program: Mapping[str, str], cells: Sequence[Answer], missed: Collection[int],
+    program: Mapping[str, str], cells: Sequence[CellFinding], missed: Collection[int],
     found: Collection[str],
 ) -> Proof:  # fmt: skip
     """The proof. program: as of ``looked_up``. cells: what became of each, as ``warm`` tells it.
@@ -89,7 +91,7 @@ def judged(
     why, unknown = list[str](), list[str]()
     for cell in cells:
         if problem := cell.get("problem"):
-            error = user_error(str(problem.get("code")), problem.get("params") or {})
+            error = user_error(problem["code"], problem["params"])
             if error.code in _NOT_KNOWN:
                 unknown.append(f"{cell['name']}: {error.what}".rstrip("."))
             else:
@@ -115,6 +117,6 @@ def judged(
     return Proof(len(cells) - bad - len(unknown), len(cells), why)
 
 
-def _hits(cell: Answer) -> int:
+def _hits(cell: CellFinding) -> int:
     """Of graphs that AOTAutograd's entries hold themselves, those alone are counted."""
-    return int(cell.get("hits") or 0) + int((cell.get("autograd") or {}).get("hits") or 0)
+    return cell.get("hits", 0) + (cell["autograd"]["hits"] if "autograd" in cell else 0)

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.link.hiding import hidden
 from torchkeeper.link.recipes.heard import Item, items_of
@@ -18,6 +18,10 @@ from torchkeeper.link.recipes.noted import Note, dicts, lines, of_environment, v
 from torchkeeper.link.recipes.references import Unnamed
 from torchkeeper.warm.commands import is_python
 from torchkeeper.warm.recipes import recipe as recipes
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.recipes.tables import Item as Told
+    from torchkeeper.warm.recipes.tables import Settings, Tables
 
 #: Reasons, and lines of what was compiled, that a recipe's comment has.
 _MOST_LINES = 60
@@ -30,7 +34,7 @@ class Recorded:
     like a secret was left out of the command.
     """
 
-    data: dict[str, Any]
+    data: Tables
     comment: str
     source: str
     why: list[str] = field(default_factory=list)
@@ -84,7 +88,7 @@ def recipe_of(
     return found
 
 
-def _understood(notes: Sequence[Note], folder: str) -> dict[str, Any]:
+def _understood(notes: Sequence[Note], folder: str) -> Tables:
     """As ``_callables``; a program can write there what it likes."""
     try:
         return _callables(notes, folder)
@@ -92,7 +96,7 @@ def _understood(notes: Sequence[Note], folder: str) -> dict[str, Any]:
         raise Unnamed(["what it noted is not understood"]) from e
 
 
-def _callables(notes: Sequence[Note], folder: str) -> dict[str, Any]:
+def _callables(notes: Sequence[Note], folder: str) -> Tables:
     """The recipe's tables. Raises Unnamed(why) with every reason."""
     why: list[str] = []
     found: list[Item] = []
@@ -110,23 +114,23 @@ def _callables(notes: Sequence[Note], folder: str) -> dict[str, Any]:
     settings, items = _settled(found)
     for note in notes:
         settings.update(of_environment(note))
-    data: dict[str, Any] = {"callable": items}
+    data: dict[str, object] = {"callable": items}
     data |= _matrix(items)
     data |= {"compile": settings} if settings else {}
     copied = {k: v for note in notes for k, v in variables(note.get("environment")).items()}
     data |= {"environment": copied} if copied else {}
     if faults := recipes.faults(data):
         raise Unnamed([f"a recipe cannot say it: {'.'.join(map(str, faults[0].where))}"])
-    return data
+    return recipes.without_faults(data)
 
 
-def _settled(found: Sequence[Item]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _settled(found: Sequence[Item]) -> tuple[dict[str, object], list[Mapping[str, Any]]]:
     """The ways that all items have in common, and the items, each with what is its own.
 
     An item that says nothing of a way takes any: what is decorated has its own with it.
     """
-    shared: dict[str, Any] = {}
-    own: list[dict[str, Any]] = [{} for _ in found]
+    shared: dict[str, object] = {}
+    own: list[dict[str, object]] = [{} for _ in found]
     for name in dict.fromkeys(name for one in found for name in one.ways):
         values = [one.ways[name] for one in found if name in one.ways]
         if all(value == values[0] for value in values):
@@ -136,7 +140,7 @@ def _settled(found: Sequence[Item]) -> tuple[dict[str, Any], list[dict[str, Any]
         for one, settings in zip(found, own, strict=True):
             if name in one.ways and not _is_default(name, one.ways[name]):
                 settings[name] = one.ways[name]
-    items = []
+    items: list[Mapping[str, Any]] = []
     for one, settings in zip(found, own, strict=True):
         calls = one.calls[0] if len(one.calls) == 1 else {"calls": one.calls}
         items.append({**one.made, **({"compile": settings} if settings else {}), **calls})
@@ -149,7 +153,7 @@ def _is_default(name: str, value: Any) -> bool:
     return value is None or value == {}
 
 
-def _matrix(items: list[dict[str, Any]]) -> dict[str, Any]:
+def _matrix(items: list[Mapping[str, Any]]) -> dict[str, object]:
     """A size for what alone differs between calls of one thing; the items become one."""
     if len(items) < 2 or any("inputs" not in one for one in items):
         return {}
@@ -187,13 +191,17 @@ def _matrix(items: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _script(
     shown: Sequence[str], out: str, notes: Sequence[Note], env: Mapping[str, str]
-) -> dict[str, Any]:
+) -> Tables:
     folder = os.path.relpath(os.getcwd(), os.path.dirname(out))
-    item: dict[str, Any] = {"command": [*shown]}
-    data: dict[str, Any] = {"script": [item if folder == "." else {**item, "folder": folder}]}
-    settings: dict[str, Any] = {}
+    item: Told = {"command": [*shown]}
+    if folder != ".":
+        item["folder"] = folder
+    data: Tables = {"script": [item]}
+    settings: Settings = {}
     for note in [{"environment": dict(env)}, *notes]:
         settings.update(of_environment(note))
-    data |= {"compile": settings} if settings else {}
-    copied = variables(env)
-    return data | ({"environment": copied} if copied else {})
+    if settings:
+        data["compile"] = settings
+    if copied := variables(env):
+        data["environment"] = copied
+    return data

@@ -11,10 +11,10 @@ import json
 import os
 from collections.abc import Iterator
 from importlib import resources
-from typing import Any
 
 from torchkeeper.link import temporary
 from torchkeeper.link.kept import whole
+from torchkeeper.link.recipes.noted import Note
 from torchkeeper.warm.traces import recorder
 
 #: Processes whose notes are read, and bytes of one's.
@@ -42,9 +42,9 @@ def heard(env: dict[str, str]) -> Iterator[str]:
         yield notes
 
 
-def notes_in(folder: str) -> list[dict[str, Any]]:
+def notes_in(folder: str) -> list[Note]:
     """What each process noted, in the order in which they wrote last; what is no such is left."""
-    found = []
+    found: list[Note] = []
     try:
         with os.scandir(folder) as entries:
             files = [e for e in entries if e.name.endswith(".json") and e.is_file()]

@@ -5,13 +5,20 @@ What traces and entries hold comes from strangers: it is made printable here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from torchkeeper.link.words import explaining, say
 from torchkeeper.link.words.problems import printable
 from torchkeeper.link.words.tongue import Text, several, tr
 from torchkeeper.settings import values
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.verdicts import ExplainTraceResult
+    from torchkeeper.verdict.told import AotTold, CauseTold, GraphTold
+
+    #: Of one run, or of several.
+    Totals = ExplainTraceResult | Mapping[str, float]
 
 #: What is said of a cause by its code (``Near.cause`` in engine/running.py).
 _CAUSES: dict[str, Text] = {
@@ -33,25 +40,28 @@ _WHERE: dict[str, Text] = {
 }
 
 
-def cause(graph: Mapping[str, Any]) -> str:
+def cause(graph: GraphTold) -> str:
     """Why a graph was not taken from a cache; empty for a hit."""
     found = graph.get("cause")
-    if not isinstance(found, dict):
-        return ""
-    code = str(found.get("code"))
+    return why(found, graph.get("reason")) if found else ""
+
+
+def why(found: CauseTold, reason: str | None) -> str:
+    """A cause in words; reason: why PyTorch says that it did not look it up."""
+    code = found["code"]
     if code == "bypass":
-        return bypassed(graph)
+        return bypassed({"reason": reason})
     if code == "differs":
         return explaining.sentence(found)
     if code == "failed":
         why = found.get("text") or tr("PyTorch does not say why")
         return printable(tr("Compiling it failed: {why}", why=why))
     if code == "said":  # by PyTorch or Triton, where they say it themselves
-        return printable(str(found.get("text") or ""))
+        return printable(found.get("text", ""))
     return tr(_CAUSES[code]) if code in _CAUSES else printable(code)
 
 
-def bypassed(graph: Mapping[str, Any]) -> str:
+def bypassed(graph: Mapping[str, object]) -> str:
     """Why PyTorch did not cache a graph, in its own words."""
     return printable(str(graph.get("reason") or tr("PyTorch gives no reason")))
 
@@ -65,7 +75,7 @@ def uncached(count: int) -> str:
     )
 
 
-def seconds(graph: Mapping[str, Any]) -> str:
+def seconds(graph: Mapping[str, object]) -> str:
     """``2.3 s spent`` or ``2.3 s saved``; empty where it is not known."""
     taken = graph.get("seconds")
     if not isinstance(taken, (int, float)):
@@ -74,7 +84,7 @@ def seconds(graph: Mapping[str, Any]) -> str:
     return tr("{time} saved" if saved else "{time} spent", time=say.seconds(taken))
 
 
-def named(graph: Mapping[str, Any]) -> str:
+def named(graph: Mapping[str, object]) -> str:
     """What a graph is called: its function, and where that is."""
     name, source = str(graph.get("name") or ""), str(graph.get("source") or "")
     if name and source:
@@ -82,7 +92,7 @@ def named(graph: Mapping[str, Any]) -> str:
     return printable(name or source, 120)
 
 
-def place(graph: Mapping[str, Any]) -> str:
+def place(graph: Mapping[str, object]) -> str:
     """Where a hit came from, in a word; empty for what is no hit."""
     where = graph.get("where")
     if where is None:
@@ -90,10 +100,11 @@ def place(graph: Mapping[str, Any]) -> str:
     return tr(_WHERE[str(where)]) if str(where) in _WHERE else printable(str(where), 20)
 
 
-def summary(totals: Mapping[str, Any]) -> str:
+def summary(totals: Totals) -> str:
     """``5 graphs: 3 hits (2 local, 1 remote), 2 misses; 2.3 s spent, 34 s saved``."""
     hits = say.count(int(totals["hits"]), "hit", "hits")
-    local, remote, unknown = (int(totals[name]) for name in ("local", "remote", "unknown"))
+    local, remote = int(totals["local"]), int(totals["remote"])
+    unknown = int(totals["unknown"])
     where = [tr("{n} local", n=local)] if local else []
     where += [tr("{n} remote", n=remote)] if remote else []
     if unknown:
@@ -117,32 +128,31 @@ def as_graphs() -> str:
     return tr("as its graphs")
 
 
-def autograd(found: Mapping[str, Any], graphs: list[dict[str, Any]]) -> str:
+def autograd(found: AotTold, graphs: Sequence[GraphTold]) -> str:
     """What is known of an AOTAutograd lookup that was no hit; empty for a hit.
 
     PyTorch records no factors of it; it is explained through its FX graphs, or not at all.
     """
-    if found.get("outcome") == "hit":
+    if found["outcome"] == "hit":
         return ""
     mine = [
         graph
         for graph in graphs
-        if graph.get("id") in (found.get("graphs") or ())
-        and graph.get("process") == found.get("process")
+        if graph["id"] in found["graphs"] and graph.get("process") == found["process"]
     ]
-    if found.get("outcome") == "bypass":
-        if any(graph.get("reason") == found.get("reason") for graph in mine):
+    if found["outcome"] == "bypass":
+        if any(graph.get("reason") == found["reason"] for graph in mine):
             return as_graphs()
-        return tr("bypassed: {why}", why=bypassed(found))
-    missed = [graph for graph in mine if graph.get("outcome") != "hit"]
+        return tr("bypassed: {why}", why=bypassed({"reason": found["reason"]}))
+    missed = [graph for graph in mine if graph["outcome"] != "hit"]
     if missed:
         return as_graphs()
-    if found.get("dropped"):
+    if found["dropped"]:
         return tr(
             "found, and dropped, as another rank had not found it: PyTorch has all ranks compile "
             "then"
         )
-    if found.get("there"):
+    if found["there"]:
         return tr("missed, though the key was there and its graphs were hits; why is not recorded")
     if mine:
         return tr(
@@ -152,7 +162,7 @@ def autograd(found: Mapping[str, Any], graphs: list[dict[str, Any]]) -> str:
     return tr("missed; PyTorch records no key factors of it, and no graph followed")
 
 
-def nothing(result: Mapping[str, Any], env: Mapping[str, str]) -> str:
+def nothing(result: ExplainTraceResult, env: Mapping[str, str]) -> str:
     """Why a trace tells of no lookup, as far as that can be seen."""
     for name in ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE"):
         if values.on(env, name):

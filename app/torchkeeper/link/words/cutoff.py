@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
-from torchkeeper.link.words.say import number
 from torchkeeper.link.words.tongue import Text, several, tr
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.findings import TakenBackFinding, UnprovenFinding
+    from torchkeeper.stores.told import CutOff
 
 #: Without and with the time at which it was begun.
 _WHAT: dict[str, tuple[Text, Text]] = {
@@ -48,10 +51,9 @@ _UNPROVEN: Text = (
 )
 
 
-def ended(told: Mapping[str, object]) -> str:
-    """Some sentences; told: a Recovered by the names of its fields."""
-    place, file = (printable(str(told.get(name))) for name in ("place", "file"))
-    outcome = told.get("outcome")
+def ended(told: CutOff) -> str:
+    """Some sentences."""
+    place, file, outcome = printable(told["place"]), printable(told["file"]), told["outcome"]
     if outcome == "not-believed":
         return tr(_NOT_BELIEVED, file=file)
     if outcome == "forgotten":
@@ -59,8 +61,8 @@ def ended(told: Mapping[str, object]) -> str:
     if outcome == "of-another":
         return tr(_OF_ANOTHER, place=place, file=file)
     said = [begun(told), *_done(told)]
-    left = number(told, "left")
-    if left and outcome != "no-room" and told.get("what") == "purge":
+    left = told["left"]
+    if left and outcome != "no-room" and told["what"] == "purge":
         said.append(
             several(
                 left,
@@ -71,24 +73,22 @@ def ended(told: Mapping[str, object]) -> str:
     return " ".join(said)
 
 
-def begun(told: Mapping[str, object]) -> str:
+def begun(told: CutOff) -> str:
     """A sentence: what was cut off, where, and when it was begun."""
-    made = told.get("made")
-    what = _WHAT.get(str(told.get("what")), _WHAT[""])[isinstance(made, float)]
-    when = say.when(made) if isinstance(made, float) else ""
-    return tr(what, place=printable(str(told.get("place"))), when=when)
+    made = told["made"]
+    what = _WHAT.get(told["what"], _WHAT[""])[made is not None]
+    when = say.when(made) if made is not None else ""
+    return tr(what, place=printable(told["place"]), when=when)
 
 
-def taken_back(told: Mapping[str, object]) -> str:
-    """Some sentences: what an operation that was cancelled has taken back, and what is left of it;
-    told: as ``folders.importing`` finds it.
-    """
-    files, left = number(told, "files"), number(told, "left")
+def taken_back(told: TakenBackFinding) -> str:
+    """Some sentences: what an operation that was cancelled has taken back, and what is left."""
+    files, left = told["files"], told["left"]
     said = []
     if files:
         said.append(several(files, "{n} file was taken back.", "{n} files were taken back."))
-    if not told.get("whole"):
-        place = printable(str(told.get("place")))
+    if not told["whole"]:
+        place = printable(told["place"])
         said.append(
             tr("The rest could not be, and is brought to its end by the next change of {place}.",
                place=place)
@@ -106,16 +106,15 @@ def taken_back(told: Mapping[str, object]) -> str:
     return " ".join(said)
 
 
-def unproven(told: Mapping[str, object]) -> str:
+def unproven(told: UnprovenFinding) -> str:
     """A sentence: what is begun could not be completed by itself."""
-    place, why = (printable(str(told.get(name))) for name in ("place", "why"))
-    return tr(_UNPROVEN, place=place, why=why)
+    return tr(_UNPROVEN, place=printable(told["place"]), why=printable(told["why"]))
 
 
-def _done(told: Mapping[str, object]) -> list[str]:
+def _done(told: CutOff) -> list[str]:
     """What has become of it."""
-    outcome = told.get("outcome")
-    files, entries, left = (number(told, name) for name in ("files", "entries", "left"))
+    outcome = told["outcome"]
+    files, entries, left = told["files"], told["entries"], told["left"]
     if outcome == "taken-back":
         back = several(files, "{n} file of it was taken back.", "{n} files of it were taken back.")
         said = [back if files else tr("Nothing of it was there yet.")]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from torchkeeper.artifacts.entry import tally
+from torchkeeper.artifacts.entry import COUNTS
 from torchkeeper.link.engines.everywhere import Everywhere
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
 from torchkeeper.link.words.tongue import Text, tr
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.told import Sized
+    from torchkeeper.engine.messages.dead import PlanPurgeResult, PlanPurgeRow
+    from torchkeeper.verdict.probed import Env
 
 #: Days after which something counts as unused unless the user says otherwise.
 DAYS = 30
@@ -57,52 +62,50 @@ def reason(code: str) -> str:
     return tr(_REASONS[code]) if code in _REASONS else printable(code, 40)
 
 
-def because(row: Mapping[str, Any]) -> str:
+def because(row: PlanPurgeRow) -> str:
     """Why the entry of a row of a plan goes."""
-    codes = row.get("because")
-    return ", ".join(reason(str(code)) for code in (codes if isinstance(codes, list) else []))
+    return ", ".join(map(reason, row.get("because", ())))
 
 
-def totals(plan: Mapping[str, Any]) -> list[str]:
+def totals(plan: PlanPurgeResult) -> list[str]:
     """Of a plan, for each reason how much goes: ``40 entries stale everywhere, 2.0 MB on
     disk``; and what that is together, where it is less.
     """
-    found = plan.get("because")
-    parts: dict[str, Any] = found if isinstance(found, dict) else {}
+    parts = plan.get("because", {})
+    every: Sized = {
+        "entries": plan["entries"], "locks": plan["locks"], "headers": plan["headers"],
+        "unknown": plan["unknown"]["goes"], "bytes": plan["bytes"],
+    }  # fmt: skip
+    if "disk_bytes" in plan:
+        every["disk_bytes"] = plan["disk_bytes"]
     said = [
         tr(_TOTALS[code], held=say.held(one), size=say.measured(one))
         if code in _TOTALS
-        else f"{say.held(one)} {reason(str(code))}, {say.measured(one)}"
+        else f"{say.held(one)} {reason(code)}, {say.measured(one)}"
         for code, one in parts.items()
     ]
-    return [*said, text] if (text := together([*parts.values()], plan)) else said
+    return [*said, text] if (text := together([*parts.values()], every)) else said
 
 
-def together(parts: Sequence[Mapping[str, Any]], every: Mapping[str, Any]) -> str:
+def together(parts: Sequence[Sized], every: Sized) -> str:
     """What parts come to that may have something in common: ``Together 12 entries, 3.4 MB on disk,
     as some are in several.`` every: all of them, as ``artifacts.entry.tally`` and ``measured`` have
     it. Empty where they simply add up.
     """
-    some = [one for one in parts if _number(one, "bytes") or any(map(one.get, tally(())))]
-    names = ("bytes", *tally(()))
-    if len(some) < 2 or all(
-        sum(_number(one, name) for one in some) == _number(every, name) for name in names
-    ):
+    some = [one for one in parts if one["bytes"] or any(one[name] for name in COUNTS)]
+    size = sum(one["bytes"] for one in some)
+    same = all(sum(one[name] for one in some) == every[name] for name in COUNTS)
+    if len(some) < 2 or (same and size == every["bytes"]):
         return ""
     held = say.held_of(every)
-    if sum(_number(one, "bytes") for one in some) < _number(every, "bytes"):
+    if size < every["bytes"]:
         return tr("Together {held}, with what only these need.", held=held)
     return tr("Together {held}, as some are in several.", held=held)
 
 
-def _number(told: Mapping[str, Any], name: str) -> int:
-    value = told.get(name)
-    return value if isinstance(value, int) else 0
-
-
-def rests(code: object) -> str:
+def rests(code: str | None) -> str:
     """What a last use is, and how well it is known; empty where it is not asked."""
-    return tr(_RESTS.get(str(code), ""))
+    return tr(_RESTS.get(code or "", ""))
 
 
 def environments(found: Everywhere, most: int | None = None) -> str:
@@ -119,11 +122,6 @@ def environments(found: Everywhere, most: int | None = None) -> str:
     return "; ".join(said)
 
 
-def _gpus(facts: Mapping[str, Any]) -> str:
-    devices = facts.get("devices")
-    names = [
-        str(one.get("name") or one.get("type"))
-        for one in (devices if isinstance(devices, list) else [])
-        if isinstance(one, dict) and one.get("type") != "cpu"
-    ]
+def _gpus(facts: Env) -> str:
+    names = [one["name"] or one["type"] for one in facts.get("devices", ()) if one["type"] != "cpu"]
     return ", ".join(dict.fromkeys(names)) or tr("no GPU")

@@ -452,10 +452,8 @@ WORDS: dict[str, Words] = {
 
 def _owned(finding: Finding) -> UserError:
     """What is found of owners and modes, in the words that are said of it everywhere."""
-    said = owned.told([finding.params.get("owned")])
-    if not said:
-        return words_for(WORDS, finding.code, {"place": finding.place})
-    return said[0].error
+    said = owned.told([finding.params["owned"]]) if "owned" in finding.params else []
+    return said[0].error if said else words_for(WORDS, finding.code, {"place": finding.place})
 
 
 #: The same where nothing records which torch made it.

@@ -6,16 +6,19 @@ What it says comes from a stranger's interpreter: whoever shows these words make
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.link.words import say
 from torchkeeper.link.words.tongue import several, tr
 
+if TYPE_CHECKING:
+    from torchkeeper.verdict.probed import Device, Env
 
-def told(facts: dict[str, Any]) -> list[tuple[str, str]]:
+
+def told(facts: Env) -> list[tuple[str, str]]:
     """What an environment with a torch is: (name, value) of each thing worth knowing."""
-    on = "CUDA " + facts["cuda"] if facts.get("cuda") else tr("CPU only")
-    on = "ROCm " + facts["hip"] if facts.get("hip") else on
+    cuda, hip, cxx = facts.get("cuda"), facts.get("hip"), facts.get("cxx")
+    on = "ROCm " + hip if hip else "CUDA " + cuda if cuda else tr("CPU only")
     said = [
         ("python", facts.get("python")),
         ("torch", f"{facts['torch']}, {on}"),
@@ -24,22 +27,22 @@ def told(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("triton", facts.get("triton")),
         (tr("system hash"), (facts.get("system") or {}).get("hash")),
         (tr("key factors"), several(len(facts.get("key_factors") or ()), "{n} known", "{n} known")),
-        *((tr("device"), device(one)) for one in facts.get("devices") or ()),
+        *((tr("device"), device(one)) for one in facts.get("devices", ())),
         (tr("driver"), facts.get("driver")),
         (tr("threads"), facts.get("threads")),
-        (tr("vector"), " ".join(facts.get("vector") or ())),
-        (tr("compiler"), (facts.get("cxx") or {}).get("version")),
+        (tr("vector"), " ".join(facts.get("vector", ()))),
+        (tr("compiler"), cxx and cxx["version"]),
         (tr("platform"), facts.get("platform")),
     ]
     return [(name, str(value)) for name, value in said if value]
 
 
-def settings(facts: dict[str, Any]) -> list[tuple[str, str, str]]:
+def settings(facts: Env) -> list[tuple[str, str, str]]:
     """Its cache folders and switches: (name, value, the variable that decided, if one did)."""
     return [
-        (str(one.get("name")), _value(one["value"]), str(one.get("by") or ""))
-        for one in facts.get("settings") or ()
-        if isinstance(one, dict) and one.get("value") is not None
+        (one["name"], _value(one["value"]), one["by"] or "")
+        for one in facts.get("settings", ())
+        if one["value"] is not None
     ]
 
 
@@ -47,7 +50,7 @@ def _value(value: object) -> str:
     return (tr("on") if value else tr("off")) if isinstance(value, bool) else str(value)
 
 
-def without_torch(facts: dict[str, Any]) -> str:
+def without_torch(facts: Env) -> str:
     """Why there is no torch to speak of."""
     error = facts.get("torch_error")
     return tr("torch cannot be imported: {why}", why=error) if error else tr("no torch")
@@ -70,7 +73,7 @@ def to_add(pythons: list[str]) -> str:
     )
 
 
-def lines(python: str, facts: dict[str, Any]) -> list[str]:
+def lines(python: str, facts: Env) -> list[str]:
     """An environment, a line for each thing worth knowing, under its interpreter."""
     if not facts.get("torch"):
         return [python, f"  {without_torch(facts)}"]
@@ -82,8 +85,8 @@ def lines(python: str, facts: dict[str, Any]) -> list[str]:
     return [python] + [f"  {name.ljust(width)}  {value}" for name, value in said]
 
 
-def device(one: dict[str, Any]) -> str:
+def device(one: Device) -> str:
     """A device: what it is, its name, architecture and memory."""
     memory = one.get("memory")
-    more = f", {say.size(memory)}" if isinstance(memory, int) else ""
-    return f"{one.get('type')}: {one.get('name')} ({one.get('arch')}){more}"
+    more = "" if memory is None else f", {say.size(memory)}"
+    return f"{one['type']}: {one['name']} ({one['arch']}){more}"

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.link.words import say, verdicts
 from torchkeeper.link.words.problems import printable
 from torchkeeper.link.words.tongue import Text, several, tr
 from torchkeeper.verdict import tensors
 
-Row = dict[str, Any]
+if TYPE_CHECKING:
+    from torchkeeper.verdict.told import ComparisonTold, FactorTold
 
 #: What a group of differences is called.
 GROUPS: dict[str, Text] = {
@@ -76,17 +77,17 @@ _HASHES = (
 )
 
 
-def sentence(found: Row) -> str:
+def sentence(found: ComparisonTold, other_key: bool = False) -> str:
     """What makes two entries different, the largest cause first: ``torch 2.9.1 against 2.13.0``.
 
-    found: the answer to ``explain``, with its rows as ``differences``.
+    other_key: they are known to have two keys.
     """
     rows = differences(found)
     if not all(_recorded(found)):
         return _not_recorded(found, rows)
     if not rows:
-        return _nothing(found)
-    causes = [row for row in rows if not row.get("follows")] or rows
+        return _nothing(other_key)
+    causes = [row for row in rows if not row["follows"]] or rows
     said = _phrases(causes, found)
     text = "; ".join(said[:_CAUSES])
     if len(said) > _CAUSES:
@@ -96,14 +97,13 @@ def sentence(found: Row) -> str:
             "{some}; and {n} more differences",
             some=text,
         )
-    if found.get("same_graph") is True and causes[0].get("group") == "inputs":
+    if found.get("same_graph") and causes[0]["group"] == "inputs":
         text = tr("Same graph; {differences}", differences=text)
     return _begun(text)
 
 
-def _nothing(found: Row) -> str:
-    a, b = (side.get("key") if isinstance(side := found.get(x), dict) else None for x in ("a", "b"))
-    if a != b:
+def _nothing(other_key: bool) -> str:
+    if other_key:
         return tr(
             "Nothing that is recorded differs; what else their keys were made of is not recorded"
         )
@@ -117,24 +117,16 @@ def _begun(text: str) -> str:
     return text if named else text[0].upper() + text[1:]
 
 
-def differences(found: Row) -> list[Row]:
-    """The differences of an answer, checked."""
-    listed = found.get("differences")
-    return [
-        row
-        for row in (listed if isinstance(listed, list) else [])
-        if isinstance(row, dict) and row.get("group") in GROUPS
-    ]
+def differences(found: ComparisonTold) -> list[FactorTold]:
+    """The differences of an answer, of the groups that are known."""
+    return [row for row in found.get("differences", ()) if row["group"] in GROUPS]
 
 
-def _recorded(found: Row) -> tuple[bool, bool]:
-    told = found.get("recorded")
-    if isinstance(told, (list, tuple)) and len(told) == 2:
-        return told[0] is not False, told[1] is not False
-    return True, True
+def _recorded(found: ComparisonTold) -> tuple[bool, bool]:
+    return found.get("recorded", (True, True))
 
 
-def _not_recorded(found: Row, rows: Sequence[Row]) -> str:
+def _not_recorded(found: ComparisonTold, rows: Sequence[FactorTold]) -> str:
     own, other = _recorded(found)
     if own:
         missing = tr("what the key of the second was made of is not recorded")
@@ -146,15 +138,15 @@ def _not_recorded(found: Row, rows: Sequence[Row]) -> str:
     return _begun(f"{said}; {missing}" if said else missing)
 
 
-def _phrases(rows: Sequence[Row], found: Row) -> list[str]:
+def _phrases(rows: Sequence[FactorTold], found: ComparisonTold) -> list[str]:
     """A phrase for each cause; inputs are one, and so is the graph."""
     said: list[str] = []
     inputs = graph = False
     for row in rows:
-        if row["group"] == "inputs" and _INPUT.fullmatch(str(row.get("factor"))):
+        if row["group"] == "inputs" and _INPUT.fullmatch(row["factor"]):
             said += [] if inputs else _input_phrases(rows, found)
             inputs = True
-        elif row["group"] == "graph" and row.get("factor") == "gm":
+        elif row["group"] == "graph" and row["factor"] == "gm":
             said += [] if graph else [_graph_phrase(found)]
             graph = True
         else:
@@ -162,17 +154,17 @@ def _phrases(rows: Sequence[Row], found: Row) -> list[str]:
     return said
 
 
-def phrase(row: Row) -> str:
+def phrase(row: FactorTold) -> str:
     """One difference that is neither of the graph nor of an input."""
-    name = str(row.get("factor"))
+    name = row["factor"]
     a, b = _values(row)
-    if not name.startswith(_HASHES) and verdicts.unreadable(row.get("a"), row.get("b")):
+    if not name.startswith(_HASHES) and verdicts.unreadable(row["a"], row["b"]):
         return tr("{factor} is another", factor=factor(row))
-    if row.get("group") in ("torch", "triton", "gpu"):
+    if row["group"] in ("torch", "triton", "gpu"):
         return tr("{factor} {a} against {b}", factor=_named(name), a=a, b=b)
     option = None if name in _NAMES else _OPTION.fullmatch(name)
     if name == "deterministic_algorithms_settings":
-        first = [re.match(r"\((True|False),", str(row.get(side))) for side in ("a", "b")]
+        first = [re.match(r"\((True|False),", str(value)) for value in (row["a"], row["b"])]
         if first[0] and first[1] and first[0][1] != first[1][1]:
             return tr(
                 "deterministic algorithms are on ({call})"
@@ -182,10 +174,10 @@ def phrase(row: Row) -> str:
             )
     if name in ("fx_kwargs[is_backward]", "fx_kwargs[is_inference]", "graphs"):
         return _of_direction(name, row, a)
-    if option or row.get("a") in _ON:
+    if option or row["a"] in _ON:
         called = f"`{printable(option[1] if option else name, 150)}`"
-        if row.get("a") in _ON and row.get("b") in (*_ON, None):
-            on, here = _ON[str(row["a"])], row.get("b") is not None
+        if row["a"] in _ON and row["b"] in (*_ON, None):
+            on, here = _ON[row["a"]], row["b"] is not None
             return tr(_SWITCHED[on, here], option=called)
         return tr("{option} is {a} instead of {b}", option=called, a=a, b=b)
     said = tr("{factor} {a} instead of {b}", factor=_named(name), a=a, b=b)
@@ -201,8 +193,8 @@ _SWITCHED: dict[tuple[bool, bool], Text] = {
 }
 
 
-def _of_direction(name: str, row: Row, a: str) -> str:
-    on = _ON.get(str(row.get("a")), False)
+def _of_direction(name: str, row: FactorTold, a: str) -> str:
+    on = _ON.get(str(row["a"]), False)
     if name == "graphs":
         return (
             tr("forward and backward instead of forward only")
@@ -222,9 +214,9 @@ def _of_direction(name: str, row: Row, a: str) -> str:
     )
 
 
-def factor(row: Row) -> str:
+def factor(row: FactorTold) -> str:
     """What a factor is called, in a table; which half of an AOTAutograd entry it is of."""
-    name = str(row.get("factor"))
+    name = row["factor"]
     option = _OPTION.fullmatch(name)
     if match := _INPUT.fullmatch(name):
         called = f"inputs[{match[1]}]"
@@ -252,25 +244,25 @@ def not_recorded() -> str:
     return tr("not recorded")
 
 
-def values(row: Row, found: Row) -> tuple[str, str]:
+def values(row: FactorTold, found: ComparisonTold) -> tuple[str, str]:
     """Both values as a table shows them: of an input what differs in it, of a graph its ops."""
     if told := _fields(row):
         own = ", ".join(f"{_field(name)} {a}" for name, a, _ in told)
         return own, ", ".join(f"{_field(name)} {b}" for name, _, b in told)
-    if row.get("factor") == "gm" and isinstance(graph := found.get("graph"), dict):
-        ops = [", ".join(_texts(graph.get(name))) for name in ("only_a", "only_b")]
-        if not row.get("follows") and any(ops):
+    if row["factor"] == "gm" and (graph := found.get("graph")):
+        ops = [", ".join(some) for some in (graph["only_a"], graph["only_b"])]
+        if not row["follows"] and any(ops):
             return printable(ops[0] or "-", 200), printable(ops[1] or "-", 200)
         below = tr("other lines, below")
         return below, below
-    if _INPUT.fullmatch(str(row.get("factor"))):
-        return _tensor(row.get("a")), _tensor(row.get("b"))
+    if _INPUT.fullmatch(row["factor"]):
+        return _tensor(row["a"]), _tensor(row["b"])
     return _values(row, 200)
 
 
-def _tensor(value: object) -> str:
+def _tensor(value: str | None) -> str:
     """An input on one line: ``float32 8x64 on cpu``."""
-    if not isinstance(value, str):
+    if value is None:
         return "-"
     told = tensors.fields(value)
     if "dtype" not in told:
@@ -280,20 +272,20 @@ def _tensor(value: object) -> str:
     return printable(said, 120)
 
 
-def full(row: Row) -> tuple[str, str]:
+def full(row: FactorTold) -> tuple[str, str]:
     """Both values whole, as lines that can be printed."""
     a, b = (
         not_recorded()
-        if not isinstance(row.get(name), str)
-        else "\n".join(printable(line, 400) for line in str(row[name]).splitlines()[:400])
-        for name in ("a", "b")
+        if value is None
+        else "\n".join(printable(line, 400) for line in value.splitlines()[:400])
+        for value in (row["a"], row["b"])
     )
     return a, b
 
 
-def _values(row: Row, limit: int = _SHORT) -> tuple[str, str]:
-    name = str(row.get("factor"))
-    own, other = (row.get(side) for side in ("a", "b"))
+def _values(row: FactorTold, limit: int = _SHORT) -> tuple[str, str]:
+    name = row["factor"]
+    own, other = row["a"], row["b"]
     if name == "cuda_matmul_settings":
         precise = [_PRECISION.match(str(value)) for value in (own, other)]
         if precise[0] and precise[1] and precise[0][1] != precise[1][1]:
@@ -301,8 +293,8 @@ def _values(row: Row, limit: int = _SHORT) -> tuple[str, str]:
     return _value(name, own, limit), _value(name, other, limit)
 
 
-def _value(name: str, value: object, limit: int) -> str:
-    if not isinstance(value, str):
+def _value(name: str, value: str | None, limit: int) -> str:
+    if value is None:
         return tr("none") if name.startswith("system_info[") else not_recorded()
     if name.startswith(_HASHES):
         value = value[:12]
@@ -314,17 +306,15 @@ def _value(name: str, value: object, limit: int) -> str:
     return text or tr("none")
 
 
-def _fields(row: Row) -> list[tuple[str, str, str]]:
+def _fields(row: FactorTold) -> list[tuple[str, str, str]]:
     """(name, a, b) of the fields of an input that differ."""
-    listed = row.get("fields")
     told = []
-    for one in listed if isinstance(listed, list) else []:
-        if isinstance(one, dict) and isinstance(one.get("field"), str):
-            a, b = (
-                printable(str(one[name]), _SHORT) if one.get(name) is not None else not_recorded()
-                for name in ("a", "b")
-            )
-            told.append((printable(one["field"], _SHORT).replace("_", " "), a, b))
+    for one in row.get("fields", ()):
+        a, b = (
+            not_recorded() if value is None else printable(value, _SHORT)
+            for value in (one["a"], one["b"])
+        )
+        told.append((printable(one["field"], _SHORT).replace("_", " "), a, b))
     return told
 
 
@@ -332,24 +322,23 @@ def _field(name: str) -> str:
     return tr(_FIELDS[name]) if name in _FIELDS else name
 
 
-def _input_phrases(rows: Sequence[Row], found: Row) -> list[str]:
+def _input_phrases(rows: Sequence[FactorTold], found: ComparisonTold) -> list[str]:
     """Inputs that differ in the same way are named together."""
     ways: dict[tuple[str, str, str] | None, list[str]] = {}
     for row in rows:
-        match = _INPUT.fullmatch(str(row.get("factor")))
+        match = _INPUT.fullmatch(row["factor"])
         if row["group"] != "inputs" or not match:
             continue
         fields = _fields(row)
         ways.setdefault(fields[0] if fields else None, []).append(match[1])
     counts = found.get("inputs")
-    both = isinstance(counts, list) and len(counts) == 2
-    if None in ways and both and isinstance(counts, list) and counts[0] != counts[1]:
+    if None in ways and counts and counts[0] != counts[1]:
         del ways[None]
         inputs = say.count(counts[0], "input", "inputs")
         said = [tr("{inputs} instead of {n}", inputs=inputs, n=counts[1])]
     else:
         said = []
-    every = counts[0] if both and isinstance(counts, list) and counts[0] == counts[1] else None
+    every = counts[0] if counts and counts[0] == counts[1] else None
     # What most inputs have in common says most.
     for way, numbers in sorted(ways.items(), key=lambda item: -len(item[1])):
         numbers = list(dict.fromkeys(numbers))
@@ -387,32 +376,31 @@ def _input_phrase(numbers: Sequence[str], subject: str, way: tuple[str, str, str
     )
 
 
-def _subject(numbers: Sequence[str], every: object) -> str:
+def _subject(numbers: Sequence[str], every: int | None) -> str:
     if len(numbers) > 1 and len(numbers) == every:
         return tr("all {n} inputs", n=len(numbers))
     return say.together([f"inputs[{number}]" for number in numbers], _INPUTS)
 
 
-def _graph_phrase(found: Row) -> str:
-    told = found.get("graph")
-    graph = told if isinstance(told, dict) else {}
-    own, other = _texts(graph.get("only_a")), _texts(graph.get("only_b"))
-    alike = graph.get("alike")
-    if isinstance(alike, (int, float)) and alike < 0.5:
+def _graph_phrase(found: ComparisonTold) -> str:
+    graph = found.get("graph")
+    if not graph:
+        return tr(_CHANGED_OPS[False, False])
+    own, other = graph["only_a"], graph["only_b"]
+    if graph["alike"] < 0.5:
         return tr(_OTHER_OPS[bool(own), bool(other)], a=_listed(own), b=_listed(other))
     said = tr(_CHANGED_OPS[bool(own), bool(other)], a=_listed(own), b=_listed(other))
-    if graph.get("cut") is True and not own and not other:
+    if graph["cut"] and not own and not other:
         said = tr("the graph is another, and too long to say in what")
-    elif graph.get("same_ops") is True:
-        changed = [line[2:] for line in _texts(graph.get("diff")) if line.startswith("+ ")]
+    elif graph["same_ops"]:
+        changed = [line[2:] for line in graph["diff"] if line.startswith("+ ")]
         said = tr("the graph has the same operations with other values")
         if changed:
             line = f"`{printable(changed[0], _LINE)}`"
             said = tr(
                 "the graph has the same operations with other values, as in {line}", line=line
             )
-    model_a, model_b = _texts(graph.get("model_a")), _texts(graph.get("model_b"))
-    lines = _model(model_a, model_b)
+    lines = _model(graph["model_a"], graph["model_b"])
     return tr("{graph}: {lines}", graph=said, lines=lines) if lines else said
 
 
@@ -456,21 +444,15 @@ def _listed(ops: Sequence[str]) -> str:
     return say.together([f"`{printable(op, 40)}`" for op in ops], _OPS)
 
 
-def _texts(value: object) -> list[str]:
-    return [x for x in value if isinstance(x, str)] if isinstance(value, list) else []
-
-
-def graph_lines(found: Row) -> list[str]:
+def graph_lines(found: ComparisonTold) -> list[str]:
     """The lines of the graphs that differ: ``+`` of the first, ``-`` of the second."""
-    told = found.get("graph")
-    return [
-        printable(line, 300) for line in _texts(told.get("diff") if isinstance(told, dict) else ())
-    ]
+    graph = found.get("graph")
+    return [printable(line, 300) for line in graph["diff"]] if graph else []
 
 
-def grouped(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
+def grouped(rows: Iterable[FactorTold]) -> list[tuple[str, list[FactorTold]]]:
     """The differences by group, that with the largest cause first."""
-    groups: dict[str, list[Row]] = {}
+    groups: dict[str, list[FactorTold]] = {}
     for row in rows:
         groups.setdefault(row["group"], []).append(row)
     return list(groups.items())

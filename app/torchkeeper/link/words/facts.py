@@ -6,7 +6,8 @@ value is checked, and made printable by whoever shows it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from torchkeeper.link.words import say
 from torchkeeper.link.words.tongue import Nouns, Text, tr
@@ -37,7 +38,7 @@ class Fact(NamedTuple):
     fixed: bool = False
 
 
-def told(kind: str, facts: dict[str, Any]) -> list[Fact]:
+def told(kind: str, facts: Mapping[str, object]) -> list[Fact]:
     """The facts of an entry of one kind, in order; none where nothing is known."""
     make = {
         "aoti_eager": _eager,
@@ -51,7 +52,7 @@ def told(kind: str, facts: dict[str, Any]) -> list[Fact]:
     return [fact for fact in (*(make(facts) if make else ()), strange) if fact.values]
 
 
-def _eager(facts: dict[str, Any]) -> list[Fact]:
+def _eager(facts: Mapping[str, object]) -> list[Fact]:
     library = _text(facts.get("library"))
     there = tr("no") if facts.get("problem") == "library-missing" else tr("yes")
     return [
@@ -62,7 +63,7 @@ def _eager(facts: dict[str, Any]) -> list[Fact]:
     ]
 
 
-def _precompiled(facts: dict[str, Any]) -> list[Fact]:
+def _precompiled(facts: Mapping[str, object]) -> list[Fact]:
     return [
         Fact(tr("Variants"), _count(facts.get("variants"), _GUARDS)),
         Fact(tr("Compiled graphs"), _count(facts.get("graphs"))),
@@ -74,7 +75,7 @@ def _precompiled(facts: dict[str, Any]) -> list[Fact]:
     ]
 
 
-def _autotuned(facts: dict[str, Any]) -> list[Fact]:
+def _autotuned(facts: Mapping[str, object]) -> list[Fact]:
     versions = facts.get("versions")
     said = versions.items() if isinstance(versions, dict) else ()
     choices = _count(facts.get("choices"), _TIMINGS)
@@ -89,7 +90,7 @@ def _autotuned(facts: dict[str, Any]) -> list[Fact]:
     ]
 
 
-def _stored(facts: dict[str, Any]) -> list[Fact]:
+def _stored(facts: Mapping[str, object]) -> list[Fact]:
     version, prefix = facts.get("version"), _text(facts.get("prefix"))
     known = isinstance(version, int) and not isinstance(version, bool)
     return [
@@ -98,7 +99,7 @@ def _stored(facts: dict[str, Any]) -> list[Fact]:
     ]
 
 
-def _vllm(facts: dict[str, Any]) -> list[Fact]:
+def _vllm(facts: Mapping[str, object]) -> list[Fact]:
     hashes = facts.get("hashes")
     said = hashes if isinstance(hashes, dict) else {}
     labels = (

@@ -6,27 +6,40 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.link.words import cutoff, problems, say
 from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import printable
-from torchkeeper.link.words.say import number
 from torchkeeper.link.words.tongue import tr
 
-Answer = Mapping[str, Any]
-_Lines = dict[str, Callable[[Answer], str]]
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.leaked import Leaks, Secret
+    from torchkeeper.engine.messages.findings import (
+        BuiltFinding,
+        Finding,
+        JobsFinding,
+        LeftFinding,
+        RunFinding,
+        StepFinding,
+        SweptFinding,
+    )
+    from torchkeeper.verdict.told import GraphTold
+    from torchkeeper.warm.shapes import Device, Header
+
+#: What says a finding, by its name.
+_Lines = dict[str, Callable[[Any], str]]
 
 
-def alike(one: Answer) -> str:
+def alike(one: Finding) -> str:
     """What any operation may find, and is told alike everywhere; empty for all else."""
     return _line(_ALIKE, one)
 
 
-def logged(one: Answer) -> str:
+def logged(one: Finding) -> str:
     """A finding in the log of a job; empty for what is told elsewhere."""
-    if isinstance(text := one.get("log"), str):
-        return printable(text, 2000)
+    if "log" in one:
+        return printable(one["log"], 2000)
     if "owners" in one:
         from torchkeeper.link.words import owned
 
@@ -34,74 +47,68 @@ def logged(one: Answer) -> str:
     return _line(_LOGGED, one)
 
 
-def noted(one: Answer) -> str:
+def noted(one: Finding) -> str:
     """What one operation alone tells, on standard error; empty for what is told elsewhere."""
     return _line(_NOTED, one)
 
 
-def left(told: Answer) -> tuple[str, str]:
+def left(told: LeftFinding) -> tuple[str, str]:
     """What was not taken, in a line with the reason; and the reason alone."""
-    params = told.get("params")
-    error = problems.user_error(str(told.get("code")), params if isinstance(params, dict) else {})
-    what = kind_words(str(told.get("kind") or "unknown"))
-    key = printable(str(told.get("path") or told.get("key") or ""))
+    error = problems.user_error(told["code"], told["params"])
+    what = kind_words(told.get("kind") or "unknown")
+    key = printable(told["path"] or told.get("key") or "")
     # Its name stands before it already.
-    known = error.why in (told.get("path"), told.get("key"))
+    known = error.why in (told["path"], told.get("key"))
     reason = error.what if known else str(error).replace("\n", " ")
-    if told.get("file"):
-        key = f"{key} ({printable(os.path.basename(str(told['file'])))})"
+    if file := told.get("file"):
+        key = f"{key} ({printable(os.path.basename(file))})"
     return f"{what} {key}: {reason}", error.what
 
 
-def _line(lines: _Lines, one: Answer) -> str:
-    told = ((line, one.get(name)) for name, line in lines.items())
-    return next((line(found) for line, found in told if isinstance(found, dict)), "")
+def _line(lines: _Lines, one: Finding) -> str:
+    told: Mapping[str, object] = one
+    return next((line(told[name]) for name, line in lines.items() if name in told), "")
 
 
-def _text(told: Answer, name: str, limit: int) -> str:
-    return printable(str(told.get(name) or ""), limit)
+def _took(told: GraphTold, before: str) -> str:
+    took = told["seconds"]
+    return "" if took is None else f"{before}{say.seconds(took)}"
 
 
-def _took(told: Answer, before: str) -> str:
-    took = told.get("seconds")
-    return f"{before}{say.seconds(took)}" if isinstance(took, (int, float)) else ""
-
-
-def _secret(told: Answer) -> str:
+def _secret(told: Secret) -> str:
     from torchkeeper.link.words import leaks
 
     return tr("Secret: {secret}", secret=leaks.line(told))
 
 
-def _leaks(told: Answer) -> str:
-    count = number(told, "redacted")
+def _leaks(told: Leaks) -> str:
+    count = told["redacted"]
     entries = say.count(count, "entry", "entries")
     return tr("Secrets were redacted in {entries}.", entries=entries) if count else ""
 
 
-def _device(told: Answer) -> str:
-    why = problems.device_reason(told.get("why"))
-    name = printable(str(told.get("name") or told.get("type")))
+def _device(told: Device) -> str:
+    why = problems.device_reason(told["why"])
+    name = printable(told["name"] or told["type"])
     return tr("Device: {device}", device=f"{name} ({why})" if why else name)
 
 
-def _device_noted(told: Answer) -> str:
-    name, why = told.get("name") or told.get("type"), problems.device_reason(told.get("why"))
-    return printable(tr("device: {name} ({why})", name=str(name), why=why))
+def _device_noted(told: Device) -> str:
+    name, why = told["name"] or told["type"], problems.device_reason(told["why"])
+    return printable(tr("device: {name} ({why})", name=name, why=why))
 
 
-def _swept(told: Answer) -> str:
-    files = say.count(number(told, "count"), "unfinished file", "unfinished files")
+def _swept(told: SweptFinding) -> str:
+    files = say.count(told["count"], "unfinished file", "unfinished files")
     return tr("Removed {files} that an interrupted compile had left.", files=files)
 
 
-def _swept_noted(told: Answer) -> str:
-    removed = [printable(str(path)) for path in told.get("paths", [])]
-    paths = ", ".join(removed)
+def _swept_noted(told: SweptFinding) -> str:
+    paths = ", ".join(map(printable, told["paths"]))
     return tr("removed what an interrupted compile had left: {paths}", paths=paths)
 
 
-def _graph(told: Answer) -> str:
+def _graph(told: GraphTold) -> str:
     from torchkeeper.link.words import causes
 
     outcome = {
@@ -109,49 +116,64 @@ def _graph(told: Answer) -> str:
         "miss": tr("miss, compiled"),
         "bypass": tr("not cacheable"),
         "none": tr("compiled, no cache asked"),
-    }.get(str(told.get("outcome")), printable(str(told.get("outcome"))))
-    name = printable(str(told.get("name") or told.get("id") or "?"), 120)
+    }.get(told["outcome"], printable(told["outcome"]))
+    name = printable(told["name"] or told["id"] or "?", 120)
     why = f": {causes.bypassed(told)}" if told.get("reason") else ""
     said = tr("Graph {name}: {outcome}", name=name, outcome=outcome)
     return said + why + _took(told, " · ")
 
 
-def _graph_noted(told: Answer) -> str:
+def _graph_noted(told: GraphTold) -> str:
     from torchkeeper.link.words import phases
 
     where = phases.line(told)
-    said = f"  {told.get('outcome', '?'):<7} {told.get('id', '')}  {told.get('name') or ''}"
+    said = f"  {told['outcome']:<7} {told['id']}  {told['name']}"
     return printable(said + _took(told, "  ") + (f"  ({where})" if where else ""))
 
 
-def _jobs(told: Answer) -> str:
+def _jobs(told: JobsFinding) -> str:
     why = tr("that is how many cores there are")
-    if told.get("why") == "memory":
+    if told["why"] == "memory":
         why = tr("there is no memory for more")
-    given, asked = (str(number(told, name)) for name in ("given", "asked"))
+    given, asked = str(told["given"]), str(told["asked"])
     return tr("{given} of {asked} cells at a time: {why}", given=given, asked=asked, why=why)
 
 
-def _jobs_noted(told: Answer) -> str:
-    given, asked, why = (str(told.get(name)) for name in ("given", "asked", "why"))
+def _jobs_noted(told: JobsFinding) -> str:
     return tr("{given} at a time, not {asked}: there are no {why} for more",
-              given=given, asked=asked, why=why)  # fmt: skip
+              given=str(told["given"]), asked=str(told["asked"]), why=told["why"])  # fmt: skip
 
 
-def _header(told: Answer) -> str:
-    path = printable(os.path.basename(str(told.get("path") or "")), 120)
-    size = say.size(number(told, "bytes"))
-    if told.get("built"):
+def _header(told: Header) -> str:
+    path = printable(os.path.basename(told["path"]), 120)
+    size = say.size(told["bytes"])
+    if told["built"]:
         return tr("Header built: {file} ({size})", file=path, size=size)
     return tr("Header there already: {file} ({size})", file=path, size=size)
 
 
-def _run(told: Answer) -> str:
+def _run(told: RunFinding) -> str:
     from torchkeeper.link.words import verifying
 
-    name = str(told.get("name"))
+    name = told["name"]
     title, about = verifying.title(name), verifying.about(name)
     return tr("Run: {run} ({about})", run=title[:1].upper() + title[1:], about=about)
+
+
+def _step(told: StepFinding) -> str:
+    return tr("Step: {step}", step=printable(told["name"], 120))
+
+
+def _step_noted(told: StepFinding) -> str:
+    return printable(tr("step: {name}", name=told["name"]))
+
+
+def _built(told: BuiltFinding) -> str:
+    return tr("Built: {path}", path=printable(told["path"], 400))
+
+
+def _left(told: LeftFinding) -> str:
+    return tr("Left: {line}", line=left(told)[0])
 
 
 _ALIKE: _Lines = {
@@ -161,13 +183,11 @@ _ALIKE: _Lines = {
 }  # fmt: skip
 _LOGGED: _Lines = {
     **_ALIKE, "removed": problems.removed_by_then, "secret": _secret, "leaks": _leaks,
-    "device": _device, "step": lambda told: tr("Step: {step}", step=_text(told, "name", 120)),
+    "device": _device, "step": _step,
     "swept": _swept, "graph": _graph, "jobs": _jobs, "header": _header, "run": _run,
-    "built": lambda told: tr("Built: {path}", path=_text(told, "path", 400)),
-    "left": lambda told: tr("Left: {line}", line=left(told)[0]),
+    "built": _built, "left": _left,
 }  # fmt: skip
 _NOTED: _Lines = {
     "device": _device_noted, "swept": _swept_noted, "graph": _graph_noted, "jobs": _jobs_noted,
-    "step": lambda told: printable(tr("step: {name}", name=str(told.get("name")))),
-    "removed": problems.removed_by_then,
+    "step": _step_noted, "removed": problems.removed_by_then,
 }  # fmt: skip

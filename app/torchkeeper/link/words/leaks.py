@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from torchkeeper.link.words import kinds, say
 from torchkeeper.link.words.problems import printable
 from torchkeeper.link.words.tongue import Nouns, Text, tr
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.leaked import Private, Secret
 
 #: What private facts are called, one and several.
 _FACTS: dict[str, Nouns] = {
@@ -27,9 +30,9 @@ _FORMS: dict[str, Text] = {
 _NAMED = 4
 
 
-def secret(found: Mapping[str, Any]) -> str:
+def secret(found: Secret) -> str:
     """What a finding ``secret`` is: “the password in a redis address”."""
-    what, name = found.get("what"), printable(str(found.get("name")), 80)
+    what, name = found["what"], printable(found["name"], 80)
     if what == "url-password":
         return tr("the password in a {name} address", name=name)
     if what == "url-token":
@@ -48,11 +51,11 @@ def secret(found: Mapping[str, Any]) -> str:
     return tr("the value of {name}", name=name)
 
 
-def line(found: Mapping[str, Any], brief: bool = False) -> str:
+def line(found: Secret, brief: bool = False) -> str:
     """A finding ``secret`` on one line, with where it is; ``brief``: with the key's beginning."""
-    key = printable(str(found.get("key")), 60)
+    key = printable(found["key"], 60)
     key = f"{key[:12]}…" if brief and len(key) > 13 else key
-    if found.get("file") == "key":
+    if found["file"] == "key":
         said = tr(
             "{secret} in the key {key} of kind {kind}",
             secret=secret(found),
@@ -64,73 +67,67 @@ def line(found: Mapping[str, Any], brief: bool = False) -> str:
         "{secret} in {file}, byte {offset}",
         secret=secret(found),
         file=f"{_kind(found)} {key}",
-        offset=found.get("offset"),
+        offset=found["offset"],
     )
     return _excerpt(found, _times(found, said))
 
 
-def _kind(found: Mapping[str, Any]) -> str:
-    return printable(kinds.called(found.get("kind")), 40)
+def _kind(found: Secret) -> str:
+    return printable(kinds.called(found["kind"]), 40)
 
 
-def _times(found: Mapping[str, Any], said: str) -> str:
-    times = found.get("times")
-    if isinstance(times, int) and times > 1:
-        return tr("{secret}, {n} times", secret=said, n=times)
+def _times(found: Secret, said: str) -> str:
+    if found["times"] > 1:
+        return tr("{secret}, {n} times", secret=said, n=found["times"])
     return said
 
 
-def _excerpt(found: Mapping[str, Any], said: str) -> str:
-    excerpt = printable(str(found.get("excerpt")), 120)
+def _excerpt(found: Secret, said: str) -> str:
+    excerpt = printable(found["excerpt"], 120)
     said = f"{said}: {excerpt}" if excerpt and excerpt != "…" else said
-    return said if found.get("redactable") else tr("{secret} (cannot be redacted)", secret=said)
+    return said if found["redactable"] else tr("{secret} (cannot be redacted)", secret=said)
 
 
-def of_entry(found: Mapping[str, Any]) -> str:
+def of_entry(found: Secret) -> str:
     """The same, of an entry that needs no name: what it is, where, and what stands there, with
     dots for the secret.
     """
-    file = printable(str(found.get("file")), 60)
-    if found.get("file") == "key":
+    file = printable(found["file"], 60)
+    if found["file"] == "key":
         said = tr("{secret} in its key", secret=secret(found))
     else:
-        offset = found.get("offset")
+        offset = found["offset"]
         said = tr(
             "{secret} in {file}, byte {offset}", secret=secret(found), file=file, offset=offset
         )
     return _excerpt(found, _times(found, said))
 
 
-def in_one(facts: object) -> list[str]:
+def in_one(facts: Iterable[Private]) -> list[str]:
     """Private facts of one entry, a line for each sort of them."""
     return [_line(what, some, _value) for what, some in _sorted(facts).items()]
 
 
-def private(facts: object) -> list[str]:
+def private(facts: Iterable[Private]) -> list[str]:
     """Private facts, a line for each sort of them."""
     return [_line(what, some, _named) for what, some in _sorted(facts).items()]
 
 
-def _sorted(facts: object) -> dict[str, list[Mapping[str, Any]]]:
-    sorts: dict[str, list[Mapping[str, Any]]] = {}
-    for one in facts if isinstance(facts, list) else []:
-        if isinstance(one, Mapping):
-            sorts.setdefault(str(one.get("what")), []).append(one)
+def _sorted(facts: Iterable[Private]) -> dict[str, list[Private]]:
+    sorts: dict[str, list[Private]] = {}
+    for one in facts:
+        sorts.setdefault(one["what"], []).append(one)
     return sorts
 
 
-def _line(
-    what: str, some: Sequence[Mapping[str, Any]], said_as: Callable[[Mapping[str, Any]], str]
-) -> str:
+def _line(what: str, some: Sequence[Private], said_as: Callable[[Private], str]) -> str:
     words = _FACTS.get(what, _FACTS[""])
     return f"{say.count(len(some), *words)}: {say.together([said_as(one) for one in some], _NAMED)}"
 
 
-def _value(one: Mapping[str, Any]) -> str:
-    return printable(str(one.get("value")), 80)
+def _value(one: Private) -> str:
+    return printable(one["value"], 80)
 
 
-def _named(one: Mapping[str, Any]) -> str:
-    count = one.get("entries")
-    entries = say.count(count if isinstance(count, int) else 0, "entry", "entries")
-    return f"{_value(one)} ({entries})"
+def _named(one: Private) -> str:
+    return f"{_value(one)} ({say.count(one['entries'], 'entry', 'entries')})"

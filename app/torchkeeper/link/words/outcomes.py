@@ -7,16 +7,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchkeeper.artifacts.sshsig import short_key
 from torchkeeper.engine import protocol
 from torchkeeper.link.words import preparing, say, verifying
 from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import UserError, printable
-from torchkeeper.link.words.say import number
 from torchkeeper.link.words.tongue import Text, several, tr
 from torchkeeper.stores.names import scheme_of
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.bundles import (
+        CopyResult,
+        Counts,
+        ExportResult,
+        ImportResult,
+        SignatureResult,
+        SignResult,
+    )
+    from torchkeeper.engine.messages.compiling import PrepareResult, WarmResult
+    from torchkeeper.engine.messages.dead import RecoverResult
+    from torchkeeper.engine.messages.doctor import MendResult
+    from torchkeeper.engine.messages.findings import LeftFinding
+    from torchkeeper.engine.messages.servers import TtlResult
+    from torchkeeper.link.kept.verification import KeptVerification
 
 #: Reasons that lie in what a bundle, a folder or a server is; they are no failures.
 _BY_NATURE = frozenset({
@@ -30,26 +45,24 @@ _OPENS_BUNDLE: Text = "Show the bundle as a place in the window"
 #: How something that was cut off is told of that was not brought to its end.
 _STAYS = ("not-believed", "of-another", "no-room")
 
-Answer = dict[str, Any]
-
 
 class Ended(NamedTuple):
     """An operation that has ended, as whoever asked for it knows it.
 
-    result: what the engine says. place: what it changed, or looked at. asked: what it was asked
-    for, as far as that is told. took: seconds. cells, bad: how many it had, and how many of them
-    are not warm. left: what it did not take, as findings; unreadable: whether a folder could not
-    be read.
+    result: what the engine says, of the operation's type. place: what it changed, or looked at.
+    asked: what it was asked for, as far as that is told. took: seconds. cells, bad: how many it
+    had, and how many of them are not warm. left: what it did not take, as findings; unreadable:
+    whether a folder could not be read.
     """
 
     op: str
-    result: Answer
+    result: Any
     place: str = ""
     asked: Mapping[str, Any] = {}
     took: float | None = None
     cells: int = 0
     bad: int = 0
-    left: Sequence[Answer] = ()
+    left: Sequence[LeftFinding] = ()
     unreadable: bool = False
 
 
@@ -94,7 +107,7 @@ def failed(error: UserError | None) -> Outcome:
     return Outcome("error", "error", title, [line for line in said if line])
 
 
-def note(op: str, result: Answer, left: int = 0) -> str:
+def note(op: str, result: object, left: int = 0) -> str:
     """What came of it in a few words, for the list of jobs; left: how many it did not take."""
     said = _OPERATIONS[op].note(result)
     return said + (tr(" · {n} left out, see the log", n=left) if left else "")
@@ -131,15 +144,14 @@ def stopped(op: str, done: float, total: float | None) -> str:
                    "at least {n} of {all} entries were changed", all=int(total))  # fmt: skip
 
 
-def held(result: Answer) -> str:
+def held(result: Counts) -> str:
     """Entries and what they hold: 12 entries, 3.1 MB of content."""
-    entries = say.count(result.get("entries") or 0, "entry", "entries")
-    return f"{entries}, {say.content(result.get('bytes') or 0)}"
+    return f"{say.count(result['entries'], 'entry', 'entries')}, {say.content(result['bytes'])}"
 
 
-def failures(left: Sequence[Answer]) -> list[Answer]:
+def failures(left: Sequence[LeftFinding]) -> list[LeftFinding]:
     """What was left although the target could hold it by nature."""
-    return [one for one in left if one.get("code") not in _BY_NATURE]
+    return [one for one in left if one["code"] not in _BY_NATURE]
 
 
 def _took(one: Ended) -> list[str]:
@@ -173,20 +185,20 @@ def _to_bundle(title: str) -> Outcome:
 
 
 def _exported(one: Ended) -> Outcome:
-    result = one.result
-    entries, output = result.get("entries") or 0, str(result.get("output") or "")
+    result: ExportResult = one.result
+    entries, output = result["entries"], result["output"]
     if not entries:
         return _to_bundle(tr("Nothing was exported"))
     said = tr("{entries} ({content}) are in {file}, a file of {size}." if entries > 1 else
               "One entry ({content}) is in {file}, a file of {size}.",
               entries=say.count(entries, "entry", "entries"),
-              content=say.content(result.get("bytes") or 0),
+              content=say.content(result["bytes"]),
               file=printable(os.path.basename(output), 60),
-              size=say.size(result.get("size") or 0))  # fmt: skip
+              size=say.size(result["size"]))  # fmt: skip
     where = tr("The file is in {folder}.", folder=printable(os.path.dirname(output), 4096))
     lines = [said, where, *filter(None, [say.stays(result)])]
     title = tr("Exported")
-    if "signature" in result:
+    if "signature" in one.result:
         title, lines = tr("Exported and signed"), [*lines, *_trusting(one)]
     return Outcome("done", "good", title, [*lines, *_took(one)], tr(_OPENS_BUNDLE))
 
@@ -195,20 +207,20 @@ def _export_line(one: Ended) -> str:
     was, would = tr("There was nothing to export."), tr("There is nothing to export.")
     if none := _none_line(one, was, would):
         return none
-    result, file, size = one.result, printable(one.place), say.size(one.result["size"])
-    some = held(result)
+    result: ExportResult = one.result
+    file, size, some = printable(one.place), say.size(result["size"]), held(result)
     if one.asked.get("dry"):
         return tr("Would write {some} to {file} ({size}).", some=some, file=file, size=size)
     said = tr("{some} written to {file} ({size})", some=some, file=file, size=size)
-    if "signature" in result:
-        said += tr(", signed with {key}", key=result["signature"]["fingerprint"])
+    if "signature" in one.result:
+        said += tr(", signed with {key}", key=one.result["signature"]["fingerprint"])
     return said
 
 
 def _copied(one: Ended) -> Outcome:
-    opens = tr("Show the place, with what was copied selected")
-    if one.result.get("what") == "bundle":
-        if not one.result.get("entries"):
+    opens, result = tr("Show the place, with what was copied selected"), one.result
+    if result["what"] == "bundle":
+        if not result["entries"]:
             return _to_bundle(tr("Nothing was copied"))
         opens = tr(_OPENS_BUNDLE)
     return _placed(one, tr("Copied"), tr("Nothing new was there to copy"), opens)
@@ -220,17 +232,16 @@ def _imported(one: Ended) -> Outcome:
 
 
 def _placed(one: Ended, done: str, nothing: str, opens: str) -> Outcome:
-    result, place = one.result, printable(one.place, 4096)
-    lines = []
-    if entries := result.get("entries") or 0:
-        some = say.count(entries, "entry", "entries")
-        content = say.content(result.get("bytes") or 0)
+    result: ImportResult | CopyResult = one.result
+    place, lines = printable(one.place, 4096), []
+    if entries := result["entries"]:
+        some, content = say.count(entries, "entry", "entries"), say.content(result["bytes"])
         lines.append(tr("{entries} ({content}) put into {place}.", entries=some, content=content,
                         place=place))  # fmt: skip
-    if renamed := result.get("renamed"):
+    if renamed := result["renamed"]:
         objects = say.count(renamed, "object", "objects")
         lines.append(tr("{objects} renamed for this environment.", objects=objects))
-    if there := result.get("exists") or 0:
+    if there := result["exists"]:
         were = say.count(there, "entry was", "entries were")
         lines.append(tr("{entries} there already, with the very same bytes.", entries=were))
     if entries:
@@ -240,11 +251,11 @@ def _placed(one: Ended, done: str, nothing: str, opens: str) -> Outcome:
     return Outcome("info", "muted", nothing, lines, opens)
 
 
-def _placed_note(result: Answer) -> str:
+def _placed_note(result: ImportResult | CopyResult) -> str:
     text = say.held_of(result)
-    if renamed := number(result, "renamed"):
+    if renamed := result["renamed"]:
         text += tr(" · {objects} renamed", objects=say.count(renamed, "object", "objects"))
-    there = number(result, "exists")
+    there = result["exists"]
     was = several(there, "{n} was there already", "{n} were there already")
     return f"{text} · {was}" if there else text
 
@@ -253,7 +264,8 @@ def _import_line(one: Ended) -> str:
     was, would = tr("There was nothing to import."), tr("There is nothing to import.")
     if none := _none_line(one, was, would):
         return none
-    result, place, some = one.result, printable(one.place), held(one.result)
+    result: ImportResult = one.result
+    place, some = printable(one.place), held(result)
     if one.asked.get("dry") and not result["entries"]:
         return tr("Nothing in it is new to {place}.", place=place)
     if one.asked.get("dry"):
@@ -266,7 +278,8 @@ def _import_line(one: Ended) -> str:
 
 
 def _copy_line(one: Ended) -> str:
-    result, place = one.result, printable(one.place)
+    result: CopyResult = one.result
+    place = printable(one.place)
     there = say.count(result["exists"], "entry is", "entries are")
     if not result["entries"] and result["exists"]:
         return tr("Nothing to do: {entries} there already.", entries=there)
@@ -280,7 +293,7 @@ def _copy_line(one: Ended) -> str:
     return said + _renamed(result)
 
 
-def _renamed(result: Answer) -> str:
+def _renamed(result: ImportResult | CopyResult) -> str:
     """How many objects have got the name that an environment will look for, as a sentence's end."""
     objects = say.count(result["renamed"], "object", "objects")
     said = tr("; {objects} renamed for this environment", objects=objects)
@@ -290,27 +303,29 @@ def _renamed(result: Answer) -> str:
 # Signatures.
 
 
-def signed(result: Answer) -> str:
+def signed(signature: SignatureResult) -> str:
     """With which key a bundle was signed, and whose the user knows it to be."""
-    signature = result["signature"]
     key = printable(short_key(signature), 200)
-    if signature.get("status") == "trusted":
-        who = printable(str(signature.get("signer")), 80)
+    if signature["status"] == "trusted":
+        who = printable(str(signature["signer"]), 80)
         return tr("Signed by {who}, with {key}", who=who, key=key)
     return tr("Signed with {key}", key=key)
+
+
+def _sign_note(result: SignResult) -> str:
+    return signed(result["signature"])
 
 
 def _trusting(one: Ended) -> list[str]:
     """With which key a bundle was signed, and what others need to trust it."""
     others = tr("Others import it unasked once your public key is among their signers.")
-    return [f"{signed(one.result)}.", others]
+    return [f"{signed(one.result['signature'])}.", others]
 
 
 def _signed(one: Ended) -> Outcome:
-    name = printable(os.path.basename(one.place), 60)
-    before = one.result.get("before") or {}
-    replaced = []
-    if before.get("key") and before.get("fingerprint") != one.result["signature"]["fingerprint"]:
+    result: SignResult = one.result
+    name, before, replaced = printable(os.path.basename(one.place), 60), result.get("before"), []
+    if before and before["key"] and before["fingerprint"] != result["signature"]["fingerprint"]:
         key = printable(short_key(before), 200)
         replaced = [tr("The signature that it had, with {key}, was replaced.", key=key)]
     lines = [*_trusting(one), *replaced, *_took(one)]
@@ -320,39 +335,37 @@ def _signed(one: Ended) -> Outcome:
 # Compile jobs.
 
 
-def _found(result: Answer) -> str:
+def _found(result: WarmResult) -> str:
     """What was looked for and what came of it: 7 graphs: 0 hit, 7 missed, 1 not cacheable."""
-    said = result.get("things")
-    things = said if isinstance(said, dict) else {"graphs": number(result, "graphs")}
-    text = tr("{hits} hit, {misses} missed", hits=number(result, "hits"),
-              misses=number(result, "misses"))  # fmt: skip
-    if bypasses := number(result, "bypasses"):
+    text = tr("{hits} hit, {misses} missed", hits=result["hits"], misses=result["misses"])
+    if bypasses := result["bypasses"]:
         text += tr(", {n} not cacheable", n=bypasses)
-    return tr("{things}: {found}", things=say.things(things), found=text)
+    return tr("{things}: {found}", things=say.things(result["things"]), found=text)
 
 
-def _warm_note(result: Answer) -> str:
-    text = _found(result) + ", " + say.seconds(float(result.get("seconds") or 0))
-    added = say.count(number(result, "added"), "entry", "entries")
+def _warm_note(result: WarmResult) -> str:
+    text = _found(result) + ", " + say.seconds(result["seconds"])
+    added = say.count(result["added"], "entry", "entries")
     text += tr(" · {entries} added", entries=added)
-    if bad := number(result, "failed"):
-        cells = say.count(bad + number(result, "done"), "cell", "cells")
+    if bad := result["failed"]:
+        cells = say.count(bad + result["done"], "cell", "cells")
         text = tr("{n} of {cells} failed · ", n=bad, cells=cells) + text
     return text
 
 
 def _warmed(one: Ended) -> Outcome:
-    result, bad, place = one.result, one.bad, printable(one.place, 4096)
+    result: WarmResult = one.result
+    bad, place = one.bad, printable(one.place, 4096)
     opens = tr("Show the place that was filled")
     lines = []
     if one.cells > 1:
         cells = say.count(one.cells, "cell", "cells")
         warm = one.cells - bad
         lines.append(several(warm, "{n} of {all} is warm.", "{n} of {all} are warm.", all=cells))
-    if added := number(result, "added"):
+    if added := result["added"]:
         entries = say.count(added, "entry", "entries")
         said = tr("{entries} added to {place}", entries=entries, place=place)
-        said += _by_kind(result.get("kinds")) + "."
+        said += _by_kind(result["kinds"]) + "."
         if beside := say.apart(result):
             said += " " + tr("Beside them: {some}.", some=beside)
     else:
@@ -375,20 +388,14 @@ def _warmed(one: Ended) -> Outcome:
     return Outcome("warning", "warning", title, lines, opens)
 
 
-def _by_kind(kinds: object) -> str:
-    """What was added, by kind: ": FX graph 7, Code 24"; nothing where nobody knows."""
-    if not isinstance(kinds, dict):
-        return ""
-    named = [
-        f"{kind_words(str(kind))} {count:,}"
-        for kind, count in kinds.items()
-        if isinstance(count, int) and count > 0
-    ]
+def _by_kind(kinds: Mapping[str, int]) -> str:
+    """What was added, by kind: ": FX graph 7, Code 24"."""
+    named = [f"{kind_words(kind)} {count:,}" for kind, count in kinds.items() if count > 0]
     return f": {', '.join(named)}" if named else ""
 
 
 def _warm_line(one: Ended) -> str:
-    result = one.result
+    result: WarmResult = one.result
     hits = say.count(result["hits"], "hit", "hits")
     misses = say.count(result["misses"], "miss", "misses")
     said = tr("{things} in {time}: {found}; {entries} added.", things=say.things(result["things"]),
@@ -401,24 +408,23 @@ def _warm_line(one: Ended) -> str:
     return said
 
 
-def _verify_note(result: Answer) -> str:
-    said = tr("good") if result.get("good") else tr("not good")
+def _verify_note(result: KeptVerification) -> str:
+    said = tr("good") if result["good"] else tr("not good")
     if (ratio := verifying.best(result, "cold")) is not None:
         said += tr(": {n}× as fast as cold", n=f"{ratio:.1f}")
-    hits, misses, rebuilt = (number(result, name) for name in ("hits", "misses", "rebuilt"))
-    return said + tr(" · {hits} hit, {misses} missed, {n} rebuilt",
-                     hits=hits, misses=misses, n=rebuilt)  # fmt: skip
+    return said + tr(" · {hits} hit, {misses} missed, {n} rebuilt", hits=result["hits"],
+                     misses=result["misses"], n=result["rebuilt"])  # fmt: skip
 
 
 def _verified(one: Ended) -> Outcome:
-    result = one.result
+    result: KeptVerification = one.result
     counts = verifying.told_by(result)[1]
-    rebuilt = number(counts, "rebuilt")
+    rebuilt = counts["rebuilt"]
     objects = say.count(rebuilt, "object", "objects") if rebuilt else tr("no object")
-    found = [several(number(counts, "hits"), "{n} of {all} was found, {rebuilt} rebuilt.",
+    found = [several(counts["hits"], "{n} of {all} was found, {rebuilt} rebuilt.",
                      "{n} of {all} were found, {rebuilt} rebuilt.", rebuilt=objects,
-                     all=say.count(number(counts, "graphs"), "graph", "graphs"))]  # fmt: skip
-    if len(cells := result.get("cells") or []) > 1:
+                     all=say.count(counts["graphs"], "graph", "graphs"))]  # fmt: skip
+    if len(cells := result["cells"]) > 1:
         whole, good = say.count(len(cells), "cell", "cells"), sum(cell["good"] for cell in cells)
         told = several(good, "{n} of {all} is good.", "{n} of {all} are good.", all=whole)
         found = [told, *found]
@@ -436,29 +442,30 @@ def _verified(one: Ended) -> Outcome:
 
 def _ran(one: Ended) -> list[str]:
     """With what it was run, and how long it took."""
-    result, parts = one.result, []
-    if torch := result.get("torch"):
-        parts.append(tr("torch {version}", version=printable(str(torch), 40)))
-    if device := result.get("device"):
-        parts.append(printable(str(device), 80))
-    if threads := number(result, "threads"):
+    result: KeptVerification = one.result
+    parts = []
+    if torch := result["torch"]:
+        parts.append(tr("torch {version}", version=printable(torch, 40)))
+    if device := result["device"]:
+        parts.append(printable(device, 80))
+    if threads := result["threads"]:
         parts.append(say.count(threads, "thread", "threads"))
     run = [tr("It ran with {parts}.", parts=say.together(parts))] if parts else []
     return [*run, *_took(one)]
 
 
-def _prepare_note(result: Answer) -> str:
-    built = number(result, "built")
+def _prepare_note(result: PrepareResult) -> str:
+    built = result["built"]
     if not built:
-        return tr("there already") if number(result, "there") else tr("nothing to do")
-    headers, size = say.count(built, "header", "headers"), say.size(number(result, "bytes"))
+        return tr("there already") if result["there"] else tr("nothing to do")
+    headers, size = say.count(built, "header", "headers"), say.size(result["bytes"])
     return tr("{headers} built ({size})", headers=headers, size=size)
 
 
 def _prepared(one: Ended) -> Outcome:
-    result = one.result
-    built, there = number(result, "built"), number(result, "there")
-    folder = printable(str(result.get("folder") or ""), 4096)
+    result: PrepareResult = one.result
+    built, there = result["built"], result["there"]
+    folder = printable(result["folder"], 4096)
     if not built and not there:
         nothing = tr("This torch builds no header ahead of its first compile.")
         return Outcome("info", "muted", tr("There was nothing to prepare"), [nothing])
@@ -468,7 +475,7 @@ def _prepared(one: Ended) -> Outcome:
     if not built:
         icon, colour = ("warning", "warning") if warning else ("info", "muted")
         return Outcome(icon, colour, tr("It was prepared already"), [folder, *more])
-    headers, size = say.count(built, "header", "headers"), say.size(number(result, "bytes"))
+    headers, size = say.count(built, "header", "headers"), say.size(result["bytes"])
     lines = [tr("{headers} ({size}) built in {folder}.", headers=headers, size=size, folder=folder)]
     if there:
         were = say.count(there, "header was", "headers were")
@@ -486,13 +493,14 @@ def _purge_line(one: Ended) -> str:
               some=say.held_of(one.result))  # fmt: skip
 
 
-def _mend_note(result: Answer) -> str:
-    done, bad = say.count(number(result, "files"), "file", "files"), number(result, "failed")
+def _mend_note(result: MendResult) -> str:
+    done, bad = say.count(result.get("files", 0), "file", "files"), result.get("failed", 0)
     return tr("{files} changed", files=done) + (tr(", {n} could not be", n=bad) if bad else "")
 
 
 def _unfinished(one: Ended) -> bool:
-    return any(told["outcome"] in _STAYS for told in one.result["recovered"])
+    result: RecoverResult = one.result
+    return any(told["outcome"] in _STAYS for told in result["recovered"])
 
 
 def _recover_line(one: Ended) -> str:
@@ -500,8 +508,8 @@ def _recover_line(one: Ended) -> str:
               "What was cut off is at its end.")  # fmt: skip
 
 
-def _entries(result: Answer) -> str:
-    return say.count(number(result, "entries"), "entry", "entries")
+def _entries(result: TtlResult) -> str:
+    return say.count(result["entries"], "entry", "entries")
 
 
 def _ttl_line(one: Ended) -> str:
@@ -521,7 +529,7 @@ class _Told(NamedTuple):
     a sentence of its command. short: whether its command has not done all that it was asked for.
     """
 
-    note: Callable[[Answer], str]
+    note: Callable[[Any], str]
     page: Callable[[Ended], Outcome] | None = None
     line: Callable[[Ended], str] = lambda _: ""
     short: Callable[[Ended], bool] = lambda _: False
@@ -531,7 +539,7 @@ _OPERATIONS = {
     protocol.EXPORT: _Told(say.held_of, _exported, _export_line, _lacks),
     protocol.IMPORT: _Told(_placed_note, _imported, _import_line, _lacks),
     protocol.COPY: _Told(_placed_note, _copied, _copy_line, _lacks),
-    protocol.SIGN: _Told(signed, _signed, lambda one: tr(
+    protocol.SIGN: _Told(_sign_note, _signed, lambda one: tr(
         "{file} is signed with {key}.", file=printable(one.place),
         key=short_key(one.result["signature"]))),
     protocol.WARM: _Told(_warm_note, _warmed, _warm_line, lambda one: bool(one.bad)),

@@ -6,12 +6,16 @@ command.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.link.words.tongue import several, tr
+
+if TYPE_CHECKING:
+    from torchkeeper.stores import told as types
+    from torchkeeper.stores.told import Who, Writer
 
 #: What has PyTorch use another folder; with the second its default one is another, too.
 _OWN = 'export TORCHINDUCTOR_CACHE_DIR="$HOME/.cache/torchinductor"'
@@ -53,55 +57,49 @@ class _Said(NamedTuple):
     short: str
 
 
-def told(found: object) -> list[Owned]:
-    """The findings of an engine in words, those that are warnings first; what makes no sense is
-    left out.
+def told(found: Sequence[types.Owned] | None) -> list[Owned]:
+    """The findings of an engine in words, those that are warnings first; what only a newer engine
+    finds is left out.
     """
     said: list[Owned] = []
-    for one in found if isinstance(found, list) else []:
-        words = _WORDS.get(str(one.get("what"))) if isinstance(one, dict) else None
-        if words is not None:
+    for one in found or ():
+        if (words := _WORDS.get(one["what"])) is not None:
             some = "is:foreign" if words is _entries else ""
             server = words in _OF_SERVERS
-            grave_ = bool(one.get("grave"))
-            said.append(Owned(*words(one), grave=grave_, filter=some, server=server))
+            said.append(Owned(*words(one), grave=one["grave"], filter=some, server=server))
     return sorted(said, key=lambda one: not one.grave)
 
 
-def grave(found: object) -> list[Owned]:
+def grave(found: Sequence[types.Owned] | None) -> list[Owned]:
     """Those that are warnings."""
     return [one for one in told(found) if one.grave]
 
 
-def short(found: object) -> str:
+def short(found: Sequence[types.Owned] | None) -> str:
     """All of them in a few words: ``belongs to bob, the group ml may write to it``."""
     return ", ".join(dict.fromkeys(one.short for one in told(found)))
 
 
-def to_json(found: object) -> list[dict[str, Any]]:
+def to_json(found: Sequence[types.Owned]) -> list[dict[str, object]]:
     """The findings with their words, for programs; ``code`` says what each is."""
-    raw = (
-        {id(one): one for one in found if isinstance(one, dict)} if isinstance(found, list) else {}
-    )
     return [
-        {"code": one["what"], **one, **words._asdict()}
-        for one in raw.values()
-        for words in told([one])
+        {"code": one["what"], **one, **words._asdict()} for one in found for words in told([one])
     ]
 
 
-def of_interpreter(python: str, found: object) -> UserError:
+def of_interpreter(python: str, found: Sequence[Writer]) -> UserError:
     """That others can change what runs when an interpreter is started, from its ``writers``."""
-    some = [one for one in (found if isinstance(found, list) else ()) if isinstance(one, dict)]
     said = [
-        tr("{path} belongs to {who}.", path=_text(one, "path"), who=_who(one))
-        if one.get("owned")
-        else _sentences(tr("{who} may write to {path}.", who=_who(one), path=_text(one, "path")))
-        for one in some[:_MOST]
+        tr("{path} belongs to {who}.", path=printable(one["path"]), who=_named(one["who"]))
+        if one["owned"]
+        else _sentences(
+            tr("{who} may write to {path}.", who=_named(one["who"]), path=printable(one["path"]))
+        )
+        for one in found[:_MOST]
     ]
-    if more := len(some) - len(said):
+    if more := len(found) - len(said):
         said.append(several(more, "And {n} more.", "And {n} more."))
-    hints = dict.fromkeys(hint for one in some if (hint := _hint(one)))
+    hints = dict.fromkeys(hint for one in found if (hint := _hint_of(one["who"])))
     return UserError(
         tr("Others can change what {python} runs.", python=printable(python, 4096)),
         "\n".join([*said, tr("Whoever does runs programs as you when it is started."), *hints]),
@@ -110,55 +108,52 @@ def of_interpreter(python: str, found: object) -> UserError:
     )
 
 
-def _who(one: Mapping[str, Any]) -> str:
-    who = one.get("who")
-    return _named(who if isinstance(who, dict) else {})
+def _who(one: types.Owned) -> str:
+    return _named(one["who"])
 
 
-def _named(who: Mapping[str, Any]) -> str:
-    kind, name, number = who.get("kind"), who.get("name"), who.get("number")
-    if kind == "all":
+def _named(who: Who) -> str:
+    if who["kind"] == "all":
         return tr("everybody")
-    known = printable(str(name), 80) if name else tr("number {number}", number=str(number))
-    if kind == "group":
-        if name:
+    number = str(who["number"])
+    known = printable(who["name"], 80) if who["name"] else tr("number {number}", number=number)
+    if who["kind"] == "group":
+        if who["name"]:
             return tr("the group {name}", name=known)
         return tr("a group without a name ({number})", number=known)
-    return known if name else tr("a user without a name ({number})", number=known)
+    return known if who["name"] else tr("a user without a name ({number})", number=known)
 
 
-def _hint(one: Mapping[str, Any]) -> str:
-    who = one.get("who")
-    if not isinstance(who, dict) or who.get("name"):
+def _hint(one: types.Owned) -> str:
+    return _hint_of(one["who"])
+
+
+def _hint_of(who: Who) -> str:
+    if who["name"]:
         return ""
     return tr("In a container this may be you under another number; then nothing is wrong.")
 
 
-def _elsewhere(one: Mapping[str, Any]) -> str:
+def _elsewhere(one: types.Owned) -> str:
     """The command with which PyTorch uses a folder of one's own."""
     return _OWN_DEFAULT if one.get("default") else _OWN
 
 
-def _own(one: Mapping[str, Any]) -> str:
+def _own(one: types.Owned) -> str:
     """What to do where nothing else helps."""
     return tr("Use a folder of your own: {command}", command=_elsewhere(one))
 
 
-def _headers(one: Mapping[str, Any]) -> str:
-    if not (one.get("default") and one.get("grave")):
+def _headers(one: types.Owned) -> str:
+    if not (one.get("default") and one["grave"]):
         return ""
     return tr(
         "It takes precompiled C++ headers from there, too, whatever TORCHINDUCTOR_CACHE_DIR names."
     )
 
 
-def _text(one: Mapping[str, Any], name: str) -> str:
+def _text(one: types.Owned, name: str) -> str:
     return printable(str(one.get(name) or ""))
-
-
-def _number(one: Mapping[str, Any], name: str) -> int:
-    value = one.get(name)
-    return value if isinstance(value, int) else 0
 
 
 def _quoted(path: object) -> str:
@@ -170,7 +165,7 @@ def _sentences(*said: str) -> str:
     return " ".join(one[0].upper() + one[1:] for one in said if one)
 
 
-def _taken(one: Mapping[str, Any]) -> _Said:
+def _taken(one: types.Owned) -> _Said:
     who = _who(one)
     return _Said(
         tr(
@@ -190,12 +185,12 @@ def _taken(one: Mapping[str, Any]) -> _Said:
     )
 
 
-def _owner(one: Mapping[str, Any]) -> _Said:
+def _owner(one: types.Owned) -> _Said:
     who, among = _who(one), _text(one, "among")
     return _Said(
         tr("{place} belongs to {who}.", place=_text(one, "place"), who=who),
         _sentences(
-            tr("Everybody may make folders in {folder}.", folder=among) if one.get("grave") else "",
+            tr("Everybody may make folders in {folder}.", folder=among) if one["grave"] else "",
             tr(
                 "PyTorch runs what lies in a cache: whoever uses this one runs what {who} puts "
                 "there.",
@@ -211,7 +206,7 @@ def _owner(one: Mapping[str, Any]) -> _Said:
     )
 
 
-def _link(one: Mapping[str, Any]) -> _Said:
+def _link(one: types.Owned) -> _Said:
     who, path, place = _who(one), _text(one, "path"), _text(one, "place")
     return _Said(
         tr(
@@ -237,7 +232,7 @@ def _link(one: Mapping[str, Any]) -> _Said:
     )
 
 
-def _above(one: Mapping[str, Any]) -> _Said:
+def _above(one: types.Owned) -> _Said:
     who, path, place = _who(one), _text(one, "path"), _text(one, "place")
     if one.get("owned"):
         return _Said(
@@ -270,18 +265,18 @@ def _above(one: Mapping[str, Any]) -> _Said:
     )
 
 
-def _mending(one: Mapping[str, Any], command: str) -> tuple[str, str]:
+def _mending(one: types.Owned, command: str) -> tuple[str, str]:
     """The command that takes a right away, or leads around it, and the sentence it is in."""
     if not one.get("mine"):
         return _elsewhere(one), _own(one)
-    if one.get("grave"):
+    if one["grave"]:
         return command, tr("Take that right away: {command}", command=command)
     return command, tr("If that is not meant, take it away: {command}", command=command)
 
 
-def _writable(one: Mapping[str, Any]) -> _Said:
+def _writable(one: types.Owned) -> _Said:
     who, where = _who(one), _text(one, "place")
-    folders, files = _number(one, "folders"), _number(one, "files")
+    folders, files = one["folders"], one["files"]
     if (folders, files) != (1, 0):
         where = tr("{counts} of {place}", counts=_counted(folders, files), place=where)
     may = tr(
@@ -289,7 +284,7 @@ def _writable(one: Mapping[str, Any]) -> _Said:
         who=who,
         where=where,
     )
-    if one.get("grave"):
+    if one["grave"]:
         why = [
             tr(
                 "PyTorch runs what lies in its cache: whoever may write there can run programs as "
@@ -304,7 +299,7 @@ def _writable(one: Mapping[str, Any]) -> _Said:
     if not one.get("mine"):
         why.append(_headers(one))
     command, remedy = _mending(one, f"chmod -R go-w {_quoted(one.get('root'))}")
-    if one.get("mine") and one.get("grave"):
+    if one.get("mine") and one["grave"]:
         remedy += "\n" + tr("With umask 022 in the programs that fill it, it stays so.")
     return _Said(
         _sentences(may),
@@ -321,14 +316,11 @@ def _counted(folders: int, files: int) -> str:
     return say.together(some) or tr("nothing")
 
 
-def _entries(one: Mapping[str, Any]) -> _Said:
-    folders, files, users = (_number(one, name) for name in ("folders", "files", "users"))
+def _entries(one: types.Owned) -> _Said:
+    folders, files, users = one["folders"], one["files"], one["users"]
     whose = _who(one)
     if users > 1:
-        some = one.get("owners")
-        listed = [x for x in (some if isinstance(some, list) else ()) if isinstance(x, list)]
-        names = [f"{_named(x[0])} ({x[1]:,})" for x in listed
-                 if len(x) == 2 and isinstance(x[0], dict) and isinstance(x[1], int)]  # fmt: skip
+        names = [f"{_named(who)} ({count:,})" for who, count in one["owners"]]
         named = ", ".join([*names, "…"] if users > len(names) else names)
         whose = tr("{n} other users: {names}", n=str(users), names=named)
     command = f"torchkeeper purge {_quoted(one.get('place'))} --filter is:foreign"
@@ -355,7 +347,7 @@ def _entries(one: Mapping[str, Any]) -> _Said:
     )
 
 
-def _trash(one: Mapping[str, Any]) -> _Said:
+def _trash(one: types.Owned) -> _Said:
     who = _who(one)
     command, remedy = _elsewhere(one), _own(one)
     if one.get("mine"):
@@ -383,13 +375,13 @@ def _code() -> str:
     )
 
 
-def _server_open(one: Mapping[str, Any]) -> _Said:
-    place, reach = _text(one, "place"), one.get("reach")
+def _server_open(one: types.Owned) -> _Said:
+    place, reach = _text(one, "place"), one["reach"]
     what = {
         "network": tr("Everybody who reaches {place} may write to it.", place=place),
         "machine": tr("Everybody on this machine may write to {place}.", place=place),
-    }.get(str(reach), tr("Everybody who reaches {place} may write to it.", place=place))
-    client = ["redis-cli", "-h", _quoted(one.get("host")), "-p", str(_number(one, "port"))]
+    }.get(reach, tr("Everybody who reaches {place} may write to it.", place=place))
+    client = ["redis-cli", "-h", _quoted(one.get("host")), "-p", str(one["port"])]
     command = " ".join([*client, "CONFIG", "SET", "requirepass", "PASSWORD"])
     return _Said(
         what,
@@ -413,7 +405,7 @@ def _server_open(one: Mapping[str, Any]) -> _Said:
     )
 
 
-def _server_bare(one: Mapping[str, Any]) -> _Said:
+def _server_bare(one: types.Owned) -> _Said:
     command = f"torchkeeper server {_quoted(one.get('place'))}"
     return _Said(
         tr("PyTorch and Triton go to {place} without a password.", place=_text(one, "place")),
@@ -428,8 +420,8 @@ def _server_bare(one: Mapping[str, Any]) -> _Said:
     )
 
 
-def _server_plain(one: Mapping[str, Any]) -> _Said:
-    command = f"ssh -L 6379:127.0.0.1:{_number(one, 'port')} {_quoted(one.get('host'))}"
+def _server_plain(one: types.Owned) -> _Said:
+    command = f"ssh -L 6379:127.0.0.1:{one['port']} {_quoted(one.get('host'))}"
     return _Said(
         tr("{place} is reached without TLS.", place=_text(one, "place")),
         _sentences(
@@ -446,7 +438,7 @@ def _server_plain(one: Mapping[str, Any]) -> _Said:
     )
 
 
-def _socket_open(one: Mapping[str, Any]) -> _Said:
+def _socket_open(one: types.Owned) -> _Said:
     who, path = _who(one), _text(one, "path")
     command = f"chmod go-w {_quoted(one.get('path'))}"
     return _Said(
@@ -461,7 +453,7 @@ def _socket_open(one: Mapping[str, Any]) -> _Said:
     )
 
 
-_WORDS: dict[str, Callable[[Mapping[str, Any]], _Said]] = {
+_WORDS: dict[str, Callable[[types.Owned], _Said]] = {
     "taken": _taken, "owner": _owner, "link": _link, "above": _above, "writable": _writable,
     "entries": _entries, "trash": _trash, "server-open": _server_open,
     "server-bare": _server_bare, "server-plain": _server_plain, "socket-open": _socket_open,

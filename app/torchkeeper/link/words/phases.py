@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from torchkeeper.link.words import say
 from torchkeeper.link.words.tongue import Text, tr
@@ -24,7 +23,7 @@ NAMES: dict[str, Text] = {
 _LEAST = 0.02
 
 
-def of(graph: Mapping[str, Any]) -> list[tuple[str, float]]:
+def of(graph: Mapping[str, object]) -> list[tuple[str, float]]:
     """The phases that an engine tells of a graph, by their names, and seconds; none it has not."""
     told = graph.get("phases")
     found = []
@@ -36,7 +35,7 @@ def of(graph: Mapping[str, Any]) -> list[tuple[str, float]]:
     return found
 
 
-def line(graph: Mapping[str, Any]) -> str:
+def line(graph: Mapping[str, object]) -> str:
     """``dynamo 1.2 s, codegen 0.4 s, build 3.1 s``; empty where nothing is known of them."""
     phases = of(graph)
     least = _LEAST * sum(seconds for _, seconds in phases)

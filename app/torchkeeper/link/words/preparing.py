@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.link.words import say
@@ -12,6 +12,9 @@ from torchkeeper.link.words.problems import printable
 from torchkeeper.link.words.tongue import Text, tr
 from torchkeeper.stores import places
 from torchkeeper.warm.options import PRECOMPILE
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.shapes import Headers, Prepared
 
 #: The variable that has PyTorch precompile no header, and what a program's environment needs.
 VARIABLE = PRECOMPILE
@@ -47,10 +50,10 @@ def prepared() -> bool:
         return False
 
 
-def said(answer: dict[str, Any]) -> str:
+def said(answer: Prepared) -> str:
     """What was prepared, in a line: how many headers, how large, and where."""
-    built, there = int(answer["built"]), int(answer["there"])
-    size, folder = say.size(int(answer["bytes"])), printable(str(answer["folder"]))
+    built, there = answer["built"], answer["there"]
+    size, folder = say.size(answer["bytes"]), printable(answer["folder"])
     if not built:
         return tr(
             "Prepared already: {headers}, {size}, in {folder}.",
@@ -63,16 +66,16 @@ def said(answer: dict[str, Any]) -> str:
         if there
         else "{headers} built in {time}: {size} in {folder}.",
         headers=say.count(built, "header", "headers"),
-        time=say.seconds(float(answer["seconds"])),
+        time=say.seconds(answer["seconds"]),
         n=there,
         size=size,
         folder=folder,
     )
 
 
-def finds(answer: dict[str, Any]) -> str:
+def finds(answer: Headers) -> str:
     """Which programs find it: those with that temporary folder, of that user."""
-    above = os.path.dirname(str(answer["folder"]))
+    above = os.path.dirname(answer["folder"])
     temporary, name = os.path.split(above)
     user = name.removeprefix("torchinductor_")
     return printable(
@@ -85,20 +88,20 @@ def finds(answer: dict[str, Any]) -> str:
     )
 
 
-def warning(answer: dict[str, Any]) -> str:
+def warning(answer: Prepared) -> str:
     """What is still to be done before another user's programs can use what was prepared; or
     nothing.
     """
-    user = answer.get("user")
+    user = answer["user"]
     if not user:
         return ""
-    above = os.path.dirname(str(answer["folder"]))
+    above = os.path.dirname(answer["folder"])
     return printable(
         tr(
             "Programs of {user} take a lock beside the header, so the folder has to be theirs: "
             "{command}",
             user=user,
-            command=f"chown -R {shlex.quote(str(user))} {shlex.quote(above)}",
+            command=f"chown -R {shlex.quote(user)} {shlex.quote(above)}",
         )
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.masking import without_logins
 from torchkeeper.link.words import kinds, say
@@ -17,6 +18,9 @@ from torchkeeper.link.words.catalogue.words import Forms, Words
 from torchkeeper.link.words.recipewords import expectation
 from torchkeeper.link.words.tongue import Text, form, several, tr
 from torchkeeper.link.words.whys import reworded
+
+if TYPE_CHECKING:
+    from torchkeeper.stores.told import InUse, Using
 
 #: No disk has more.
 _MOST_BYTES = 1 << 63
@@ -77,17 +81,15 @@ def device_reason(code: object) -> str:
     return tr(_DEVICE_REASONS.get(str(code), ""))
 
 
-def user_of_place(user: Mapping[str, object]) -> str:
+def user_of_place(user: Using) -> str:
     """What a process has to do with a folder (engine/operations.py, ``in_use``), in a sentence."""
-    name = printable(str(user.get("name")), 80)
-    who = tr("{name} (process {pid})", name=name, pid=str(user.get("pid")))
-    entries = user.get("entries")
-    many = entries if isinstance(entries, int) else 0
-    if user.get("holds_all"):
+    name, many = printable(user["name"], 80), user["entries"]
+    who = tr("{name} (process {pid})", name=name, pid=str(user["pid"]))
+    if user["holds_all"]:
         return tr("{who} runs with this folder as its cache and may need any entry next.", who=who)
-    if user.get("why") == "environment":
+    if user["why"] == "environment":
         return tr("{who} merely has this folder in its environment.", who=who)
-    mapped = user.get("why") == "mapped"
+    mapped = user["why"] == "mapped"
     if not many:
         return tr(
             "{who} has other files of this folder mapped."
@@ -131,16 +133,16 @@ def not_looked_at(count: int) -> str:
     return tr("about {n} entries were not looked at", n=count)
 
 
-def unseen_users(in_use: Mapping[str, object]) -> str:
+def unseen_users(in_use: InUse) -> str:
     """What cannot be known of the processes that use a folder, or nothing."""
-    if in_use.get("sees") == "none":
+    if in_use["sees"] == "none":
         return tr("Whether a process uses this folder cannot be known on this system.")
-    if in_use.get("sees") == "own":
+    if in_use["sees"] == "own":
         return tr(
             "Whether another user's process uses this folder cannot be known: /proc hides them."
         )
-    hidden = in_use.get("hidden")
-    if not isinstance(hidden, int) or not hidden:
+    hidden = in_use["hidden"]
+    if not hidden:
         return ""
     return several(
         hidden,

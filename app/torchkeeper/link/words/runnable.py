@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from torchkeeper.link.words import say
 from torchkeeper.link.words.kinds import called
 from torchkeeper.link.words.problems import printable
 from torchkeeper.link.words.tongue import Nouns, tr
 
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.entries import RunnableName, RunnableResult
+
 #: Strange names that are listed on one line.
 _NAMED = 6
 #: What of an entry could run.
-_KINDS: dict[str, Nouns] = {
+_KINDS: dict[Literal["pickles", "sources", "objects", "unread"], Nouns] = {
     "pickles": ("pickle", "pickles"),
     "sources": ("source", "sources"),
     "objects": ("object", "objects"),
@@ -21,28 +23,24 @@ _KINDS: dict[str, Nouns] = {
 }
 
 
-def strange(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def strange(found: RunnableResult) -> list[RunnableName]:
     """Of what an engine said (engine.runnable), the names that PyTorch never writes."""
-    return [one for one in _rows(found, "globals") if one.get("strange")]
+    return [one for one in found["globals"] if one["strange"]]
 
 
-def kinds(found: Mapping[str, Any]) -> list[str]:
+def kinds(found: RunnableResult) -> list[str]:
     """What could run, a text for each kind: “code: 32 sources, 25 objects”."""
     said = []
-    for one in _rows(found, "kinds"):
-        parts = [
-            say.count(_number(one, field), *words)
-            for field, words in _KINDS.items()
-            if _number(one, field)
-        ]
+    for one in found["kinds"]:
+        parts = [say.count(one[field], *words) for field, words in _KINDS.items() if one[field]]
         if parts:
-            said.append(f"{called(one.get('kind'))}: {say.together(parts)}")
+            said.append(f"{called(one['kind'])}: {say.together(parts)}")
     return said
 
 
-def names(found: Mapping[str, Any]) -> str:
+def names(found: RunnableResult) -> str:
     """What the pickles name, and what of it is strange."""
-    every, odd = _rows(found, "globals"), strange(found)
+    every, odd = found["globals"], strange(found)
     if not every:
         return tr("no class or function")
     said = say.count(len(every), "class or function", "classes and functions")
@@ -53,16 +51,16 @@ def names(found: Mapping[str, Any]) -> str:
         said = tr(
             "{names}, {n} of which PyTorch never uses: {odd}", names=said, n=len(odd), odd=listed
         )
-    return tr("{names}; there may be others", names=said) if found.get("more") else said
+    return tr("{names}; there may be others", names=said) if found["more"] else said
 
 
-def lines(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+def lines(found: RunnableResult) -> list[tuple[str, str]]:
     """Both, with what each is called."""
     runs = "; ".join(kinds(found)) or tr("nothing")
     return [(tr("runs"), runs), (tr("names"), names(found))]
 
 
-def warning(found: Mapping[str, Any]) -> str:
+def warning(found: RunnableResult) -> str:
     """What is to be said where something is strange; empty where nothing is."""
     odd = strange(found)
     if not odd:
@@ -74,22 +72,10 @@ def warning(found: Mapping[str, Any]) -> str:
     )
 
 
-def _rows(found: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    rows = found.get(name)
-    return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+def _name(one: RunnableName) -> str:
+    return printable(one["name"], 80)
 
 
-def _number(one: Mapping[str, Any], name: str) -> int:
-    value = one.get(name)
-    return value if isinstance(value, int) else 0
-
-
-def _name(one: Mapping[str, Any]) -> str:
-    return printable(str(one.get("name")), 80)
-
-
-def _where(one: Mapping[str, Any]) -> str:
-    held = one.get("kinds")
-    kind = held[0] if isinstance(held, list) and held else "?"
-    count = _number(one, "entries")
-    return printable(say.and_more(f"{called(kind)} {one.get('key')}", count - 1), 100)
+def _where(one: RunnableName) -> str:
+    key = f"{called(one['kinds'][0])} {one['key']}"
+    return printable(say.and_more(key, one["entries"] - 1), 100)

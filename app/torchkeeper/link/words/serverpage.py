@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
 from torchkeeper.link.words.tongue import Text, tr
 
-
-def number(page: dict[str, Any], name: str) -> int | None:
-    """A count that a server says; None where it does not."""
-    value = page.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.servers import ServerResult
 
 
-def figures(page: dict[str, Any]) -> list[tuple[str, str]]:
+def figures(page: ServerResult) -> list[tuple[str, str]]:
     """What a server says of itself, as (name, value); nothing for what it did not say."""
     found: list[tuple[str, str]] = []
 
@@ -23,28 +20,28 @@ def figures(page: dict[str, Any]) -> list[tuple[str, str]]:
         if value:
             found.append((name, value))
 
-    add(tr("Version"), printable(str(page.get("version") or ""), 80))
-    if (used := number(page, "used_memory")) is not None:
+    add(tr("Version"), printable(page["version"] or "", 80))
+    if (used := page["used_memory"]) is not None:
         add(tr("Memory used"), say.size(used))
-    if (limit := number(page, "max_memory")) is not None:
+    if (limit := page["max_memory"]) is not None:
         add(tr("Memory limit"), say.size(limit) if limit else tr("none"))
-    add(tr("When it is full"), printable(str(page.get("policy") or ""), 80))
-    if (evicted := number(page, "evicted")) is not None:
+    add(tr("When it is full"), printable(page["policy"] or "", 80))
+    if (evicted := page["evicted"]) is not None:
         add(tr("Evicted keys"), f"{evicted:,}")
-    hits, misses = number(page, "hits"), number(page, "misses")
+    hits, misses = page["hits"], page["misses"]
     if hits is not None and misses is not None:
         text = tr("{hits} hits, {misses} misses", hits=hits, misses=misses)
         if hits + misses:
             share = round(100 * hits / (hits + misses))
             text = tr("{reads} ({share}% hits)", reads=text, share=share)
         add(tr("Reads"), text)
-    keys, expiring = number(page, "keys"), number(page, "expiring")
+    keys, expiring = page["keys"], page["expiring"]
     if keys is not None:
         add(tr("Keys in this database"), f"{keys:,}")
     if keys and expiring is not None:
         never = keys - expiring
         add(tr("Keys that never expire"), f"{never:,} ({round(100 * never / keys)}%)")
-    if (clients := number(page, "clients")) is not None:
+    if (clients := page["clients"]) is not None:
         add(tr("Clients"), f"{clients:,}")
     add(tr("Changes"), changes(page))
     return found
@@ -65,11 +62,9 @@ _WHY_NOT: dict[str, Text] = {
 }
 
 
-def changes(page: dict[str, Any]) -> str:
+def changes(page: ServerResult) -> str:
     """Whether it may be changed, in a few words; empty where that is not known."""
-    told = page.get("changes")
-    if not isinstance(told, dict):
-        return ""
+    told = page["changes"]
     known = {tr(_CHANGES[name]): code for name, code in told.items() if name in _CHANGES}
     able = [name for name, code in known.items() if code is None]
     if not known or len(able) == len(known):
@@ -113,7 +108,6 @@ _MEANINGS: dict[str, Text] = {
 }
 
 
-def meanings(page: dict[str, Any]) -> list[str]:
+def meanings(page: ServerResult) -> list[str]:
     """What that means, in plain words."""
-    told = page.get("meanings")
-    return [tr(_MEANINGS[x]) for x in told if x in _MEANINGS] if isinstance(told, list) else []
+    return [tr(_MEANINGS[x]) for x in page["meanings"] if x in _MEANINGS]

@@ -3,23 +3,16 @@
 The window asks an engine itself and gives what comes to ``environment_from``, ``process_from`` or
 ``processes_from``; the command line asks with ``of_environment``, ``of_process``, ``processes``.
 
-- ``settings`` of an interpreter's engine: {settings: [Origin], torch, triton, findings: [Finding]}
-  (settings/origins.py, held.py).
-- ``process_settings {pid}`` of the app's own: the same settings and findings, with {process:
-  Process, lost, looked: {kind, main, files, unread: [[file, why]], changed, stopped}} (settings/
-  process_origins.py).
-- ``processes`` of the app's own: rows of Process (settings/processes.py), and {count, hidden,
-  sees}.
-
-What comes over the wire is checked; what makes no sense of it is left out.
+A row of ``processes`` that is none is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from torchkeeper.engine.decoding import misfit
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words import say
@@ -30,6 +23,14 @@ from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.origins import BYS, Origin, Override
 from torchkeeper.settings.processes import Folder, Process
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.environments import (
+        ProcessesResult,
+        ProcessSettingsResult,
+        SettingsResult,
+    )
+    from torchkeeper.settings.told import FindingTold, OriginTold, ProcessTold
 
 #: Settings that are shown although they are as PyTorch has them: whether there are caches, and
 #: where.
@@ -129,118 +130,86 @@ def processes() -> Running:
 # Reading what comes.
 
 
-def environment_from(told: Mapping[str, Any]) -> Settled:
+def environment_from(told: SettingsResult) -> Settled:
     """Of the result of ``settings``."""
-    origins, findings = _settings(told)
-    return Settled(origins, findings, _text(told.get("torch")), _text(told.get("triton")))
+    origins, findings = _settings(told["settings"], told["findings"])
+    return Settled(origins, findings, told["torch"], told["triton"])
 
 
-def process_from(told: Mapping[str, Any]) -> Settled:
+def process_from(told: ProcessSettingsResult) -> Settled:
     """Of the result of ``process_settings``."""
-    origins, findings = _settings(told)
-    process = _process(told.get("process"))
-    looked = told.get("looked")
-    looked = looked if isinstance(looked, dict) else {}
-    unread = [
-        (str(one[0]), str(one[1]))
-        for one in _list(looked.get("unread"))
-        if isinstance(one, (list, tuple)) and len(one) == 2
-    ]
+    origins, findings = _settings(told["settings"], told["findings"])
+    process, looked = _process(told["process"]), told["looked"]
     return Settled(
         origins,
         findings,
-        process.torch if process else None,
-        process.triton if process else None,
+        process.torch,
+        process.triton,
         process,
-        str(looked.get("kind") or "none"),
-        str(looked.get("main") or ""),
-        _number(looked.get("files")),
-        unread,
-        [one for one in _list(looked.get("changed")) if isinstance(one, str)],
-        str(looked.get("stopped") or ""),
-        told.get("lost") is True,
+        looked["kind"],
+        looked["main"],
+        looked["files"],
+        looked["unread"],
+        looked["changed"],
+        looked["stopped"],
+        told["lost"],
     )
 
 
-def processes_from(rows: Iterable[Any], told: Mapping[str, Any]) -> Running:
+def processes_from(rows: Iterable[object], told: ProcessesResult) -> Running:
     """Of the rows and the result of ``processes``."""
-    found = [one for row in rows if (one := _process(row))]
-    sees = "own" if told.get("sees") == "own" else "all"
-    return Running(found, _number(told.get("hidden")), sees)
+    from torchkeeper.engine.messages.environments import ProcessesRow
+
+    fitting: list[Any] = [row for row in rows if not misfit(ProcessesRow, row, "row")]
+    return Running(list(map(_process, fitting)), told["hidden"], told["sees"])
 
 
-def _settings(told: Mapping[str, Any]) -> tuple[list[Origin], list[Finding]]:
-    rows = [row for row in _list(told.get("settings")) if isinstance(row, dict)]
-    found = [row for row in _list(told.get("findings")) if isinstance(row, dict)]
-    origins = [origin_from(row) for row in rows if row.get("name") in BY_NAME]
-    return origins, [Finding.from_json(row) for row in found]
+def _settings(
+    settings: list[OriginTold], findings: list[FindingTold]
+) -> tuple[list[Origin], list[Finding]]:
+    # Another version may know more of them.
+    origins = [origin_from(row) for row in settings if row["name"] in BY_NAME]
+    return origins, list(map(Finding.from_json, findings))
 
 
-def origin_from(row: Mapping[str, Any]) -> Origin:
-    """An Origin as it came; its name is a setting's."""
-    overrides = [one for one in _list(row.get("overrides")) if isinstance(one, dict)]
-    by = row.get("by")
+def origin_from(row: OriginTold) -> Origin:
+    """An Origin as it came."""
     return Origin(
-        str(row["name"]),
-        _text(row.get("value")),
-        by if by in BYS else "unknown",
-        str(row.get("variable") or ""),
-        str(row.get("where") or ""),
-        row.get("computed") is True,
-        row.get("sure") is True,
-        str(row.get("seen") or ""),
-        tuple(map(_override, overrides)),
-        _text(row.get("otherwise")),
-        row.get("cut") is True,
+        row["name"],
+        row["value"],
+        row["by"] if row["by"] in BYS else "unknown",
+        row["variable"],
+        row["where"],
+        row["computed"],
+        row["sure"],
+        row["seen"],
+        tuple(
+            Override(one["where"], one["how"], one["value"], one["computed"], one["wins"])
+            for one in row["overrides"]
+        ),
+        row["otherwise"],
+        row["cut"],
     )
 
 
-def _override(row: Mapping[str, Any]) -> Override:
-    wins = row.get("wins")
-    return Override(
-        str(row.get("where") or ""),
-        str(row.get("how") or ""),
-        _text(row.get("value")),
-        row.get("computed") is True,
-        wins if isinstance(wins, bool) else None,
-    )
-
-
-def _process(row: Any) -> Process | None:
-    if not isinstance(row, dict) or not isinstance(row.get("pid"), int):
-        return None
-    started = row.get("started")
+def _process(row: ProcessTold) -> Process:
     return Process(
         row["pid"],
-        str(row.get("name") or "?"),
-        list(map(str, _list(row.get("command")))),
-        float(started) if isinstance(started, (int, float)) else None,
-        str(row.get("python") or ""),
-        str(row.get("cwd") or ""),
-        row.get("loaded") is True,
-        _text(row.get("torch")),
-        _text(row.get("triton")),
-        [_folder(one) for one in _list(row.get("folders")) if isinstance(one, dict)],
-        _number(row.get("workers")),
-        row.get("elsewhere") is True,
+        row["name"],
+        row["command"],
+        row["started"],
+        row["python"],
+        row["cwd"],
+        row["loaded"],
+        row["torch"],
+        row["triton"],
+        [
+            Folder(one["path"], one["kind"], one["why"], one["files"], one["seen"])
+            for one in row["folders"]
+        ],
+        row["workers"],
+        row["elsewhere"],
     )
-
-
-def _folder(row: Mapping[str, Any]) -> Folder:
-    path, kind, why, seen = (str(row.get(name) or "") for name in ("path", "kind", "why", "seen"))
-    return Folder(path, kind, why, _number(row.get("files")), seen)
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 # Words.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.link.words import preparing, say
@@ -16,6 +16,10 @@ from torchkeeper.link.words.catalogue import CATALOGUE
 from torchkeeper.link.words.problems import printable, template
 from torchkeeper.link.words.tongue import Text, several, tr
 from torchkeeper.settings.checks import about
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.verdicts import JudgeResult
+    from torchkeeper.verdict.told import DifferenceTold, VerdictTold
 
 _THREADS = "cpp_runtime_thread_count"
 _HEADERS = "inductor_config[cpp_cache_precompile_headers]"
@@ -117,11 +121,11 @@ def unreadable(*values: object) -> bool:
     return any(_UNREADABLE.match(str(value or "")) for value in values)
 
 
-def difference(one: dict[str, Any]) -> str:
+def difference(one: DifferenceTold) -> str:
     """``torch 2.9.1+cu128, here 2.13.0+cpu``; only the factor's name where no values are known."""
-    name, entry, here = str(one.get("factor")), one.get("entry"), one.get("here")
+    name, entry, here = one["factor"], one["entry"], one["here"]
     if name == "payload" and entry in CATALOGUE:
-        return template(CATALOGUE[str(entry)].what, {}).rstrip(".").format_map(_Missing())
+        return template(CATALOGUE[entry].what, {}).rstrip(".").format_map(_Missing())
     if name in _DAMAGE and entry is not None:
         return tr(_DAMAGE[name], entry=entry)
     said = factor(name)
@@ -141,11 +145,11 @@ def difference(one: dict[str, Any]) -> str:
     )
 
 
-def remedy(one: dict[str, Any]) -> str:
+def remedy(one: DifferenceTold) -> str:
     """What a program does to meet a condition: ``set OMP_NUM_THREADS=2 or …``; empty where that
     is its own affair.
     """
-    name, entry = str(one.get("factor")), str(one.get("entry"))
+    name, entry = one["factor"], str(one["entry"])
     if name == _THREADS and entry.isdecimal():
         return tr("set OMP_NUM_THREADS={n} or torch.set_num_threads({n})", n=entry)
     if name == _HEADERS and entry in ("True", "False"):
@@ -158,12 +162,12 @@ def remedy(one: dict[str, Any]) -> str:
     return ""
 
 
-def must(one: dict[str, Any]) -> str:
+def must(one: DifferenceTold) -> str:
     """What a program must do to meet a condition, as a sentence; empty where nobody can say."""
     if done := remedy(one):
         return done[0].upper() + done[1:]
-    name, entry = str(one.get("factor")), one.get("entry")
-    if name.startswith("inductor_config[") and entry is not None and _PLAIN.fullmatch(str(entry)):
+    name, entry = one["factor"], one["entry"]
+    if name.startswith("inductor_config[") and entry is not None and _PLAIN.fullmatch(entry):
         setting = f"torch._inductor.config.{factor(name)} = {entry}"
         return tr("Set {setting}", setting=setting)
     if name == "cuda_matmul_settings" and entry in ("highest", "high", "medium"):
@@ -172,7 +176,7 @@ def must(one: dict[str, Any]) -> str:
     return ""
 
 
-def condition(one: dict[str, Any]) -> str:
+def condition(one: DifferenceTold) -> str:
     """A difference that a program can change, and how it does where that is known."""
     done = remedy(one)
     if done:
@@ -185,18 +189,18 @@ class _Missing(dict[str, str]):
         return "…"
 
 
-def why(row: dict[str, Any]) -> str:
+def why(row: VerdictTold) -> str:
     """Why an entry has its verdict; empty where that says all."""
-    verdict = row.get("verdict")
+    verdict = row["verdict"]
     if verdict == "conditional":
-        conditions = _listed(row.get("conditions"), condition)
+        conditions = _listed(row["conditions"], condition)
         return tr("if the program has {conditions}", conditions=conditions)
     if verdict == "unknown":
-        return tr("not known: {reasons}", reasons=_listed(row.get("reasons")))
+        return tr("not known: {reasons}", reasons=_listed(row["reasons"]))
     if verdict == "unsafe":
-        return tr("taken all the same: {reasons}", reasons=_listed(row.get("reasons")))
+        return tr("taken all the same: {reasons}", reasons=_listed(row["reasons"]))
     if verdict in ("stale", "broken"):
-        return _listed(row.get("reasons"))
+        return _listed(row["reasons"])
     return ""
 
 
@@ -213,9 +217,9 @@ def unsafe() -> str:
     )
 
 
-def _listed(differences: object, said_as: Callable[[dict[str, Any]], str] = difference) -> str:
-    every = [one for one in (differences if isinstance(differences, list) else [])
-             if isinstance(one, dict)]  # fmt: skip
+def _listed(
+    every: Sequence[DifferenceTold], said_as: Callable[[DifferenceTold], str] = difference
+) -> str:
     said = "; ".join(said_as(one) for one in every[:_MAX_NAMED])
     return say.and_more(said, len(every) - _MAX_NAMED)
 
@@ -227,67 +231,62 @@ class Why(str):
 
     __slots__ = ("row",)
 
-    #: As an engine told it: verdict, reasons, conditions.
-    row: dict[str, Any]
+    #: As an engine told it.
+    row: VerdictTold
 
     @property
     def reasons(self) -> list[str]:
         """Each reason in words that can be shown."""
-        return _each(self.row.get("reasons"))
+        return _each(self.row["reasons"])
 
     @property
     def conditions(self) -> list[str]:
         """Each condition in words that can be shown, and how a program meets it."""
-        return _each(self.row.get("conditions"), condition)
+        return _each(self.row["conditions"], condition)
 
     @property
     def to_meet(self) -> list[tuple[str, str]]:
         """Each condition in words that can be shown, and what the program must do to meet it."""
-        every = self.row.get("conditions")
+        every = self.row["conditions"]
         return list(zip(_each(every), _each(every, must), strict=True))
 
 
-def told(row: object) -> tuple[str, Why]:
-    """A verdict and why, from what came over the wire. Raises ValueError where it is not as
-    promised.
-    """
-    if not isinstance(row, dict):
-        raise ValueError("a verdict is not an object")
-    verdict = row.get("verdict")
-    verdict = verdict if verdict in VERDICTS else "unknown"
-    checked = {
+def told(row: VerdictTold) -> tuple[str, Why]:
+    """A verdict and why, from what came over the wire; one that is not known says so."""
+    verdict = row["verdict"] if row["verdict"] in VERDICTS else "unknown"
+    checked: VerdictTold = {
         "verdict": verdict,
-        **{name: _differences(row.get(name)) for name in ("reasons", "conditions")},
+        "reasons": _differences(row["reasons"]),
+        "conditions": _differences(row["conditions"]),
     }
     made = Why(printable(why(checked), _MAX_WHY))
     made.row = checked
     return verdict, made
 
 
-def _differences(told: object) -> list[dict[str, str | None]]:
+def _differences(told: Sequence[DifferenceTold]) -> list[DifferenceTold]:
     return [
-        {name: _text(one.get(name)) for name in ("factor", "entry", "here")}
-        for one in (told if isinstance(told, list) else [])
-        if isinstance(one, dict)
+        {
+            "factor": one["factor"][:_MAX_VALUE],
+            "entry": one["entry"] and one["entry"][:_MAX_VALUE],
+            "here": one["here"] and one["here"][:_MAX_VALUE],
+        }
+        for one in told
     ]
 
 
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)[:_MAX_VALUE]
-
-
-def _each(differences: object, said_as: Callable[[dict[str, Any]], str] = difference) -> list[str]:
-    every = differences if isinstance(differences, list) else []
+def _each(
+    every: Sequence[DifferenceTold], said_as: Callable[[DifferenceTold], str] = difference
+) -> list[str]:
     return [printable(said_as(one), 3 * _MAX_VALUE) for one in every]
 
 
-def summary(answer: dict[str, Any]) -> str:
+def summary(answer: JudgeResult) -> str:
     """``312 usable, 40 stale: made by torch 2.9.1+cu128``."""
-    counts = {str(k): v for k, v in answer["verdicts"].items() if isinstance(v, int) and v}
-    made_by = [str(version) for version in answer.get("made_by") or {}]
+    counts, made_by = answer["verdicts"], list(answer["made_by"])
     said = []
     for name, count in counts.items():
-        if name == "none":
+        if name == "none" or not count:
             continue
         text = counted_as(name, count)
         if name == "stale" and made_by:
@@ -307,7 +306,7 @@ def summary(answer: dict[str, Any]) -> str:
     return "; ".join(parts) or tr("no entries")
 
 
-def counted(entries: Iterable[Entry], torch: str) -> dict[str, Any]:
+def counted(entries: Iterable[Entry], torch: str) -> JudgeResult:
     """The counts of entries that have their verdicts, as an engine tells them, for a torch."""
     counts: Counter[str] = Counter()
     made_by: Counter[str] = Counter()
@@ -319,7 +318,7 @@ def counted(entries: Iterable[Entry], torch: str) -> dict[str, Any]:
     return {"verdicts": order, "made_by": dict(made_by.most_common(20))}
 
 
-def warning(answer: dict[str, Any], torch: str) -> str:
+def warning(answer: JudgeResult, torch: str) -> str:
     """That nothing of what was judged is of use to a torch; empty where something may well be."""
     counts = answer["verdicts"]
     if any(counts.get(name) for name in ("usable", "conditional")):
@@ -331,13 +330,11 @@ def warning(answer: dict[str, Any], torch: str) -> str:
     return tr("Nothing in it can be used here, by torch {torch}.", torch=torch)
 
 
-def together(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def together(answers: Iterable[JudgeResult]) -> JudgeResult:
     """The counts of several places as one."""
-    found: dict[str, Any] = {"verdicts": {}, "made_by": {}}
+    verdicts, made_by = Counter[str](), Counter[str]()
     for answer in answers:
-        for part, counts in found.items():
-            for name, count in (answer.get(part) or {}).items():
-                counts[name] = counts.get(name, 0) + count
-    order = [*VERDICTS, "none"]
-    found["verdicts"] = {name: n for name in order if (n := found["verdicts"].get(name))}
-    return found
+        verdicts.update(answer["verdicts"])
+        made_by.update(answer["made_by"])
+    order = {name: verdicts[name] for name in (*VERDICTS, "none") if verdicts[name]}
+    return {"verdicts": order, "made_by": dict(made_by)}

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable, user_error
 from torchkeeper.link.words.tongue import Text, several, tr
 from torchkeeper.warm.options import JUDGED, RUNS
+
+if TYPE_CHECKING:
+    from torchkeeper.link.kept.verification import KeptCell, KeptGraph, KeptVerification
+    from torchkeeper.warm.shapes import Judged
 
 TRUST: Text = (
     "Verifying runs the code that is in it: PyTorch loads what it finds in a cache, as any program "
@@ -68,8 +73,6 @@ _ABOUTS: dict[str, Text] = {
 #: Graphs of which is said why they were no hit, one for each reason.
 _EXPLAINED = 3
 
-Answer = dict[str, Any]
-
 
 def runs(quick: bool, portable: bool) -> list[str]:
     """The runs to ask for. Where no header is precompiled, there is nothing to prepare."""
@@ -103,20 +106,22 @@ def is_strange(place: str) -> bool:
         return True
 
 
-def told_by(result: Answer) -> tuple[str, Answer]:
+def told_by(result: KeptVerification) -> tuple[str, Judged]:
     """The run by which a verification is told, and its counts: the first one with the target that
     was not good, else the last; "" and the result where it tells of none.
 
     A program that finds no header is a run by itself: that the prepared one was good does not make
-    up for it. result, here and below: as ``verified.checked`` returns it.
+    up for it.
     """
-    runs = [(name, result["runs"][name]) for name in JUDGED if name in result["runs"]]
+    runs: list[tuple[str, Judged]] = [
+        (name, result["runs"][name]) for name in JUDGED if name in result["runs"]
+    ]
     if result["good"]:
         return runs[-1] if runs else ("", result)
     return next(((name, run) for name, run in runs if faults(run)), ("", result))
 
 
-def faults(counts: Answer) -> list[str]:
+def faults(counts: Judged) -> list[str]:
     """What is not good about a run, or a result, in a few words for each thing: "nothing hit",
     "3 misses", "2 AOTAutograd misses", "5 objects built again".
     """
@@ -137,7 +142,7 @@ def _rebuilt(count: int) -> str:
     return several(count, "{n} object built again", "{n} objects built again")
 
 
-def verdict(result: Answer) -> str:
+def verdict(result: KeptVerification) -> str:
     """Whether it is good, and if not, what is not and in which run: "Good", "Not good: 2
     AOTAutograd misses", "Not good as it is: 3 misses", "Not good: 1 of 3 cells".
     """
@@ -157,12 +162,12 @@ def _how(name: str) -> str:
     return tr(_NOT_GOOD.get(name, "Not good"))
 
 
-def _one(result: Answer) -> bool:
+def _one(result: KeptVerification) -> bool:
     """Whether there is just one run that the target is judged by, so that none need be named."""
     return sum(name in result["runs"] for name in JUDGED) <= 1
 
 
-def outcome(result: Answer) -> str:
+def outcome(result: KeptVerification) -> str:
     """A verification in one sentence."""
     name, counts = told_by(result)
     found = [say.count(counts["hits"], "hit", "hits")]
@@ -171,7 +176,7 @@ def outcome(result: Answer) -> str:
         found.append(tr("{n} not cacheable", n=counts["bypasses"]))
     if missed := counts["autograd"]["misses"]:
         found.append(say.count(missed, "AOTAutograd miss", "AOTAutograd misses"))
-    things = result.get("things") or {}
+    things = result["things"]
     looked_up = say.things(things if len(things) > 1 else {_thing(result): counts["graphs"]})
     how = tr("Good") if result["good"] else tr("Not good")
     if not result["good"] and name and not _one(result):
@@ -195,19 +200,18 @@ def outcome(result: Answer) -> str:
     return "; ".join([said, *_compared(result["ratios"])]) + "."
 
 
-def _thing(result: Answer) -> str:
+def _thing(result: KeptVerification) -> str:
     """What it is that was looked up, as ``say.THINGS`` knows it: graphs where there are several."""
-    things = result.get("things") or {}
+    things = result["things"]
     return next(iter(things)) if len(things) == 1 else "graphs"
 
 
-def _whole(result: Answer) -> tuple[int, int]:
+def _whole(result: KeptVerification) -> tuple[int, int]:
     """How many cells there were, and how many of them are good, told or not."""
-    said = result.get("whole") or {"cells": 0, "good": 0}
-    return said["cells"], said["good"]
+    return result["whole"]["cells"], result["whole"]["good"]
 
 
-def of_cell(cell: Answer) -> str:
+def of_cell(cell: KeptCell) -> str:
     """What became of a cell, in a few words: "good", "2 misses", what it failed by."""
     if cell["problem"] is not None:
         return user_error(cell["problem"]["code"], cell["problem"]["params"]).what
@@ -223,7 +227,7 @@ def of_cell(cell: Answer) -> str:
     return ", ".join(found) or tr("AOTAutograd misses")
 
 
-def why_of_cell(cell: Answer) -> str:
+def why_of_cell(cell: KeptCell) -> str:
     """Why a cell is not good, in a line; empty where that is not known."""
     if cell["problem"] is not None:
         error = user_error(cell["problem"]["code"], cell["problem"]["params"])
@@ -231,7 +235,7 @@ def why_of_cell(cell: Answer) -> str:
     return cell["why"] or ""
 
 
-def _compared(ratios: Answer) -> list[str]:
+def _compared(ratios: Mapping[str, float]) -> list[str]:
     """How fast the runs with the target were beside the others."""
     told = []
     for name, (beside_cold, beside_mega, beside_both) in _COMPARED.items():
@@ -247,15 +251,12 @@ def _compared(ratios: Answer) -> list[str]:
     return told
 
 
-def best(result: Answer, other: str) -> float | None:
+def best(result: KeptVerification, other: str) -> float | None:
     """How many times as fast as another run the last one with the target was; None where one of
     the two was not made.
     """
-    ratios = result.get("ratios")
-    if not isinstance(ratios, dict):
-        return None
-    told = (ratios.get(f"{name}_{other}") for name in reversed(JUDGED))
-    return next((float(found) for found in told if isinstance(found, (int, float))), None)
+    told = (result["ratios"].get(f"{name}_{other}") for name in reversed(JUDGED))
+    return next((found for found in told if found is not None), None)
 
 
 def ratio(value: float) -> str:
@@ -263,7 +264,7 @@ def ratio(value: float) -> str:
     return f"{value:.1f} ×"
 
 
-def advice(result: Answer, made_threads: int | None = None) -> list[str]:
+def advice(result: KeptVerification, made_threads: int | None = None) -> list[str]:
     """What to do about a verification that is not good; nothing for one that is. The same in the
     window and on the command line.
 
@@ -316,7 +317,7 @@ def advice(result: Answer, made_threads: int | None = None) -> list[str]:
         # What they are called has commas of its own.
         names = "; ".join(dict.fromkeys(missed))
         said.append(tr(_MISSING[_thing(result)][bool(missed)], names=names))
-    said += [f"{row['name']}: {row['why']}." for row in explained]
+    said += [f"{row['name']}: {why}." for why, row in explained.items()]
     if counts["hits"] and counts["autograd"]["misses"] and not counts["misses"]:
         said.append(
             tr(
@@ -336,9 +337,9 @@ def advice(result: Answer, made_threads: int | None = None) -> list[str]:
     return said
 
 
-def _explained(result: Answer) -> list[Answer]:
-    """Some graphs that were no hit of which is known why; of several cells the table says it."""
+def _explained(result: KeptVerification) -> dict[str, KeptGraph]:
+    """Some graphs that were no hit, by why that is; of several cells the table says it."""
     if _whole(result)[0] > 1:
-        return []
-    rows = {row["why"]: row for row in result["rows"] if row.get("why")}
-    return list(rows.values())[:_EXPLAINED]
+        return {}
+    rows = {why: row for row in result["rows"] if (why := row.get("why"))}
+    return dict(list(rows.items())[:_EXPLAINED])

@@ -27,9 +27,7 @@ class About(NamedTuple):
 def about_of(facts: Mapping[str, Any]) -> About:
     """What a probe told of an interpreter (``verdict.environment.probe``), as far as rules ask."""
     devices = facts.get("devices")
-    gpu = None
-    if isinstance(devices, list):
-        gpu = any(isinstance(one, Mapping) and one.get("type") != "cpu" for one in devices)
+    gpu = None if devices is None else any(one["type"] != "cpu" for one in devices)
     return About(facts.get("torch"), facts.get("triton"), gpu)
 
 

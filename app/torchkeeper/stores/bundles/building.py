@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from torchkeeper.artifacts.builds import Build, origin_from
+from torchkeeper.artifacts.builds import Build, Native, origin_from
 from torchkeeper.artifacts.code import MAX_OBJECT, key_of
 from torchkeeper.artifacts.vectors import instruction_sets
 from torchkeeper.stores.items import File, Item, Source
@@ -69,7 +69,7 @@ class Makers(Protocol):
     """Tells how objects were built. ``origin``: as ``builds.origin_from``, commands left out."""
 
     @property
-    def origin(self) -> dict[str, Any]:
+    def origin(self) -> Native | None:
         """Where, for all objects of which ``made`` tells something."""
 
     def made(self, item: Item, source: Source) -> Made | None:
@@ -79,8 +79,9 @@ class Makers(Protocol):
 class Environment:
     """The commands of an environment, against which names of objects are held."""
 
-    def __init__(self, origin: dict[str, Any], commands: Sequence[tuple[str, str]]) -> None:
-        self.origin = origin
+    def __init__(self, origin: Native, commands: Sequence[tuple[str, str]]) -> None:
+        self.origin: Native | None = origin
+        self._flags = set(origin["cpu_flags"])
         self._commands = list(commands)
 
     def made(self, item: Item, source: Source) -> Made | None:
@@ -101,7 +102,7 @@ class Environment:
             return False
         # What is behind a cut may say more.
         sets = instruction_sets(data) if len(data) < MAX_OBJECT else None
-        return bool(sets and sets - set(self.origin["cpu_flags"]))
+        return bool(sets and sets - self._flags)
 
     def _command(self, item: Item, source: Source) -> str | None:
         if not is_pair(item) or item.files[0].size > MAX_SOURCE:
@@ -173,8 +174,9 @@ class Record:
         return Build(files[0].path, files[1].path, number, made.elsewhere)
 
     @property
-    def native(self) -> dict[str, Any] | None:
+    def native(self) -> Native | None:
         """Where the objects were built, with the commands that are meant; None of none."""
-        if self.makers is None or not self.described:
+        origin = self.makers.origin if self.makers else None
+        if origin is None or not self.described:
             return None
-        return {**self.makers.origin, "commands": list(self._commands)}
+        return {**origin, "commands": list(self._commands)}

@@ -13,11 +13,11 @@ import stat
 import struct
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from torchkeeper.artifacts import alone, layout, manifest, megacache
-from torchkeeper.artifacts.builds import Build
+from torchkeeper.artifacts.builds import Build, Builder, Claims, MadeIn, Native
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.megacache import Artifact
 from torchkeeper.artifacts.report import Report
@@ -26,7 +26,10 @@ from torchkeeper.stores.bundles.building import HEADERS, OF_KERNEL, Made, has_ob
 from torchkeeper.stores.bundles.exact import OUR_OWN, altered
 from torchkeeper.stores.bundles.parts import ZIP_ERRORS, Member, Slice
 from torchkeeper.stores.items import CHUNK, File, Item, Source, digest_of, in_order, payload_digest
-from torchkeeper.stores.store import Json, Refused, Store
+from torchkeeper.stores.store import Refused, Store
+
+if TYPE_CHECKING:
+    from torchkeeper.stores.told import Beside
 
 #: Refused as a bomb: more bytes than this, in one member or all, packed more than so many times.
 BOMB_SIZE = 8 << 20
@@ -58,8 +61,8 @@ class Bundle(Store):
     def __init__(self, path: str, report: Report) -> None:
         #: Its path, as which it is named.
         self.path = self.place = path
-        self.made_in: dict[str, Any] | None = None
-        self.native: dict[str, Any] | None = None
+        self.made_in: MadeIn | None = None
+        self.native: Native | None = None
         self.built: dict[str, Build] = {}
         self.refused: list[Refused] = []
         self.manifest_sha256 = ""
@@ -130,13 +133,16 @@ class Bundle(Store):
         """Whether a place can hold everything in it."""
         return not self.refused
 
-    def beside(self, origins: Sequence[Json | None]) -> Json:
+    def tell_beside(self, told: Beside, origins: Sequence[MadeIn | None]) -> None:
         """Where it was made, and what it says of its objects."""
         from torchkeeper.stores.bundles.export import common_origin
 
         # What the payloads say weighs more than what a manifest claims.
-        made_in = common_origin(origins) or self.made_in
-        return {"trash": None, "format": self.format, "made_in": made_in, **claims(self)}
+        told["format"], told["made_in"] = self.format, common_origin(origins) or self.made_in
+        said = claims(self)
+        told["native"], told["objects"] = said["native"], said["objects"]
+        told["built"], told["headers"] = said["built"], said["headers"]
+        told["portable"] = said["portable"]
 
     def makers(self) -> Told:
         """It tells itself, as its objects were built elsewhere."""
@@ -275,7 +281,7 @@ class Bundle(Store):
         if entry.built and self.native:
             self._take_build(entry.built, self._items[-1], self.native)
 
-    def _take_build(self, built: Build, item: Item, native: dict[str, Any]) -> None:
+    def _take_build(self, built: Build, item: Item, native: Native) -> None:
         """Remember how an object was made, where that can be so; else nobody has said it."""
         paths = [manifest.FILES + file.path for file in item.files]
         if item.kind == "aoti_eager":
@@ -297,7 +303,7 @@ class Bundle(Store):
             return None
         return item.files[0], self.native["commands"][built.command]
 
-    def claim(self, item: Item) -> dict[str, Any] | None:
+    def claim(self, item: Item) -> Mapping[str, object] | None:
         """What the manifest claims of where an item's object was made, as of ``origin_from``, but
         for a CPU that the object itself belies; None where it does not tell.
         """
@@ -358,7 +364,9 @@ class Told:
     """What a bundle says, for a bundle that is made of it."""
 
     def __init__(self, bundle: Bundle) -> None:
-        self.origin = {**(bundle.native or {}), "commands": []}
+        self.origin: Native | None = None
+        if bundle.native is not None:
+            self.origin = {**bundle.native, "commands": []}
         self._bundle = bundle
 
     def made(self, item: Item, _: Source) -> Made | None:
@@ -370,18 +378,20 @@ class Told:
         return Made(found[1] if found else None, built.elsewhere)
 
 
-def claims(bundle: Bundle) -> dict[str, Any]:
-    """What a bundle says of its objects: ``{native, objects, built, headers, portable}``.
-
-    native: as ``origin_from``, but for the commands, or None. objects: how many entries hold
-    something built; built: of how many of these it is told how; headers and portable: how many
-    kernels of these are for programs that precompile headers, and for those that do not.
-    """
-    native = None
-    if bundle.native is not None:
-        native = {name: said for name, said in bundle.native.items() if name != "commands"}
+def claims(bundle: Bundle) -> Claims:
+    """What a bundle says of its objects."""
+    said, native, commands = bundle.native, None, list[str]()
+    if said is not None:
+        commands = said["commands"]
+        native = Builder(
+            torch=said["torch"],
+            torch_key=said["torch_key"],
+            python=said["python"],
+            compiler=said["compiler"],
+            libc=said["libc"],
+            cpu_flags=said["cpu_flags"],
+        )
     objects = sum(map(has_object, bundle.items()))
-    commands = bundle.native["commands"] if bundle.native is not None else []
     kernels = [
         text
         for one in bundle.built.values()

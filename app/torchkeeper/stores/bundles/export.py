@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BufferedRandom
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, TypeVar, cast
 
 import torchkeeper
 from torchkeeper.artifacts import layout, manifest, megacache
-from torchkeeper.artifacts.builds import Build
+from torchkeeper.artifacts.builds import Build, MadeIn
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.manifest import Listed, ListedFile
 from torchkeeper.artifacts.report import Report
@@ -51,6 +51,7 @@ _BUFFER = CHUNK // 4
 _ABOUT = 512
 
 Left = Callable[[Item, Problem], None]
+_Value = TypeVar("_Value")
 
 
 @dataclass
@@ -351,18 +352,24 @@ def _files(
     return sha256, tuple(listed)
 
 
-def common_origin(made_in: Iterable[dict[str, Any] | None]) -> dict[str, Any] | None:
+def common_origin(made_in: Iterable[MadeIn | None]) -> MadeIn | None:
     """The environment the FX graphs say they were made in; None where they do not tell or agree.
 
     torch decides: of entries by several torch versions nothing is said. Other facts that differ
     are None.
     """
-    said = [facts for facts in made_in if facts]
-    versions = {repr(facts.get("torch")) for facts in said}
-    if not said or len(versions) > 1 or said[0].get("torch") is None:
+    said = [one for one in made_in if one]
+    versions = {one["torch"] for one in said}
+    if len(versions) != 1 or None in versions:
         return None
-    common = {}
-    for name in sorted(said[0]):
-        values = [facts.get(name) for facts in said]
-        common[name] = values[0] if all(value == values[0] for value in values) else None
-    return common
+    return {
+        "cuda": _common([one["cuda"] for one in said]),
+        "gpus": _common([one["gpus"] for one in said]),
+        "threads": _common([one["threads"] for one in said]),
+        "torch": said[0]["torch"],
+        "torch_git": _common([one["torch_git"] for one in said]),
+    }
+
+
+def _common(values: list[_Value]) -> _Value | None:
+    return values[0] if values.count(values[0]) == len(values) else None

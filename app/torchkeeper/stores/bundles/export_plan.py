@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import torchkeeper
 from torchkeeper.artifacts import manifest, megacache
+from torchkeeper.artifacts.builds import MadeIn
 from torchkeeper.artifacts.entry import KINDS, Entry
 from torchkeeper.artifacts.manifest import Listed, ListedFile
 from torchkeeper.artifacts.report import Report
@@ -33,14 +34,23 @@ _BIG = (1 << 31) - 1
 _MANY = (1 << 16) - 1
 
 
+class OfKind(NamedTuple):
+    """How much of a kind."""
+
+    kind: str
+    entries: int
+    files: int
+    bytes: int
+
+
 @dataclass(frozen=True)
 class Planned:
     """What would go into a bundle.
 
     bytes: of the entries; size: of the whole bundle; room: what the disk needs while it is
-    written. kinds: ``{kind, entries, files, bytes}`` in the order of KINDS. torches, devices:
-    how many entries were made by and for which, the most first; None is not among them. made_in:
-    as the bundle will say. objects, described: as of ``building.Record``.
+    written. kinds: in the order of KINDS. torches, devices: how many entries were made by and for
+    which, the most first; None is not among them. made_in: as the bundle will say. objects,
+    described: as of ``building.Record``.
     """
 
     entries: int
@@ -48,10 +58,10 @@ class Planned:
     bytes: int
     size: int
     room: int
-    kinds: list[dict[str, Any]]
+    kinds: list[OfKind]
     torches: list[tuple[str, int]]
     devices: list[tuple[str, int]]
-    made_in: dict[str, Any] | None
+    made_in: MadeIn | None
     objects: int = 0
     described: int = 0
 
@@ -104,15 +114,11 @@ def plan(
     )
 
 
-def _kinds(entries: list[Entry]) -> list[dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+def _kinds(entries: list[Entry]) -> list[OfKind]:
+    found: dict[str, OfKind] = {}
     for entry in entries:
-        about = found.setdefault(
-            entry.kind, {"kind": entry.kind, "entries": 0, "files": 0, "bytes": 0}
-        )
-        about["entries"] += 1
-        about["files"] += entry.files
-        about["bytes"] += entry.size
+        _, count, files, size = found.get(entry.kind) or OfKind(entry.kind, 0, 0, 0)
+        found[entry.kind] = OfKind(entry.kind, count + 1, files + entry.files, size + entry.size)
     return [found[kind] for kind in KINDS if kind in found]
 
 

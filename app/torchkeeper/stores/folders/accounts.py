@@ -6,7 +6,10 @@ import contextlib
 import os
 import stat
 import struct
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from torchkeeper.stores import told
 
 #: linux/posix_acl_xattr.h: a version, then entries of tag, permissions and id.
 _ACL = "system.posix_acl_access"
@@ -27,9 +30,9 @@ class Who(NamedTuple):
     number: int = 0
     name: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> told.Who:
         """As a flat JSON object."""
-        return self._asdict()
+        return {"kind": self.kind, "number": self.number, "name": self.name}
 
 
 ALL = Who("all")

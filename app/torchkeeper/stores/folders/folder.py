@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import READ, UNREAD, Problem, measured, tally
 from torchkeeper.artifacts.layout import JOURNAL, TRASH, among
@@ -31,7 +32,12 @@ from torchkeeper.stores.items import (
 )
 from torchkeeper.stores.lists import FilesIn, taken_apart
 from torchkeeper.stores.needs import Living
-from torchkeeper.stores.store import Json, Left, Removal, Store
+from torchkeeper.stores.store import Left, Removal, Store
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.builds import MadeIn
+    from torchkeeper.artifacts.told import Amount
+    from torchkeeper.stores.told import Beside, Orphans, Owned, Trash
 
 
 class Folder(Root, Store):
@@ -153,23 +159,23 @@ class Folder(Root, Store):
     ) -> tuple[list[float | None] | None, str | None]:
         return uses(self, items, report)
 
-    def owners(self) -> list[Json] | None:
+    def owners(self) -> list[Owned] | None:
         return owners.findings(self.place, self.seen)
 
-    def beside(self, origins: Sequence[Json | None]) -> Json:
-        return {"trash": self.trash(), "owners": self.owners()}
+    def tell_beside(self, told: Beside, origins: Sequence[MadeIn | None]) -> None:
+        told["trash"], told["owners"] = self.trash(), self.owners()
 
-    def trash(self) -> Json | None:
+    def trash(self) -> Trash | None:
         from torchkeeper.stores.folders import receipts
 
         return receipts.totals(self.root)
 
-    def trash_size(self, report: Report) -> dict[str, int] | None:
+    def trash_size(self, report: Report) -> Amount | None:
         from torchkeeper.stores.folders import receipts
 
         return receipts.size(self.root, report)
 
-    def orphans(self, items: list[Item], index: str | None) -> Json | None:
+    def orphans(self, items: list[Item], index: str | None) -> Orphans | None:
         """What a listing has kept tells of entries; ``whole`` says whether it has of all of them.
         Of others only locks and temporary files are known to be left behind.
         """

@@ -27,6 +27,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import TRASH
@@ -35,6 +36,9 @@ from torchkeeper.stores import processes
 from torchkeeper.stores.folders.other_mounts import OtherMounts
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.processes import DELETED, PROC, TORCH, TRITON, VLLM
+
+if TYPE_CHECKING:
+    from torchkeeper.stores import told
 
 #: Processes that are told of by name.
 _MAX_TOLD = 200
@@ -91,17 +95,17 @@ class InUse:
                 used.append((item, problem))
         return free, used
 
-    def told(self, items: list[Item]) -> dict[str, object]:
+    def told(self, items: list[Item]) -> told.InUse:
         """The same for the wire; ``entries`` of a process are those of ``items`` it has open."""
         used = frozenset[str]().union(*(user.paths for user in self.processes))
         number = {f.path: n for n, i in enumerate(items) for f in i.files if f.path in used}
-        told = [
+        users: list[told.Using] = [
             {"pid": user.pid, "name": user.name, "why": user.why, "holds_all": user.holds_all,
              "entries": len({number[path] for path in user.paths if path in number})}
             for user in self.processes[:_MAX_TOLD]
         ]  # fmt: skip
         return {
-            "processes": told,
+            "processes": users,
             "count": len(self.processes),
             "hidden": self.hidden,
             "sees": self.sees,

@@ -15,9 +15,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from torchkeeper.stores.items import Item
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.payload import Facts
 
 #: To be raised whenever facts change their meaning.
 VERSION = 14
@@ -42,7 +45,7 @@ class Known(NamedTuple):
     signature: int
     sha256: str | None
     problem: str | None
-    facts: dict[str, Any]
+    facts: Facts
 
 
 def signature(item: Item) -> int:
@@ -92,11 +95,11 @@ class Index:
             (_key(self._place),),
         ).fetchall()
         # One parse of all is several times as fast as one parse each.
-        facts = json.loads("[" + ",".join(row[5] for row in rows) + "]")
+        facts: list[Any] = json.loads("[" + ",".join(row[5] for row in rows) + "]")
         for (kind, path, mark, sha256, problem, _), about in zip(rows, facts, strict=True):
             if not isinstance(about, dict):
                 raise ValueError("facts are not an object")
-            self._known[kind, path] = Known(mark, sha256, problem, about)
+            self._known[kind, path] = Known(mark, sha256, problem, cast("Facts", about))
 
     def get(self, item: Item) -> Known | None:
         """What is kept of an item, if its files are still the same; told once: a big folder has
@@ -156,7 +159,7 @@ class Index:
                 db.close()
 
 
-def _facts(facts: dict[str, Any]) -> str:
+def _facts(facts: Facts) -> str:
     """What is known, as JSON; most of what could be known is not."""
     return json.dumps({name: value for name, value in facts.items() if value not in (None, [])})
 

@@ -16,7 +16,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -201,7 +201,7 @@ class CutOff:
     whether we began it in this folder (folders.proof).
     """
 
-    about: dict[str, Any] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     done: bool = False
     running: bool = False

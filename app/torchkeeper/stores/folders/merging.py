@@ -15,13 +15,13 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from torchkeeper.artifacts import aoti_eager
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.appearing import appearing
 
-Listed = dict[str, Any]
+#: An item of a list, as PyTorch or somebody else has written it.
+Listed = dict[str, object]
 Exists = Callable[[str], bool]
 
 #: Seconds to wait for PyTorch, which holds the lock while it writes some kilobytes.

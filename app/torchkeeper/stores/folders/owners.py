@@ -36,13 +36,16 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.layout import JOURNAL, TRASH
 from torchkeeper.stores.folders.accounts import ALL, Accounts, Who, has_list, unmapped
 from torchkeeper.stores.folders.walk_process import scan
 
-Finding = dict[str, Any]
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from torchkeeper.stores.told import More, Owned, Writer
 
 #: Links that are followed on the way to a place, as the kernel does (MAXSYMLINKS).
 _HOPS = 40
@@ -127,7 +130,7 @@ class Seen:
         return sum(self.foreign[path] != but for path in self._folders)
 
 
-def glance(place: str) -> list[Finding]:
+def glance(place: str) -> list[Owned]:
     """What can be said of a folder, there or not, by the way to it and what is right in it."""
     try:
         root = os.path.realpath(place)
@@ -142,7 +145,7 @@ def glance(place: str) -> list[Finding]:
     return findings(place, seen)
 
 
-def findings(place: str, seen: Seen) -> list[Finding]:
+def findings(place: str, seen: Seen) -> list[Owned]:
     """What can be said of a folder of which so much was seen, what is grave first."""
     found = _Place(place, seen).findings()
     return sorted(found, key=lambda one: not one["grave"])
@@ -157,7 +160,7 @@ class _Place:
         self._accounts = seen.accounts
         self._way, self._root = _way(os.path.abspath(place))
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[Owned]:
         found = [one for path in self._way if path != self._root for one in self._above(path)]
         if self._root is None:
             return found
@@ -177,7 +180,7 @@ class _Place:
             found.append(self._finding(
                 "entries", self._root, owners[0][0], bool(among) and not foreign,
                 folders=folders, files=everything - folders, users=len(owners),
-                owners=[[who.to_json(), count] for who, count in owners[:_NAMED]],
+                owners=[(who.to_json(), count) for who, count in owners[:_NAMED]],
             ))  # fmt: skip
         trash = self._seen.trash
         if trash is not None and trash != own.st_uid:
@@ -200,12 +203,12 @@ class _Place:
                 narrow = self._narrow(os.path.dirname(path))
                 yield path, narrow if who == ALL and narrow else who, False
 
-    def _finding(self, what: str, path: str, who: Who, grave: bool, **more: Any) -> Finding:
-        about = {"place": self._place, "root": self._root, "default": _is_default(self._place),
-                 "path": path, "who": who.to_json()}  # fmt: skip
-        return {"what": what, "grave": grave, **about, "among": self._among(path), **more}
+    def _finding(self, what: str, path: str, who: Who, grave: bool, **more: Unpack[More]) -> Owned:
+        return {"what": what, "grave": grave, "place": self._place, "root": self._root,
+                "default": _is_default(self._place), "path": path, "who": who.to_json(),
+                "among": self._among(path), **more}  # fmt: skip
 
-    def _writable(self, root: str, own: os.stat_result, foreign: bool) -> list[Finding]:
+    def _writable(self, root: str, own: os.stat_result, foreign: bool) -> list[Owned]:
         if self._closed(root):
             return []
         counts = dict(self._seen.writable)
@@ -214,24 +217,24 @@ class _Place:
             counts[who] = folders + 1, files, ""
         narrow = self._narrow(root)
         open_to_all = bool(self._among(root)) and not narrow
-        found: dict[Who, Finding] = {}
+        found: dict[Who, Owned] = {}
         for who, (folders, files, first) in sorted(counts.items()):
             who = narrow if who == ALL and narrow else who
             # Of another's folder the other is to be told, or root.
             grave = (who == ALL or open_to_all) and (not foreign or self._accounts.me == 0)
             sticky = bool(own.st_mode & stat.S_ISVTX) and not first and (folders, files) == (1, 0)
-            before = found.get(who, {"folders": 0, "files": 0})
+            if (before := found.get(who)) is not None:
+                folders, files = folders + before["folders"], files + before["files"]
             found[who] = self._finding(
                 "writable", f"{root}/{first}" if first else root, who, grave, sticky=sticky,
-                folders=folders + before["folders"], files=files + before["files"],
-                mine=self._mine(own),
+                folders=folders, files=files, mine=self._mine(own),
             )  # fmt: skip
         return list(found.values())
 
     def _mine(self, status: os.stat_result) -> bool:
         return self._accounts.me in (0, status.st_uid)
 
-    def _above(self, path: str) -> list[Finding]:
+    def _above(self, path: str) -> list[Owned]:
         """What of a folder or link on the way lets others lead it elsewhere."""
         status = self._way[path]
         among = self._among(path)
@@ -249,8 +252,8 @@ class _Place:
             narrow = self._narrow(path)
             who = narrow if who == ALL and narrow else who
             grave = who == ALL or (bool(among) and not narrow)
-            more = {"owned": False, "mine": self._mine(status)}
-            found.append(self._finding("above", path, who, grave, **more))
+            mine = self._mine(status)
+            found.append(self._finding("above", path, who, grave, owned=False, mine=mine))
         return found
 
     def _of_same(self, uid: int) -> bool:
@@ -329,7 +332,7 @@ def _way(path: str) -> tuple[dict[str, os.stat_result], str | None]:
     return found, at
 
 
-def of_program(place: str) -> list[Finding]:
+def of_program(place: str) -> list[Owned]:
     """The same of a folder that a program is to use, and what is grave about PyTorch's default one,
     from which it takes precompiled headers all the same.
     """
@@ -341,7 +344,7 @@ def of_program(place: str) -> list[Finding]:
     return found
 
 
-def of_program_files(paths: Iterable[str]) -> list[Finding]:
+def of_program_files(paths: Iterable[str]) -> list[Writer]:
     """Who else can change what runs when some files are run or read by a program: ``{path, who,
     owned}`` of each file, folder or link that it hangs on, once.
     """

@@ -11,11 +11,11 @@ import os
 import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from torchkeeper.artifacts import alone, aoti_eager, elf, layout, triton
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.folders import merging
+from torchkeeper.stores.folders.merging import Listed
 from torchkeeper.stores.items import (
     CHUNK,
     File,
@@ -55,7 +55,7 @@ class Plan:
     folder: str = ""
     whole: bool = False
     there: tuple[tuple[str, str], ...] = ()
-    listed: tuple[str, dict[str, Any]] | None = None
+    listed: tuple[str, Listed] | None = None
 
     @property
     def new(self) -> bool:
@@ -82,7 +82,7 @@ class Target:
         self._style = _style(root, items)
         # What entries before would have placed, where they are not placed in fact.
         self._claimed: dict[str, str | None] = {}
-        self._listed: dict[str, list[dict[str, Any]]] = {}
+        self._listed: dict[str, list[Listed]] = {}
 
     def plan(self, item: Item, offered: Offered, pouring: Pouring) -> Plan:
         """What is to be done for an entry.
@@ -130,7 +130,7 @@ class Target:
 
     def _plan_listed(
         self, item: Item, inner: str, offered: Offered, pouring: Pouring
-    ) -> tuple[str, dict[str, Any]] | None:
+    ) -> tuple[str, Listed] | None:
         """What is to be put into a list for an entry, as of Plan."""
         text: list[bytes] = []
         [file] = [file for file in item.files if file.path == item.path]

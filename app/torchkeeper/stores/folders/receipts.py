@@ -16,17 +16,21 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
-from torchkeeper.artifacts.entry import Problem, measured, tally
+from torchkeeper.artifacts.entry import COUNTS, Problem, measured, tally
 from torchkeeper.artifacts.layout import TRASH, among
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.walking import Root, file_at
 from torchkeeper.stores.items import File, Item, allocated, group
 from torchkeeper.stores.lists import taken_apart
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.told import Amount, Tally
+    from torchkeeper.stores.told import Last, ReceiptRow, Trash
 
 _RECEIPT = "receipt.json"
 #: Of a receipt: a folder has a list of three numbers.
@@ -45,7 +49,7 @@ class Receipt:
 
     receipt: str
     made: float | None
-    counts: dict[str, int]
+    counts: Tally
     files: int
     bytes: int
 
@@ -54,10 +58,11 @@ class Receipt:
         """How many of it are entries."""
         return self.counts["entries"]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> ReceiptRow:
         """One flat JSON object."""
-        about = {"receipt": self.receipt, "made": self.made, **self.counts, "files": self.files}
-        return {**about, **measured(self.bytes, on_disk=True)}
+        size = measured(self.bytes, on_disk=True)
+        return {"receipt": self.receipt, "made": self.made, **self.counts, "files": self.files,
+                **size}  # fmt: skip
 
 
 def new_name() -> str:
@@ -255,20 +260,29 @@ def in_trash(place: str) -> list[Receipt]:
     return found
 
 
-def totals(place: str) -> dict[str, Any]:
+def totals(place: str) -> Trash:
     """What lies in the trash of a folder; ``last``: of that, what undo puts back, if anything."""
     found = in_trash(place)
-    last = next((one for one in reversed(found) if one.files or any(one.counts.values())), None)
+    last = next(
+        (one for one in reversed(found) if one.files or any(map(one.counts.get, COUNTS))), None
+    )
+    every: Tally = tally(())
+    for receipt in found:
+        for name in COUNTS:
+            every[name] += receipt.counts[name]
+    undone: Last | None = None
+    if last is not None:
+        undone = {**last.counts, **measured(last.bytes, on_disk=True), "made": last.made}
     return {
         "receipts": len(found),
-        **{name: sum(receipt.counts[name] for receipt in found) for name in tally(())},
+        **every,
         "files": sum(receipt.files for receipt in found),
         **measured(sum(receipt.bytes for receipt in found), on_disk=True),
-        "last": last and {**last.counts, **measured(last.bytes, on_disk=True), "made": last.made},
+        "last": undone,
     }
 
 
-def size(root: str, report: Report) -> dict[str, int]:
+def size(root: str, report: Report) -> Amount:
     """How much lies in the trash; bytes on the disk, as what goes."""
     files: list[File] = []
     kinds: list[str] = []
@@ -280,7 +294,7 @@ def size(root: str, report: Report) -> dict[str, int]:
     return {**tally(kinds), "files": len(files), **measured(allocated(files), on_disk=True)}
 
 
-def said_by(bin_: str) -> dict[str, Any]:
+def said_by(bin_: str) -> Mapping[str, object]:
     """What a receipt says; nothing for what makes no sense."""
     try:
         with Inside(root_of(bin_)) as inside:
@@ -305,7 +319,7 @@ class Folders:
     said: dict[str, list[int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, receipt: dict[str, Any]) -> Folders:
+    def of(cls, receipt: Mapping[str, object]) -> Folders:
         said = receipt.get("folders")
         kept = {}
         for path, values in said.items() if isinstance(said, dict) else ():

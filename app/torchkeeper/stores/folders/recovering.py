@@ -14,7 +14,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -25,6 +25,9 @@ from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.journal import CutOff
 from torchkeeper.stores.folders.restoring import restore
 from torchkeeper.stores.items import Item
+
+if TYPE_CHECKING:
+    from torchkeeper.stores import told
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,10 @@ class Recovered:
     bytes: int
     left: int
     file: str
+
+    def to_json(self) -> told.CutOff:
+        """Its fields."""
+        return cast("told.CutOff", asdict(self))
 
 
 class _Ended(NamedTuple):
@@ -84,7 +91,7 @@ def recover(root: str, report: Report, keep: bool = True, insisted: str = "") ->
             told.append(one)
     told += _of_others(root)
     for one in told:
-        report.finding(recovered=asdict(one))
+        report.finding(recovered=one.to_json())
     return told
 
 
@@ -235,7 +242,7 @@ def _count(step: journal.Step) -> int:
     return {"file": 1, "kernel": len(step[4] or ())}.get(step[0], 0)
 
 
-def _purge(root: str, about: Mapping[str, Any], done: bool) -> _Ended:
+def _purge(root: str, about: Mapping[str, object], done: bool) -> _Ended:
     bin_ = receipts.at(root, about.get("receipt"))
     if bin_ is None:
         return _NOTHING
@@ -249,7 +256,7 @@ def _purge(root: str, about: Mapping[str, Any], done: bool) -> _Ended:
     return _Ended("completed", files=count)
 
 
-def _restore(root: str, bin_: str | None, about: Mapping[str, Any], outcome: str) -> _Ended:
+def _restore(root: str, bin_: str | None, about: Mapping[str, object], outcome: str) -> _Ended:
     """Put back what a receipt holds; what cannot be, for something has come into its place, stays
     in the trash.
     """

@@ -6,8 +6,8 @@ import contextlib
 import errno
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem, measured, tally
 from torchkeeper.artifacts.report import Report
@@ -24,6 +24,10 @@ from torchkeeper.stores.folders.receipts import (
 )
 from torchkeeper.stores.folders.withdrawing import is_list
 from torchkeeper.stores.items import File, Item, allocated, is_group
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.told import Amount, Tally
+    from torchkeeper.stores.told import Done
 
 Left = Callable[[Item, Problem], None]
 Back = Callable[[list[Item]], None]
@@ -45,17 +49,40 @@ class Purged:
 
     def count(self, kinds: Iterable[str]) -> None:
         """As many more, of these kinds."""
-        for name, number in tally(kinds).items():
-            setattr(self, name, getattr(self, name) + number)
+        more = tally(kinds)
+        self.entries += more["entries"]
+        self.locks += more["locks"]
+        self.headers += more["headers"]
+        self.unknown += more["unknown"]
+
+    @property
+    def counts(self) -> Tally:
+        """Its counts alone."""
+        return {"entries": self.entries, "locks": self.locks, "headers": self.headers,
+                "unknown": self.unknown}  # fmt: skip
+
+    @property
+    def amount(self) -> Amount:
+        """How much it was."""
+        return {**self.counts, "files": self.files, **measured(self.bytes, on_disk=True)}
 
     @property
     def nothing(self) -> bool:
         """Whether nothing was done."""
         return not (self.files or self.entries or self.locks or self.headers or self.unknown)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Done:
         """Its fields, and what its bytes are."""
-        return {**asdict(self), **measured(self.bytes, on_disk=True)}
+        return {
+            "entries": self.entries,
+            "locks": self.locks,
+            "headers": self.headers,
+            "unknown": self.unknown,
+            "files": self.files,
+            "bytes": self.bytes,
+            "disk_bytes": self.bytes,
+            "receipt": self.receipt,
+        }
 
 
 def restore(

@@ -18,7 +18,6 @@ import re
 import secrets
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from torchkeeper.artifacts.layout import JOURNAL, TRASH, locate
 from torchkeeper.artifacts.report import Report
@@ -206,7 +205,9 @@ def _take_lock(inside: Inside, path: object) -> int:
     return 0
 
 
-def _take_listed(inside: Inside, path: object, item: dict[str, Any], before: list[Any]) -> int:
+def _take_listed(
+    inside: Inside, path: object, item: merging.Listed, before: list[merging.Listed]
+) -> int:
     """Take an item off a list, and give back what was there in its place."""
     here = _path(path)
     # PyTorch locks a list by its path; that no link is on it is seen before.

@@ -11,6 +11,7 @@ import errno
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem, measured, tally
 from torchkeeper.artifacts.report import Cancelled, Report
@@ -18,7 +19,7 @@ from torchkeeper.stores.describe import Described
 from torchkeeper.stores.durable import sync_folder
 from torchkeeper.stores.folders import receipts, withdrawing
 from torchkeeper.stores.folders.guard import changing
-from torchkeeper.stores.folders.in_use import users
+from torchkeeper.stores.folders.in_use import InUse, users
 from torchkeeper.stores.folders.journal import Journal, begun
 from torchkeeper.stores.folders.locks import holding
 from torchkeeper.stores.folders.merging import lock_of
@@ -26,7 +27,11 @@ from torchkeeper.stores.folders.receipts import FILES
 from torchkeeper.stores.folders.restoring import Back, Left, Purged, restore
 from torchkeeper.stores.folders.walking import Root, file_at
 from torchkeeper.stores.items import File, Item, allocated, is_group
-from torchkeeper.stores.store import Json, Removal
+from torchkeeper.stores.store import Removal
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.told import Amount
+    from torchkeeper.stores.told import Done, Users
 
 
 @dataclass(frozen=True)
@@ -86,34 +91,34 @@ class FolderRemoval(Removal):
     def __init__(self, place: str, root: str, insisted: bool) -> None:
         self.place = place
         self._plan = Plan(root, [], insisted)
-        self._in_use: Json = {}
+        self._in_use: Users = {**InUse().told([]), "left": 0, "stays": tally(())}
 
     def add(self, chosen: Sequence[Described], report: Report, left: Left) -> dict[int, Item]:
         root, insisted = self._plan.root, self._plan.insisted
         items = [one.item for one in chosen]
         used = users(root, report, items)
-        self._in_use = used.told(items)
+        using = used.told(items)
         if not insisted:
             # Where any entry may be needed, none goes, and nobody wants to hear that of each.
             items, kept = ([], []) if used.holder else used.split(items)
             for item, problem in kept:
                 left(item, problem)
-        self._in_use["left"] = len(chosen) - len(items)
         going = {id(item) for item in items}
-        self._in_use["stays"] = tally(one.item.kind for one in chosen if id(one.item) not in going)
+        stays = tally(one.item.kind for one in chosen if id(one.item) not in going)
+        self._in_use = {**using, "left": len(chosen) - len(items), "stays": stays}
         numbers = [number for number, one in enumerate(chosen) if id(one.item) in going]
         self._plan = Plan(root, withdrawing.parted(root, items), insisted)
         return dict(zip(numbers, self._plan.items, strict=True))
 
-    def told(self) -> Json:
+    def told(self) -> Amount:
         plan = self._plan
-        counts = {**tally(item.kind for item in plan.items), "files": plan.files}
-        return {**counts, **measured(plan.allocated, on_disk=True)}
+        counts, size = tally(one.kind for one in plan.items), measured(plan.allocated, on_disk=True)
+        return {**counts, "files": plan.files, **size}
 
-    def in_use(self) -> Json:
+    def in_use(self) -> Users:
         return self._in_use
 
-    def carry_out(self, now: bool, report: Report, left: Left, password: str | None) -> Json:
+    def carry_out(self, now: bool, report: Report, left: Left, password: str | None) -> Done:
         plan = self._plan
         if not plan.insisted:
             # A process may have come since the preview.
@@ -166,9 +171,8 @@ class _Purging:
     def tell(self, report: Report) -> None:
         """Say how much is gone where it ends early."""
         of = tally(item.kind for item in self._plan.items)
-        done = {name: getattr(self.done, name) for name in of}
         about = {"of": of, "sure": True, "bytes": allocated(self._taken), "trash": not self._now}
-        report.finding(removed={**done, **about})
+        report.finding(removed={**self.done.counts, **about})
 
     def put_back(self) -> None:
         """Put back what was moved; what cannot be now is by the next one that comes."""

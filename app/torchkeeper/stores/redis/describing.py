@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from torchkeeper.artifacts import remote, triton
 from torchkeeper.artifacts.entry import Problem
@@ -18,6 +18,9 @@ from torchkeeper.stores.offering import portable as portable_ones
 from torchkeeper.stores.reader import MAX_PAYLOAD, Reader
 from torchkeeper.stores.redis.database import Database
 from torchkeeper.stores.redis.payloads import Fetched, Streamed, portable
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.payload import Facts
 
 #: Values over this hold payloads that no reader is given.
 MAX_READ = MAX_PAYLOAD // 3 * 4
@@ -45,7 +48,9 @@ def described(
             # What a newer PyTorch keeps there is not broken for being unknown.
             code = None if problem.code == "redis-only" else problem.code
             entry = one.entry._replace(problem=one.entry.problem or code)
-            bad.append(replace(one, entry=entry, facts=dict(problem.params)))
+            # The words of its problem find there what they need.
+            facts = cast("Facts", problem.params)
+            bad.append(replace(one, entry=entry, facts=facts))
 
     def noted() -> Iterator[Fetched]:
         for one in portable(store, items, report, left, describing=True):

@@ -19,14 +19,15 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.stores.folders import owners
 from torchkeeper.stores.redis.address import Address
 from torchkeeper.stores.redis.connecting import Connection, pack
 from torchkeeper.stores.redis.database import Database
 
-Finding = dict[str, Any]
+if TYPE_CHECKING:
+    from torchkeeper.stores.told import Owned
 
 #: What the server is asked; ``ACL`` is there from Redis 6 on.
 _ASKED = (
@@ -39,7 +40,7 @@ _ASKED = (
 _WRITES = ("+@all", "allcommands", "+@write", "+@string", "+set")
 
 
-def found(store: Database) -> list[Finding]:
+def found(store: Database) -> list[Owned]:
     """What can be said of a server that is connected to. Raises Problem as Connection does."""
     address, connection = store.address, store.connection
     user, password, bind, protected = connection.many(_ASKED)
@@ -51,7 +52,7 @@ def found(store: Database) -> list[Finding]:
     if address.scheme == "unix":
         return _socket(address, store.place) if open_ else []
     here = _is_here(connection)
-    some: list[Finding] = []
+    some: list[Owned] = []
     if open_:
         reach, everywhere = "network", False
         if here:
@@ -59,38 +60,46 @@ def found(store: Database) -> list[Finding]:
             reach = "unknown" if bound is None or shut is None else "machine"
             if reach == "machine" and shut == "no" and _beyond(bound or ""):
                 reach, everywhere = "network", True
-        some.append({"what": "server-open", "grave": reach == "network", "reach": reach,
-                     "all": everywhere, **_about(address, store.place)})  # fmt: skip
+        some.append({**_about("server-open", reach == "network", address, store.place),
+                     "reach": reach, "all": everywhere})  # fmt: skip
     if address.scheme == "redis" and not here:
         some.append(_plain(address, store.place))
     return some
 
 
-def glance(address: Address, *, bare: bool = False) -> list[Finding]:
+def glance(address: Address, *, bare: bool = False) -> list[Owned]:
     """What an address alone tells; nothing is connected to. bare: it has no password where
     programs find it.
     """
     place = str(address)
-    some: list[Finding] = []
+    some: list[Owned] = []
     if bare and address.scheme != "unix":
-        some.append({"what": "server-bare", "grave": False, **_about(address, place)})
+        some.append(_about("server-bare", False, address, place))
     if address.scheme == "redis" and not _is_loopback(address.host):
         some.append(_plain(address, place))
     return some
 
 
-def _plain(address: Address, place: str) -> Finding:
-    return {"what": "server-plain", "grave": True, **_about(address, place)}
+def _plain(address: Address, place: str) -> Owned:
+    return _about("server-plain", True, address, place)
 
 
-def _about(address: Address, place: str) -> Finding:
-    return {"place": place, "host": address.host, "port": address.port, "mine": False}
+def _about(what: str, grave: bool, address: Address, place: str) -> Owned:
+    about: Owned = {"what": what, "grave": grave, "place": place, "mine": False}
+    return {**about, "host": address.host, "port": address.port}
 
 
-def _socket(address: Address, place: str) -> list[Finding]:
+def _socket(address: Address, place: str) -> list[Owned]:
     some = owners.of_program_files([address.path])
     return [
-        {"what": "socket-open", "grave": one["who"].get("kind") == "all", "place": place, **one}
+        {
+            "what": "socket-open",
+            "grave": one["who"]["kind"] == "all",
+            "place": place,
+            "path": one["path"],
+            "who": one["who"],
+            "owned": one["owned"],
+        }
         for one in some
         if one["path"] == os.path.realpath(address.path)
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem, measured, tallied, tally
 from torchkeeper.artifacts.report import Cancelled, Report
@@ -15,7 +16,11 @@ from torchkeeper.stores.redis.connecting import Refusal, encoded, pack, problem_
 from torchkeeper.stores.redis.database import Database
 from torchkeeper.stores.redis.packed import Packed
 from torchkeeper.stores.redis.payloads import Left
-from torchkeeper.stores.store import Json, Removal
+from torchkeeper.stores.store import Removal
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.told import Amount
+    from torchkeeper.stores.told import Done, Users
 
 #: Redis keys that are taken at once. The server answers nobody else meanwhile.
 BATCH = 500
@@ -57,20 +62,19 @@ class ServerRemoval(Removal):
         self._items.add(items)
         return dict(enumerate(items))
 
-    def told(self) -> Json:
-        counts = {**tallied(len(self._items)), "files": self._items.keys}
-        return {**counts, **measured(self._items.size, on_disk=False)}
+    def told(self) -> Amount:
+        counts, size = tallied(len(self._items)), measured(self._items.size, on_disk=False)
+        return {**counts, "files": self._items.keys, **size}
 
-    def in_use(self) -> Json:
+    def in_use(self) -> Users:
         return {**InUse().told([]), "left": 0, "stays": tally(())}
 
-    def carry_out(self, now: bool, report: Report, left: Left, password: str | None) -> Json:
+    def carry_out(self, now: bool, report: Report, left: Left, password: str | None) -> Done:
         # Cancelled between a transaction and its answer, nobody could say what is gone.
         with Database(self.place, _Unhurried(report), password) as store:
             done = remove(store, self._items, report, left)
-        counts = {**tallied(done.entries), "files": done.keys}
-        about = {**counts, **measured(done.bytes, on_disk=False)}
-        return {**about, "failed": done.failed, "receipt": None}
+        counts, size = tallied(done.entries), measured(done.bytes, on_disk=False)
+        return {**counts, "files": done.keys, **size, "failed": done.failed, "receipt": None}
 
 
 class _Unhurried(Report):

@@ -11,7 +11,8 @@ from torchkeeper.stores.scheme import Scheme
 if TYPE_CHECKING:
     from torchkeeper.artifacts.report import Report
     from torchkeeper.stores.redis.address import Address
-    from torchkeeper.stores.store import Json, Store
+    from torchkeeper.stores.store import Store
+    from torchkeeper.stores.told import Owned
 
 
 class RedisScheme(Scheme):
@@ -37,7 +38,7 @@ class RedisScheme(Scheme):
         # By whatever user and however secured, it is the same server.
         return f"redis://{host}:{address.port}/{address.db}"
 
-    def owners(self, place: str) -> list[Json]:
+    def owners(self, place: str) -> list[Owned]:
         """What the address alone tells, and the variables in which programs find it."""
         from torchkeeper.stores.redis import exposed
         from torchkeeper.stores.redis.address import from_environment

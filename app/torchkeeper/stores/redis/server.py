@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.stores.redis import exposed
 from torchkeeper.stores.redis.connecting import Refusal, pack, problem_of
 from torchkeeper.stores.redis.database import Database, info
+
+if TYPE_CHECKING:
+    from torchkeeper.stores.told import Owned
 
 
 @dataclass
@@ -39,7 +42,7 @@ class Server:
     forbidden: list[str] = field(default_factory=list)
     meanings: list[str] = field(default_factory=list)
     changes: dict[str, str | None] = field(default_factory=dict)
-    owners: list[dict[str, Any]] = field(default_factory=list)
+    owners: list[Owned] = field(default_factory=list)
 
 
 #: What figures of a server can mean; the words are with who shows them.

@@ -20,10 +20,12 @@ from torchkeeper.stores.needs import Living, Relatives, needed
 from torchkeeper.stores.reader import Reader
 from torchkeeper.stores.redis.database import Database, info
 from torchkeeper.stores.redis.kernels import named
-from torchkeeper.stores.store import Batches, Json, Left, Memory, Removal, Store
+from torchkeeper.stores.store import Batches, Left, Memory, Removal, Store
 
 if TYPE_CHECKING:
+    from torchkeeper.artifacts.builds import MadeIn
     from torchkeeper.stores.redis.describing import FromServer
+    from torchkeeper.stores.told import Beside, Owned, Room, Strays
 
 #: What its listing knows of each entry.
 _OF_KEYS = frozenset({"", "kind", "size", "files", *query.TIMES})
@@ -98,7 +100,7 @@ class Redis(Database, Store):
     ) -> tuple[list[float | None] | None, str | None]:
         return None, self._knows_use()
 
-    def owners(self) -> list[Json] | None:
+    def owners(self) -> list[Owned] | None:
         from torchkeeper.stores.redis import exposed
 
         try:
@@ -106,14 +108,15 @@ class Redis(Database, Store):
         except Problem:
             return []  # what was asked of the server before is known all the same
 
-    def beside(self, origins: Sequence[Json | None]) -> Json:
-        return {"trash": None, "format": "redis", "owners": self.owners(), **self.strays()}
+    def tell_beside(self, told: Beside, origins: Sequence[MadeIn | None]) -> None:
+        told["format"], told["owners"] = "redis", self.owners()
+        told["others"], told["kernels_maybe"] = self.others, self.kernels_maybe
 
-    def strays(self) -> dict[str, int]:
+    def strays(self) -> Strays:
         """Keys beside ours, and how many may be kernels under another TRITON_REDIS_KEY_FORMAT."""
         return {"others": self.others, "kernels_maybe": self.kernels_maybe}
 
-    def room(self) -> Json:
+    def room(self) -> Room:
         about = info(self.connection, "memory")
         used, most = (about.get(name, "") for name in ("used_memory", "maxmemory"))
         if not (used.isdigit() and most.isdigit() and int(most)):

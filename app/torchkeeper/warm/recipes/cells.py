@@ -5,8 +5,12 @@ A recipe is a source (what to compile) and a matrix (in which ways); its cells a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.recipes.tables import Item
 
 #: What can be compiled: the names of the modules of ``warm.sources``, as a recipe says them.
 SOURCES = ("builtin", "callable", "script", "exported", "eager", "triton")
@@ -14,6 +18,10 @@ SOURCES = ("builtin", "callable", "script", "exported", "eager", "triton")
 WITHOUT_TORCH = frozenset({"script", "triton"})
 #: What an item names Python by, as ``module:name`` or ``file.py:name``: it has at most one of them.
 REFERENCES = ("example", "factory", "function", "kernel")
+
+
+def _nothing() -> Item:
+    return {}
 
 
 @dataclass(frozen=True)
@@ -37,12 +45,12 @@ class Cell:
     recipe: str
     name: str
     source: str
-    item: dict[str, Any] = field(default_factory=dict)
+    item: Item = field(default_factory=_nothing)
     folder: str | None = None
     device: str | None = None
     dtype: str | None = None
     mode: str | None = None
-    sizes: dict[str, int] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
     dynamic: bool | None = None
     fullgraph: bool = False
     backward: bool = False
@@ -50,18 +58,18 @@ class Cell:
     training: bool | None = None
     autocast: str | None = None
     precision: str | None = None
-    options: dict[str, Any] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     threads: int | None = None
     portable: bool = False
     seconds: float | None = None
     memory: int | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Mapping[str, object]:
         """The cell as one JSON object, for the process that compiles it."""
         return asdict(self)
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Cell:
+    def from_json(cls, value: Mapping[str, Any]) -> Cell:
         """What ``to_json`` made, which our own engine sends; other fields are passed over."""
         return cls(**{one.name: value[one.name] for one in fields(cls) if one.name in value})

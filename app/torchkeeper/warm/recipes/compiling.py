@@ -6,11 +6,14 @@ The settings are those that torch.compile takes, and what else is part of a key.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchkeeper.warm.options import MOST_THREADS
 from torchkeeper.warm.recipes.faults import Faults, Where, shown
 from torchkeeper.warm.recipes.values import DEVICE, DTYPES
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.recipes.tables import Settings
 
 #: torch.compile's modes (torch/_inductor/__init__.py, list_mode_options).
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -35,11 +38,11 @@ COMPILES = {
 
 def look(
     found: Faults,
-    settings: Any,
+    settings: object,
     where: Where,
     source: str | None,
-    matrix: Mapping[str, Any],
-    under: Mapping[str, Any] | None = None,
+    matrix: Mapping[str, object],
+    under: Mapping[str, object] | None = None,
 ) -> None:
     """Note what is wrong with settings. source: of the recipe, None where it has none.
 
@@ -73,11 +76,11 @@ def look(
 
 def _together(
     found: Faults,
-    settings: Mapping[str, Any],
+    settings: Mapping[str, object],
     where: Where,
     source: str | None,
-    matrix: Mapping[str, Any],
-    under: Mapping[str, Any],
+    matrix: Mapping[str, object],
+    under: Mapping[str, object],
 ) -> None:
     """Note what does not go together, at what these settings say of it."""
     all_of = {**under, **settings}
@@ -92,13 +95,13 @@ def _together(
         found.add((*where, at), "mode-and-options", at, at_key=True)
 
 
-def look_gradients(found: Faults, settings: Mapping[str, Any], where: Where) -> None:
+def look_gradients(found: Faults, settings: Mapping[str, object], where: Where) -> None:
     """Note at the key ``where`` that something is to go backward without gradients."""
     if settings.get("grad") is False and settings.get("backward") is True:
         found.add(where, "grad-and-backward", str(where[-1]), at_key=True)
 
 
-def look_way(found: Faults, name: str, value: Any, where: Where) -> None:
+def look_way(found: Faults, name: str, value: object, where: Where) -> None:
     """Note what is wrong with a device, a dtype, a mode, an autocast or a precision."""
     if name == "device":
         found.matching(value, DEVICE, where, "device")
@@ -111,7 +114,7 @@ def look_way(found: Faults, name: str, value: Any, where: Where) -> None:
         found.one_of(value, known, where, "one-of")
 
 
-def _options(found: Faults, value: Any, where: Where, deep: int = 0) -> None:
+def _options(found: Faults, value: object, where: Where, deep: int = 0) -> None:
     if not found.table(value, where):
         return
     for name, one in value.items():
@@ -124,17 +127,17 @@ def _options(found: Faults, value: Any, where: Where, deep: int = 0) -> None:
             found.plain(one, here)
 
 
-def built(settings: Mapping[str, Any]) -> dict[str, Any]:
+def built(settings: Settings) -> Settings:
     """Settings that ``look`` found nothing wrong with, the options by their full names."""
-    made = dict(settings)
+    made = settings.copy()
     if "options" in made:
         made["options"] = _flat(made["options"])
     return made
 
 
-def _flat(options: Mapping[str, Any]) -> dict[str, Any]:
+def _flat(options: Mapping[str, object]) -> dict[str, object]:
     """Options by their full names: ``triton = {cudagraphs = true}`` is ``triton.cudagraphs``."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, value in options.items():
         if isinstance(value, dict):
             found |= {f"{name}.{inner}": one for inner, one in _flat(value).items()}
@@ -143,14 +146,19 @@ def _flat(options: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def said(settings: Mapping[str, Any]) -> Iterator[str]:
+def said(settings: Settings) -> Iterator[str]:
     """What an item says for itself, in a few words each, as the name of its cells has it."""
-    yield from (settings[name] for name in ("dtype", "device", "mode") if name in settings)
-    switches = {"dynamic": ("static", "dynamic"), "fullgraph": ("", "fullgraph"),
-                "backward": ("forward", "backward"), "grad": ("no grad", "grad"),
-                "training": ("evaluation", "training")}  # fmt: skip
-    for name, words in switches.items():
-        if name in settings and (word := words[bool(settings[name])]):
+    texts = settings.get("dtype"), settings.get("device"), settings.get("mode")
+    yield from (text for text in texts if text is not None)
+    switches = (
+        (settings.get("dynamic"), "static", "dynamic"),
+        (settings.get("fullgraph"), "", "fullgraph"),
+        (settings.get("backward"), "forward", "backward"),
+        (settings.get("grad"), "no grad", "grad"),
+        (settings.get("training"), "evaluation", "training"),
+    )
+    for switch, off, on in switches:
+        if switch is not None and (word := on if switch else off):
             yield word
     if "autocast" in settings:
         yield f"autocast {settings['autocast']}"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.recipes import items, values
@@ -13,11 +13,19 @@ from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.recipes.recipe import MOST_CELLS, MOST_SIZE, Recipe, axes_of, many, weight
 from torchkeeper.warm.recipes.sections import ALL_AXES
 
+if TYPE_CHECKING:
+    from torchkeeper.warm.recipes.tables import Called, Item, Settings
+
 #: Characters of a cell's name, but for a number that tells it from others.
 _LONGEST = 160
 #: How the ways of a cell stand in its name: sizes and constants first, then these.
 _ORDER = ("num_warps", "num_stages", "dtype", "device", "mode", "targets")
 _SAID = {"num_warps": "{} warps", "num_stages": "{} stages"}
+
+#: One value for each name of a matrix.
+Way = Mapping[str, Any]
+#: An item, or one of its calls.
+What = TypeVar("What", "Item", "Called")
 
 
 def cells_of(
@@ -72,7 +80,7 @@ def _cells(recipe: Recipe) -> list[Cell]:
     return found
 
 
-def _named(name: str, way: dict[str, Any]) -> str:
+def _named(name: str, way: Way) -> str:
     """A name such as ``add, batch 8, bfloat16, max-autotune``."""
     said = [name, *(f"{axis} {value}" for axis, value in way.items() if axis not in ALL_AXES)]
     said += [_SAID.get(axis, "{}").format(way[axis]) for axis in _ORDER if axis in way]
@@ -80,8 +88,8 @@ def _named(name: str, way: dict[str, Any]) -> str:
     return whole if len(whole) <= _LONGEST else whole[: _LONGEST - 1] + "…"
 
 
-def _cell(recipe: Recipe, item: dict[str, Any], way: dict[str, Any], name: str) -> Cell:
-    settings = {**recipe.compile, **item.get("compile", {})}
+def _cell(recipe: Recipe, item: Item, way: Way, name: str) -> Cell:
+    settings: Settings = {**recipe.compile, **item.get("compile", {})}
     dtype = way.get("dtype", settings.get("dtype"))
     mode = way.get("mode", settings.get("mode"))
     options = dict(settings.get("options", {}))
@@ -115,18 +123,16 @@ def _cell(recipe: Recipe, item: dict[str, Any], way: dict[str, Any], name: str) 
     )
 
 
-def _item(
-    source: str, item: dict[str, Any], way: dict[str, Any], sizes: dict[str, int], dtype: str | None
-) -> dict[str, Any]:
+def _item(source: str, item: Item, way: Way, sizes: Mapping[str, int], dtype: str | None) -> Item:
     """The item of one cell, with everything written out that its source has to know."""
-    made = dict(item)
+    made = item.copy()
     made.pop("compile", None)  # which the cell has
     if source == "triton":
         made.pop("targets", None)
         made["target"] = way.get("targets")
         made["constants"] = {**item.get("constants", {}), **sizes}
-        for key in ("num_warps", "num_stages"):
-            made[key] = way.get(key, item.get(key))
+        made["num_warps"] = way.get("num_warps", item.get("num_warps"))
+        made["num_stages"] = way.get("num_stages", item.get("num_stages"))
         return made
     if source == "callable":
         made.setdefault("args", {})
@@ -140,10 +146,10 @@ def _item(
     return _call(made, sizes, dtype)
 
 
-def _call(call: dict[str, Any], sizes: dict[str, int], dtype: str | None) -> dict[str, Any]:
+def _call(call: What, sizes: Mapping[str, int], dtype: str | None) -> What:
     """What holds inputs, with all of them written out."""
-    made = dict(call)
-    if made.get("inputs") is not None:
+    made = call.copy()
+    if "inputs" in made:
         made["inputs"] = [values.resolved(one, sizes, dtype) for one in made["inputs"]]
     if "keywords" in made:
         made["keywords"] = {

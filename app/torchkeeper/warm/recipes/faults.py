@@ -8,9 +8,12 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing import TypeGuard
 
 #: Where something lies in the data: names of keys, and numbers of items from 0.
 Where = tuple["str | int", ...]
@@ -55,7 +58,7 @@ class Faults:
         self,
         where: Where,
         expected: str,
-        value: Any = "",
+        value: object = "",
         at_key: bool = False,
         **params: str | int,
     ) -> bool:
@@ -64,7 +67,7 @@ class Faults:
             self.found.append(Fault(where, expected, str(value), params, at_key))
         return False
 
-    def table(self, value: Any, where: Where) -> bool:
+    def table(self, value: object, where: Where) -> TypeGuard[Mapping[str, object]]:
         """A table, the keys of which are texts that can be shown."""
         if not isinstance(value, dict):
             return self.add(where, "table", shown(value))
@@ -75,7 +78,7 @@ class Faults:
                 return self.add(where, "key", shown(key))
         return True
 
-    def keys(self, table: dict[str, Any], known: Collection[str], where: Where) -> bool:
+    def keys(self, table: Mapping[str, object], known: Collection[str], where: Where) -> bool:
         """Only keys that are known."""
         good = True
         for key in table:
@@ -87,7 +90,7 @@ class Faults:
                 )  # fmt: skip
         return good
 
-    def items(self, value: Any, where: Where, least: int = 0) -> bool:
+    def items(self, value: object, where: Where, least: int = 0) -> TypeGuard[list[object]]:
         """A list of at least so many items."""
         if not isinstance(value, list):
             return self.add(where, "list", shown(value))
@@ -97,7 +100,7 @@ class Faults:
             return self.add(where, "fewer", most=MOST_ITEMS)
         return True
 
-    def text(self, value: Any, where: Where, longest: int = LONGEST) -> bool:
+    def text(self, value: object, where: Where, longest: int = LONGEST) -> bool:
         """A text that is not empty, without what ends lines or texts."""
         if not isinstance(value, str) or not value.strip():
             return self.add(where, "text", shown(value))
@@ -105,7 +108,7 @@ class Faults:
             return self.add(where, "shorter", shown(value), most=longest)
         return value.isprintable() or self.add(where, "printable", shown(value))
 
-    def one_of(self, value: Any, known: Collection[str], where: Where, expected: str) -> bool:
+    def one_of(self, value: object, known: Collection[str], where: Where, expected: str) -> bool:
         """A text out of some."""
         if isinstance(value, str) and value in known:
             return True
@@ -113,30 +116,30 @@ class Faults:
         names = ", ".join(known)
         return self.add(where, expected, shown(value), near=near, known=names)
 
-    def matching(self, value: Any, pattern: re.Pattern[str], where: Where, expected: str) -> bool:
+    def matching(
+        self, value: object, pattern: re.Pattern[str], where: Where, expected: str
+    ) -> bool:
         """A text that a pattern describes in full."""
-        good = isinstance(value, str) and len(value) <= LONGEST
-        return (good and pattern.fullmatch(value) is not None) or self.add(
-            where, expected, shown(value)
-        )
+        good = isinstance(value, str) and len(value) <= LONGEST and pattern.fullmatch(value)
+        return bool(good) or self.add(where, expected, shown(value))
 
-    def switch(self, value: Any, where: Where) -> bool:
+    def switch(self, value: object, where: Where) -> bool:
         """true or false."""
         return isinstance(value, bool) or self.add(where, "switch", shown(value))
 
-    def whole(self, value: Any, where: Where, least: int, most: int = LARGEST) -> bool:
+    def whole(self, value: object, where: Where, least: int, most: int = LARGEST) -> bool:
         """A whole number within bounds."""
         good = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
         return good or self.add(where, "whole", shown(value), least=least, most=most)
 
-    def number(self, value: Any, where: Where) -> bool:
+    def number(self, value: object, where: Where) -> TypeGuard[float]:
         """A finite number that a machine can hold."""
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return self.add(where, "number", shown(value))
         good = -LARGEST <= value <= LARGEST if isinstance(value, int) else math.isfinite(value)
         return good or self.add(where, "number", shown(value))
 
-    def plain(self, value: Any, where: Where, deep: int = 0) -> bool:
+    def plain(self, value: object, where: Where, deep: int = 0) -> bool:
         """A value that means the same everywhere: texts, numbers, switches; lists, tables."""
         if deep > DEEPEST:
             return self.add(where, "shallower", most=DEEPEST)
@@ -169,7 +172,7 @@ def nearest(name: str, known: Collection[str]) -> str:
     return near[0] if near else ""
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value much as a recipe writes it, cut to a length that fits a line."""
     if isinstance(value, bool):
         return "true" if value else "false"

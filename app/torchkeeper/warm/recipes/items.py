@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from torchkeeper.warm.recipes import compiling, values
 from torchkeeper.warm.recipes.faults import Faults, Where, shown
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.recipes.tables import Called, Item, Matrix
 
 #: The keys of an item, by source.
 KEYS = {
@@ -25,7 +28,7 @@ _NEEDED = {
     "callable": (), "script": ("command",), "exported": ("file",), "eager": ("op", "inputs"),
     "triton": ("kernel", "signature"),
 }  # fmt: skip
-_CALLED = ("example", "factory", "function")
+_CALLED: tuple[Literal["example", "factory", "function"], ...] = ("example", "factory", "function")
 #: The keys of one of several calls, which follow each other in one process, and how many at most:
 #: far beyond what Dynamo compiles of one thing (recompile_limit in torch/_dynamo/config.py).
 _CALL = {
@@ -57,9 +60,7 @@ SIGNATURE = re.compile(
 )
 
 
-def look(
-    found: Faults, source: str, item: dict[str, Any], where: Where, sizes: Sequence[str]
-) -> None:
+def look(found: Faults, source: str, item: object, where: Where, sizes: Sequence[str]) -> None:
     """Note what is wrong with an item. sizes: the names of the matrix that shapes can use."""
     if not found.table(item, where):
         return
@@ -84,7 +85,7 @@ def look(
         _kernel(found, item, where, sizes)
 
 
-def _inputs(found: Faults, item: dict[str, Any], where: Where, sizes: Sequence[str]) -> None:
+def _inputs(found: Faults, item: Mapping[str, object], where: Where, sizes: Sequence[str]) -> None:
     if "inputs" in item and found.items(item["inputs"], (*where, "inputs")):
         for at, one in enumerate(item["inputs"]):
             values.look(found, one, (*where, "inputs", at), sizes)
@@ -95,7 +96,7 @@ def _inputs(found: Faults, item: dict[str, Any], where: Where, sizes: Sequence[s
 
 
 def _calls(
-    found: Faults, source: str, item: dict[str, Any], where: Where, sizes: Sequence[str]
+    found: Faults, source: str, item: Mapping[str, object], where: Where, sizes: Sequence[str]
 ) -> None:
     for key in ("inputs", "keywords"):
         if key in item:
@@ -121,7 +122,9 @@ def _calls(
                 compiling.look_way(found, "autocast", call["autocast"], (*here, at, "autocast"))
 
 
-def calls_in(item: Mapping[str, Any], where: Where) -> Iterator[tuple[Where, dict[str, Any]]]:
+def calls_in(
+    item: Mapping[str, object], where: Where
+) -> Iterator[tuple[Where, Mapping[str, object]]]:
     """The calls that an item has several of, and where each lies; none of what is none."""
     calls = item.get("calls")
     for at, call in enumerate(calls[:MOST_CALLS] if isinstance(calls, list) else ()):
@@ -129,11 +132,12 @@ def calls_in(item: Mapping[str, Any], where: Where) -> Iterator[tuple[Where, dic
             yield (*where, "calls", at), call
 
 
-def inputs_of(item: Mapping[str, Any]) -> list[Any]:
+def inputs_of(item: Item) -> list[object]:
     """All inputs that an item says, of all of its calls."""
+    several: Sequence[Called] = item.get("calls", (item,))
     return [
         value
-        for call in item.get("calls", (item,))
+        for call in several
         for value in (*call.get("inputs", ()), *call.get("keywords", {}).values())
     ]
 
@@ -143,7 +147,7 @@ def _parameter(found: Faults, key: str, where: Where) -> None:
         found.add(where, "parameter", shown(key), at_key=True)
 
 
-def _callable(found: Faults, item: dict[str, Any], where: Where) -> None:
+def _callable(found: Faults, item: Mapping[str, object], where: Where) -> None:
     called = [key for key in _CALLED if key in item]
     if not called:
         found.add(where, "called")
@@ -152,13 +156,13 @@ def _callable(found: Faults, item: dict[str, Any], where: Where) -> None:
     for key in called[1:]:
         found.add((*where, key), "one-called", key, at_key=True, first=called[0])
     if called[:1] == ["example"]:
-        for key in ("inputs", "keywords", "calls"):
-            if key in item:
-                found.add((*where, key), "example-returns", key, at_key=True)
+        for given in ("inputs", "keywords", "calls"):
+            if given in item:
+                found.add((*where, given), "example-returns", given, at_key=True)
     _args(found, item, where, called[:1] != ["function"])
 
 
-def _args(found: Faults, item: dict[str, Any], where: Where, takes: bool) -> None:
+def _args(found: Faults, item: Mapping[str, object], where: Where, takes: bool) -> None:
     """Note what is wrong with what is handed to a factory or an example, if it is one."""
     if "args" in item and not takes:
         found.add((*where, "args"), "args-of-function", "args", at_key=True)
@@ -168,7 +172,7 @@ def _args(found: Faults, item: dict[str, Any], where: Where, takes: bool) -> Non
             found.plain(value, (*where, "args", key))
 
 
-def _script(found: Faults, item: dict[str, Any], where: Where) -> None:
+def _script(found: Faults, item: Mapping[str, object], where: Where) -> None:
     command = item.get("command")
     if command is not None and found.items(command, (*where, "command"), 1):
         for at, one in enumerate(command):
@@ -181,7 +185,7 @@ def _script(found: Faults, item: dict[str, Any], where: Where) -> None:
         found.text(item["folder"], (*where, "folder"))
 
 
-def _kernel(found: Faults, item: dict[str, Any], where: Where, sizes: Sequence[str]) -> None:
+def _kernel(found: Faults, item: Mapping[str, object], where: Where, sizes: Sequence[str]) -> None:
     if "kernel" in item:
         found.matching(item["kernel"], _REFERENCE, (*where, "kernel"), "kernel")
     signature, constants = item.get("signature", {}), item.get("constants", {})
@@ -212,7 +216,7 @@ def _kernel(found: Faults, item: dict[str, Any], where: Where, sizes: Sequence[s
                 found.add((*where, "targets", at), "twice", shown(one))
 
 
-def look_launch(found: Faults, key: str, value: Any, where: Where) -> None:
+def look_launch(found: Faults, key: str, value: object, where: Where) -> None:
     """Note what is wrong with a number of warps, a power of two, or of stages."""
     if key == "num_stages":
         found.whole(value, where, 0, 32)
@@ -220,7 +224,7 @@ def look_launch(found: Faults, key: str, value: Any, where: Where) -> None:
         found.add(where, "warps", shown(value))
 
 
-def name_of(source: str, item: Mapping[str, Any]) -> str:
+def name_of(source: str, item: Item) -> str:
     """What an item without a name is called."""
     if source == "callable":
         text = next(item[key] for key in _CALLED if key in item).rpartition(":")[2]
@@ -249,7 +253,7 @@ def _program(command: Sequence[str]) -> str:
     return os.path.basename(word) or command[0]
 
 
-def targets(item: Mapping[str, Any], matrix: Mapping[str, Any]) -> list[str | None]:
+def targets(item: Item, matrix: Matrix) -> list[str | None]:
     """What a kernel is compiled for beyond the matrix: its own targets, or the GPU that is there.
 
     One None for anything else, and where the matrix has the targets.
@@ -258,10 +262,7 @@ def targets(item: Mapping[str, Any], matrix: Mapping[str, Any]) -> list[str | No
     return own if own and "targets" not in matrix else [None]
 
 
-def axes(
-    source: str, item: Mapping[str, Any], matrix: Mapping[str, Any],
-    beside: Sequence[Mapping[str, Any]],
-) -> Collection[str]:  # fmt: skip
+def axes(source: str, item: Item, matrix: Matrix, beside: Sequence[Item]) -> Collection[str]:
     """The names of a matrix that change an item. beside: all items of the recipe.
 
     What an example or a factory makes of device, dtype and sizes is its own affair: it gets those

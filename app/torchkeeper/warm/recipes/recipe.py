@@ -12,12 +12,16 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.recipes import compiling, items, values
 from torchkeeper.warm.recipes.faults import Fault, Faults, said
 from torchkeeper.warm.recipes.sections import ALL_AXES, KINDS, LONGEST_NAME, bytes_of, look
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.recipes.tables import Item, Matrix, Settings, Tables
+    from torchkeeper.warm.shapes import SentRecipe
 
 BUILTIN = "builtin"
 #: Cells of all recipes of a request at most, and its recipes.
@@ -25,6 +29,10 @@ MOST_CELLS, MOST_RECIPES = 10_000, 1000
 #: Bytes of all cells of a request at most, written out.
 MOST_SIZE = 50_000_000
 _MOST = values.MOST_ELEMENTS
+
+
+def _nothing() -> Settings:
+    return {}
 
 
 @dataclass(frozen=True)
@@ -40,38 +48,49 @@ class Recipe:
 
     name: str
     source: str
-    items: Sequence[dict[str, Any]]
+    items: Sequence[Item]
     folder: str | None = None
     about: str = ""
-    matrix: dict[str, list[Any]] = field(default_factory=dict)
-    compile: dict[str, Any] = field(default_factory=dict)
+    matrix: Matrix = field(default_factory=dict)
+    compile: Settings = field(default_factory=_nothing)
     environment: dict[str, str] = field(default_factory=dict)
     seconds: float | None = None
     memory: int | None = None
 
 
-def faults(data: Any) -> list[Fault]:
+def faults(data: object) -> list[Fault]:
     """Everything that is wrong with a recipe, at most ``faults.MOST``. Imports nothing of it."""
     found = Faults()
     look(found, data)
     if not found.found:
-        _look_whole(found, _built(data, "", None))
+        _look_whole(found, _built(without_faults(data), "", None))
     return found.found
 
 
-def checked(data: Any, name: str = "recipe", folder: str | None = None) -> Recipe:
+def checked(data: object, name: str = "recipe", folder: str | None = None) -> Recipe:
     """A recipe from its tables. name: what it is called where it does not say so.
 
     Raises Problem("recipe-wrong", recipe=…, where=…, expected=…, found=…) for the first fault.
     """
     for fault in faults(data):
         raise wrong(data.get("name", name) if isinstance(data, dict) else name, fault)
-    return _built(data, name, folder)
+    return _built(without_faults(data), name, folder)
 
 
-def _built(data: dict[str, Any], name: str, folder: str | None) -> Recipe:
+def without_faults(data: object) -> Tables:
+    """The tables of a recipe, of which ``look`` has found nothing wrong."""
+    return cast("Tables", data)
+
+
+def items_of(data: Tables) -> tuple[str, Sequence[Item]]:
+    """The source that a recipe names, and its items."""
     [source] = [kind for kind in KINDS if kind in data]
-    told = data[source] if isinstance(data[source], list) else [data[source]]
+    told = data[source]
+    return source, [told] if isinstance(told, dict) else told
+
+
+def _built(data: Tables, name: str, folder: str | None) -> Recipe:
+    source, told = items_of(data)
     limits = data.get("limits", {})
     return Recipe(
         name=str(data.get("name", name)),
@@ -79,7 +98,7 @@ def _built(data: dict[str, Any], name: str, folder: str | None) -> Recipe:
         items=[_item(source, one) for one in told],
         folder=folder,
         about=str(data.get("about", "")),
-        matrix={axis: list(values) for axis, values in data.get("matrix", {}).items()},
+        matrix=data.get("matrix", {}),
         compile=compiling.built(data.get("compile", {})),
         environment=dict(data.get("environment", {})),
         seconds=limits.get("seconds"),
@@ -87,8 +106,8 @@ def _built(data: dict[str, Any], name: str, folder: str | None) -> Recipe:
     )
 
 
-def _item(source: str, told: dict[str, Any]) -> dict[str, Any]:
-    item = {**told, "name": told.get("name") or items.name_of(source, told)}
+def _item(source: str, told: Item) -> Item:
+    item: Item = {**told, "name": told.get("name") or items.name_of(source, told)}
     if "compile" in told:
         item["compile"] = compiling.built(told["compile"])
     return item
@@ -115,7 +134,7 @@ def _look_whole(found: Faults, recipe: Recipe) -> None:
         found.add(("matrix",) if recipe.matrix else (recipe.source,), "smaller", most=MOST_SIZE)
 
 
-def axes_of(recipe: Recipe, item: dict[str, Any]) -> list[str]:
+def axes_of(recipe: Recipe, item: Item) -> list[str]:
     """The names of its recipe's matrix that change an item, in their order."""
     used = items.axes(recipe.source, item, recipe.matrix, recipe.items)
     return [axis for axis in recipe.matrix if axis in used]
@@ -126,7 +145,7 @@ def many(recipe: Recipe) -> int:
     return sum(_many(recipe, one) for one in recipe.items)
 
 
-def _many(recipe: Recipe, item: dict[str, Any]) -> int:
+def _many(recipe: Recipe, item: Item) -> int:
     ways = math.prod(len(recipe.matrix[axis]) for axis in axes_of(recipe, item))
     return ways * len(items.targets(item, recipe.matrix))
 
@@ -137,20 +156,20 @@ def weight(recipe: Recipe) -> int:
     return sum(_many(recipe, one) * (len(json.dumps(one)) + common) for one in recipe.items)
 
 
-def wrong(recipe: Any, fault: Fault) -> Problem:
+def wrong(recipe: object, fault: Fault) -> Problem:
     """The problem that a fault is, of a recipe of this name."""
     named = {**fault.params, "where": said(fault.where), "expected": fault.expected}
     return Problem("recipe-wrong", recipe=str(recipe)[:LONGEST_NAME], found=fault.found, **named)
 
 
-def of_request(asked: Any) -> list[Recipe]:
-    """The recipes of a request: "builtin", or ``{"name", "folder", "data"}``. Names that several
-    have are told apart.
+def of_request(asked: Sequence[str | SentRecipe] | None) -> list[Recipe]:
+    """The recipes of a request: "builtin", or what was read from a file. Names that several have
+    are told apart.
 
     Raises Problem("bad-request", field="recipes"), ("recipe-unknown", recipe=…), or as ``checked``.
     """
-    asked = [BUILTIN] if asked is None or asked == [] else asked
-    if not isinstance(asked, list) or len(asked) > MOST_RECIPES:
+    asked = asked or [BUILTIN]
+    if len(asked) > MOST_RECIPES:
         raise Problem("bad-request", field="recipes")
     found: list[Recipe] = []
     for one in asked:
@@ -159,16 +178,14 @@ def of_request(asked: Any) -> list[Recipe]:
                 raise Problem("recipe-unknown", recipe=one[:200])
             found.append(Recipe(BUILTIN, BUILTIN, [{"name": BUILTIN}]))
             continue
-        if not isinstance(one, dict):
-            raise Problem("bad-request", field="recipes")
-        name, folder = _sent(one.get("name"), 255), _sent(one.get("folder"), 4096)
+        name, folder = _sent(one["name"], 255), _sent(one["folder"], 4096)
         if not os.path.isabs(folder):
             raise Problem("bad-request", field="recipes")
-        found.append(checked(one.get("data"), name, folder))
+        found.append(checked(one["data"], name, folder))
     return found
 
 
-def _sent(text: Any, longest: int) -> str:
-    if not isinstance(text, str) or not 0 < len(text) <= longest or "\0" in text:
+def _sent(text: str, longest: int) -> str:
+    if not 0 < len(text) <= longest or "\0" in text:
         raise Problem("bad-request", field="recipes")
     return text

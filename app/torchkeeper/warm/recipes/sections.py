@@ -6,15 +6,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from torchkeeper.warm.recipes import compiling, items
 from torchkeeper.warm.recipes.faults import Faults, Where, shown
 from torchkeeper.warm.recipes.values import NAME
 
+if TYPE_CHECKING:
+    from torchkeeper.warm.recipes.tables import Kind
+
 #: The sources that a recipe can name, which is all but the built-in one.
-KINDS = ("callable", "script", "exported", "eager", "triton")
+KINDS: tuple[Kind, ...] = ("callable", "script", "exported", "eager", "triton")
 SECTIONS = ("name", "about", *KINDS, "matrix", "compile", "environment", "limits")
 #: The names of a matrix that are no sizes, and which of them have a meaning for each source.
 AXES = {
@@ -41,7 +44,7 @@ _UNITS = {"": 1, **{f"{unit}{i}": (1024 if i else 1000) ** n
                     for n, unit in enumerate("kMGT", 1) for i in ("", "i")}}  # fmt: skip
 
 
-def look(found: Faults, data: Any) -> None:
+def look(found: Faults, data: object) -> None:
     """Note what is wrong with each section of a recipe."""
     if not found.table(data, ()):
         return
@@ -63,7 +66,7 @@ def look(found: Faults, data: Any) -> None:
     _limits(found, data.get("limits", {}))
 
 
-def _items(found: Faults, kind: str, data: dict[str, Any], sizes: Sequence[str]) -> None:
+def _items(found: Faults, kind: str, data: Mapping[str, object], sizes: Sequence[str]) -> None:
     value = data[kind]
     if isinstance(value, dict):
         _item(found, kind, value, (kind,), data, sizes)
@@ -78,9 +81,9 @@ def _items(found: Faults, kind: str, data: dict[str, Any], sizes: Sequence[str])
 def _item(
     found: Faults,
     kind: str,
-    item: dict[str, Any],
+    item: Mapping[str, object],
     where: Where,
-    data: dict[str, Any],
+    data: Mapping[str, object],
     sizes: Sequence[str],
 ) -> None:
     items.look(found, kind, item, where, sizes)
@@ -93,7 +96,7 @@ def _item(
             compiling.look_gradients(found, {**under, **_tabled(own), **call}, (*here, at))
 
 
-def _matrix(found: Faults, matrix: Any, kinds: Sequence[str]) -> list[str]:
+def _matrix(found: Faults, matrix: object, kinds: Sequence[str]) -> list[str]:
     """Note what is wrong with a matrix; returns the names of its sizes."""
     where: Where = ("matrix",)
     if not found.table(matrix, where):
@@ -124,7 +127,7 @@ def _matrix(found: Faults, matrix: Any, kinds: Sequence[str]) -> list[str]:
     return sizes
 
 
-def _axis(found: Faults, axis: str, value: Any, where: Where) -> None:
+def _axis(found: Faults, axis: str, value: object, where: Where) -> None:
     if axis in ("num_warps", "num_stages"):
         items.look_launch(found, axis, value, where)
     elif axis == "targets":
@@ -135,11 +138,11 @@ def _axis(found: Faults, axis: str, value: Any, where: Where) -> None:
         found.whole(value, where, -items.LARGEST_SIZE, items.LARGEST_SIZE)
 
 
-def _tabled(value: Any) -> dict[str, Any]:
+def _tabled(value: object) -> Mapping[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def _environment(found: Faults, variables: Any) -> None:
+def _environment(found: Faults, variables: object) -> None:
     where: Where = ("environment",)
     if not found.table(variables, where):
         return
@@ -155,7 +158,7 @@ def _environment(found: Faults, variables: Any) -> None:
             found.plain(value, here)
 
 
-def _limits(found: Faults, limits: Any) -> None:
+def _limits(found: Faults, limits: object) -> None:
     where: Where = ("limits",)
     if not found.table(limits, where):
         return
@@ -169,10 +172,11 @@ def _limits(found: Faults, limits: Any) -> None:
         found.add((*where, "memory"), "memory", shown(limits["memory"]))
 
 
-def bytes_of(memory: Any) -> int | None:
+def bytes_of(memory: object) -> int | None:
     """Bytes from a number, or a text such as "8 GiB" or "500 MB"; None where it is neither."""
     if isinstance(memory, str):
         match = _MEMORY.fullmatch(memory)
         memory = int(float(match[1]) * _UNITS[match[2] or ""]) if match else None
-    good = isinstance(memory, int) and not isinstance(memory, bool)
-    return memory if good and 0 < memory <= MOST_MEMORY else None
+    if not isinstance(memory, int) or isinstance(memory, bool):
+        return None
+    return memory if 0 < memory <= MOST_MEMORY else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
 
 from torchkeeper.warm.recipes.faults import DEEPEST, Faults, Where, shown
 
@@ -30,7 +29,9 @@ _TENSOR = ("shape", "dtype", "device", "fill", "low", "high", "requires_grad")
 _FORMS = ("shape", "list", "tuple", "none", "size", "layout")
 
 
-def look(faults: Faults, value: Any, where: Where, sizes: Collection[str], deep: int = 0) -> None:
+def look(
+    faults: Faults, value: object, where: Where, sizes: Collection[str], deep: int = 0
+) -> None:
     """Note what is wrong with an input. sizes: the names that a shape can use."""
     if not isinstance(value, dict):
         if isinstance(value, list):
@@ -54,8 +55,9 @@ def look(faults: Faults, value: Any, where: Where, sizes: Collection[str], deep:
     elif form is None:
         faults.add((*where, "shape") if value else where, "input-shape" if value else "input-form")
     elif form in ("list", "tuple"):
-        if faults.items(value[form], (*where, form)):
-            for at, one in enumerate(value[form]):
+        inner = value[form]
+        if faults.items(inner, (*where, form)):
+            for at, one in enumerate(inner):
                 look(faults, one, (*where, form, at), sizes, deep + 1)
     elif form == "none":
         if value[form] is not True:
@@ -70,7 +72,9 @@ def look(faults: Faults, value: Any, where: Where, sizes: Collection[str], deep:
         faults.matching(value[form], DEVICE, (*where, form), "device")
 
 
-def _tensor(faults: Faults, value: dict[str, Any], where: Where, sizes: Collection[str]) -> None:
+def _tensor(
+    faults: Faults, value: Mapping[str, object], where: Where, sizes: Collection[str]
+) -> None:
     shape, fill, dtype = value["shape"], value.get("fill"), value.get("dtype")
     if faults.items(shape, (*where, "shape")):
         if len(shape) > MOST_DIMENSIONS:
@@ -96,18 +100,22 @@ def _tensor(faults: Faults, value: dict[str, Any], where: Where, sizes: Collecti
     right = [faults.number(value[name], (*where, name)) for name in bounds]
     if bounds and fill is not None and fill not in ("rand", "randint"):
         faults.add((*where, bounds[0]), "no-bounds", shown(fill), at_key=True)
-    elif len(bounds) == 2 and all(right) and value["low"] >= value["high"]:
-        faults.add((*where, "high"), "above-low", shown(value["high"]), low=str(value["low"]))
+        return
+    low, high = value.get("low"), value.get("high")
+    if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
+        return
+    if all(right) and low >= high:
+        faults.add((*where, "high"), "above-low", shown(high), low=str(low))
 
 
-def _size(faults: Faults, value: Any, where: Where, sizes: Collection[str]) -> None:
+def _size(faults: Faults, value: object, where: Where, sizes: Collection[str]) -> None:
     if isinstance(value, str) and not sizes:
         faults.add(where, "no-sizes", shown(value))
     else:
         faults.one_of(value, sizes, where, "size")
 
 
-def used(value: Any) -> Iterator[str]:
+def used(value: object) -> Iterator[str]:
     """What of a matrix an input uses: names of sizes, and "dtype" where it says none itself."""
     if not isinstance(value, dict):
         return
@@ -122,7 +130,7 @@ def used(value: Any) -> Iterator[str]:
             yield from used(one)
 
 
-def resolved(value: Any, sizes: Mapping[str, int], dtype: str | None) -> Any:
+def resolved(value: object, sizes: Mapping[str, int], dtype: str | None) -> object:
     """An input that ``look`` found nothing wrong with: names of sizes replaced, a tensor's dtype
     and what it is filled with written out.
 
@@ -150,7 +158,7 @@ def resolved(value: Any, sizes: Mapping[str, int], dtype: str | None) -> Any:
     return whole
 
 
-def elements(value: Any) -> int:
+def elements(value: object) -> int:
     """Of all tensors in an input that was ``resolved`` together."""
     if not isinstance(value, dict):
         return 0

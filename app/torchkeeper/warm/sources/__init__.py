@@ -9,10 +9,13 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.recipes.cells import SOURCES, Cell
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.shapes import Autograd, Proof
 
 #: How a source tells what it does, as ``child.Tell``.
 Tell = Callable[..., None]
@@ -26,21 +29,30 @@ class Step:
     run: Callable[[], Any]
 
 
+class Counted(TypedDict, total=False):
+    """Graphs, and how their lookups ended, as far as a source counts that itself."""
+
+    graphs: int
+    hits: int
+    misses: int
+    bypasses: int
+    autograd: Autograd
+
+
 @dataclass(frozen=True)
 class Work:
     """A cell, ready to be compiled: nothing of it is before its steps are run, in order.
 
     proof: for a source that FX graph counters say nothing of: looks whether what was compiled is
-    found again, and returns ``{"found": how many, "of": how many there should be}``, and ``why``
-    where that is not all. In a warm-up it is called after the steps; in a verification, in a fresh
-    process, instead of them.
-    counts: what the steps found where PyTorch in this process did not count it: ``graphs``,
-    ``hits``, ``misses``, ``bypasses``, ``autograd`` {hits, misses}; read after they have run.
+    found again. In a warm-up it is called after the steps; in a verification, in a fresh process,
+    instead of them.
+    counts: what the steps found where PyTorch in this process did not count it; read after they
+    have run.
     """
 
     steps: Sequence[Step]
-    proof: Callable[[], dict[str, Any]] | None = None
-    counts: dict[str, Any] = field(default_factory=dict)
+    proof: Callable[[], Proof] | None = None
+    counts: Counted = field(default_factory=Counted)
 
 
 def make(cell: Cell, device: str, tell: Tell) -> Work:

@@ -12,12 +12,15 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.sources import Work, inputs, running
 from torchkeeper.warm.sources.blame import blamed
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.recipes.tables import Called
 
 
 def make(cell: Cell, device: str, _: Any) -> Work:
@@ -30,7 +33,7 @@ def make(cell: Cell, device: str, _: Any) -> Work:
     if "example" in item:
         found = found_in(item["example"], cell.folder)
         with blamed(cell):
-            given = called(found, item, cell, device)
+            given = called(found, item.get("args", {}), cell, device)
         what, arguments, keywords = _example(item["example"], given)
         with blamed(cell):
             what = _placed(what, cell, device)
@@ -42,16 +45,16 @@ def make(cell: Cell, device: str, _: Any) -> Work:
         )
         return running.work(cell, device, [call])
     found = found_in(item.get("factory") or item["function"], cell.folder)
-    made: dict[str, Any] = {}
+    made = dict[str, object]()
 
-    def thing(call: Mapping[str, Any]) -> Any:
+    def thing(call: Called) -> object:
         """What a call is of; of a factory, what it made, once for the same arguments."""
         if "factory" not in item:
             return found
-        args = call.get("args", item.get("args") or {})
+        args = call.get("args", item.get("args", {}))
         key = json.dumps(args, sort_keys=True)
         if key not in made:
-            what = called(found, {"args": args}, cell, device)
+            what = called(found, args, cell, device)
             if not callable(what):
                 raise Problem("example-wrong", name=item["factory"], found=type(what).__name__)
             made[key] = _placed(what, cell, device)
@@ -149,27 +152,27 @@ def _elsewhere(name: str, real: str) -> bool:
     return spec is None or os.path.realpath(spec.origin or "") != real
 
 
-def called(what: Callable[..., Any], item: Mapping[str, Any], cell: Cell, device: str) -> Any:
+def called(what: Callable[..., Any], args: Mapping[str, object], cell: Cell, device: str) -> Any:
     """What it returns for the recipe's ``args``, and for device, dtype and sizes where it has
     parameters of these names. Raises Problem("arguments-wrong") and what it raises.
     """
     import torch  # noqa: TID251
 
-    given: dict[str, Any] = dict(cell.sizes)
+    given: dict[str, object] = dict(cell.sizes)
     given["device"] = torch.device(device)
     if cell.dtype:
         given["dtype"] = inputs.dtype(cell.dtype)
     try:
         signature = inspect.signature(what)
     except (TypeError, ValueError):
-        return what(**(item.get("args") or {}))
+        return what(**args)
     named = {
         name
         for name, one in signature.parameters.items()
         if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
     }
     arguments = {name: value for name, value in given.items() if name in named}
-    arguments |= item.get("args") or {}
+    arguments |= args
     try:
         signature.bind(**arguments)
     except TypeError as e:

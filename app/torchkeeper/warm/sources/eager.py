@@ -15,14 +15,17 @@ import os
 import re
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.folders import merging
 from torchkeeper.warm.child import said
 from torchkeeper.warm.recipes.cells import Cell
-from torchkeeper.warm.sources import Step, Work, inputs, operators
+from torchkeeper.warm.sources import Counted, Step, Work, inputs, operators
 from torchkeeper.warm.sources.written import whole
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.shapes import Proof
 
 _LOGGER = "torch._inductor.aoti_eager"
 #: The dispatch key that an operator of a device is registered for.
@@ -56,15 +59,15 @@ class _Operator:
             lines = [line.strip() for line in str(e).splitlines() if line.strip()]
             raise Problem("inputs-refused", why=": ".join(lines[:2])[:500], where=self.name) from e
 
-    def kept(self) -> dict[str, Any] | None:
-        """What PyTorch finds of it in its cache: of the list, the item; None for nothing."""
+    def kept(self) -> bool:
+        """Whether PyTorch finds it in its cache."""
         from torch._inductor import aoti_eager  # noqa: TID251
 
         wanted = self._described()
         for item in aoti_eager.load_aoti_eager_cache(self.space, self.overloaded, self.device):
             if item and operators.as_text(item["meta_info"]) == wanted:
-                return item if os.path.isfile(item["kernel_path"]) else None
-        return None
+                return os.path.isfile(item["kernel_path"])
+        return False
 
     def _described(self) -> Any:
         """Its inputs as the list holds them, and as it is looked up."""
@@ -105,7 +108,7 @@ class _Operator:
         if not path:
             why = _short(causes[-1]) if causes else "it returned no library, and said nothing"
             raise Problem("eager-failed", op=self.name, why=why)
-        if self.kept() is None:
+        if not self.kept():
             raise Problem("eager-failed", op=self.name, why=self._why_not_kept(path))
         if why := self.runs():
             self._withdraw()
@@ -184,17 +187,17 @@ def make(cell: Cell, device: str, _: Any) -> Work:
     it without compiling. Raises Problem as ``_Operator``.
     """
     operator = _Operator(cell, device)
-    counts = {"hits": 0, "misses": 0}
+    counts: Counted = {"hits": 0, "misses": 0}
 
     def warm() -> None:
-        if operator.kept() is not None:
+        if operator.kept():
             counts["hits"] += 1
             return
         counts["misses"] += 1
         operator.compile()
 
-    def prove() -> dict[str, Any]:
-        why = "" if operator.kept() is not None else "it is not in PyTorch's list"
+    def prove() -> Proof:
+        why = "" if operator.kept() else "it is not in PyTorch's list"
         why = why or operator.runs()
         return {"found": int(not why), "of": 1, "why": why}
 

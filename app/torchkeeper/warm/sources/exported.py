@@ -36,7 +36,7 @@ def make(cell: Cell, device: str, _: Any) -> Work:
         program = passes.move_to_device_pass(program, device)
     what, item = program.module(), cell.item
     with blamed(cell):
-        if item.get("inputs") is not None or item.get("keywords") or "calls" in item:
+        if "inputs" in item or item.get("keywords") or "calls" in item:
             calls = running.calls(cell, device, lambda _: what)
         else:
             example = program.example_inputs

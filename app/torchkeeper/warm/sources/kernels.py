@@ -22,13 +22,17 @@ import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.child import said
 from torchkeeper.warm.recipes.cells import Cell
-from torchkeeper.warm.sources import Step, Work, unfound
+from torchkeeper.warm.sources import Counted, Step, Work, unfound
 from torchkeeper.warm.sources.launching import Driver, given, taken, unlike
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.recipes.tables import Item
+    from torchkeeper.warm.shapes import Proof
 
 _TARGET = re.compile(r"(\w+):(\w+)")
 #: What compilers say of a GPU that they do not know (ptxas; LLVM's AMDGPU).
@@ -42,7 +46,7 @@ class _Launch:
     """One way to launch a kernel: what stands for its arguments, and its options."""
 
     name: str
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, object]
 
 
 def make(cell: Cell, device: str, _: Any) -> Work:
@@ -59,13 +63,15 @@ def make(cell: Cell, device: str, _: Any) -> Work:
     function, configs = _kernel(name, cell.folder)
     launches = [_launch(function, item, config, name) for config in _chosen(configs, item)]
     cache = folder(device)
-    counts = {"hits": 0, "misses": 0}
+    counts: Counted = {"hits": 0, "misses": 0}
 
     def warm(launch: _Launch) -> None:
-        missed = _compile(function, launch, target, cache, item)
-        counts["misses" if missed else "hits"] += 1
+        if _compile(function, launch, target, cache, item):
+            counts["misses"] += 1
+        else:
+            counts["hits"] += 1
 
-    def prove() -> dict[str, Any]:
+    def prove() -> Proof:
         missed = [_compile(function, launch, target, cache, item) for launch in launches]
         first = next((one for one in missed if one), "")
         return {"found": missed.count(""), "of": len(launches), "why": first}
@@ -131,7 +137,7 @@ def _target(name: str | None, kernel: str) -> Any:
     return target
 
 
-def _kernel(name: str, above: str | None) -> tuple[Any, list[dict[str, Any]]]:
+def _kernel(name: str, above: str | None) -> tuple[Any, list[dict[str, object]]]:
     """The jitted function, and the configurations that it is autotuned over."""
     from triton.runtime.autotuner import Autotuner  # noqa: TID251
     from triton.runtime.jit import JITFunction  # noqa: TID251
@@ -139,7 +145,7 @@ def _kernel(name: str, above: str | None) -> tuple[Any, list[dict[str, Any]]]:
     from torchkeeper.warm.sources import callables
 
     found = callables.named(name, above)
-    configs: list[dict[str, Any]] = [{}]
+    configs: list[dict[str, object]] = [{}]
     while not isinstance(found, JITFunction):
         if isinstance(found, Autotuner):
             configs = [config.all_kwargs() for config in found.configs]
@@ -150,10 +156,11 @@ def _kernel(name: str, above: str | None) -> tuple[Any, list[dict[str, Any]]]:
     return found, configs
 
 
-def _chosen(configs: Sequence[dict[str, Any]], item: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _chosen(configs: Sequence[Mapping[str, object]], item: Item) -> list[dict[str, object]]:
     """The configurations that agree with what the recipe itself gives; its own where none does."""
-    own = {key: item[key] for key in ("num_warps", "num_stages") if item.get(key) is not None}
-    own |= item.get("constants") or {}
+    launch = {"num_warps": item.get("num_warps"), "num_stages": item.get("num_stages")}
+    own: dict[str, object] = {key: value for key, value in launch.items() if value is not None}
+    own |= item.get("constants", {})
     agreeing = [
         {**config, **own}
         for config in configs
@@ -162,11 +169,9 @@ def _chosen(configs: Sequence[dict[str, Any]], item: Mapping[str, Any]) -> list[
     return agreeing or [own]
 
 
-def _launch(
-    function: Any, item: Mapping[str, Any], config: Mapping[str, Any], kernel: str
-) -> _Launch:
+def _launch(function: Any, item: Item, config: Mapping[str, object], kernel: str) -> _Launch:
     """Raises Problem where the names are not those of the kernel's arguments."""
-    signature = item.get("signature") or {}
+    signature = item.get("signature", {})
     options = ("num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override")
     names = {param.name: param for param in function.params}
     unknown = [name for name in (*signature, *config) if name not in names and name not in options]
@@ -188,9 +193,7 @@ def _launch(
     return _Launch(f"{function.__name__} for {where}" + (f", {told}" if told else ""), arguments)
 
 
-def _compile(
-    function: Any, launch: _Launch, target: Any, cache: str, item: Mapping[str, Any]
-) -> str:
+def _compile(function: Any, launch: _Launch, target: Any, cache: str, item: Item) -> str:
     """Have Triton compile it; returns why it was not there, or "". Raises Problem."""
     about = {"kernel": item["kernel"], "target": f"{target.backend}:{target.arch}"}
     before = _marks(cache)
@@ -212,7 +215,7 @@ def _compile(
             why = _detail(text, next(one for one in text.splitlines() if one.strip()))
             raise Problem("kernel-target", why=why, **about) from e
         raise Problem("kernel-failed", why=_why(e), where=_where(e, function), **about) from e
-    for name, text in (item.get("signature") or {}).items():
+    for name, text in item.get("signature", {}).items():
         made = compiled.src.signature.get(name)
         if unlike(text, made):
             raise Problem(

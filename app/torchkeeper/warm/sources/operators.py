@@ -39,7 +39,7 @@ def found(op: str) -> tuple[str, str, Any]:
 
 def in_order(
     function: Any, args: Sequence[Any], keywords: Mapping[str, Any]
-) -> tuple[list[Any], dict[str, Any]]:
+) -> tuple[list[Any], Mapping[str, Any]]:
     """The inputs as PyTorch's dispatcher passes them on: by position where that can be, and none
     that is what it would be anyway. Raises Problem("inputs-refused").
     """

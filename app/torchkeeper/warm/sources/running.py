@@ -5,12 +5,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.sources import Step, Work, inputs
 from torchkeeper.warm.sources.blame import blamed
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.recipes.tables import Called
 
 
 @dataclass(frozen=True)
@@ -30,13 +33,14 @@ class Call:
     autocast: str | None = None
 
 
-def calls(cell: Cell, device: str, what: Callable[[Mapping[str, Any]], Any]) -> list[Call]:
+def calls(cell: Cell, device: str, what: Callable[[Called], Any]) -> list[Call]:
     """The calls that the cell's item describes. what: what each is of, by its description.
 
     Raises as ``inputs.of`` and ``what``.
     """
     made = []
-    for one in cell.item.get("calls") or [cell.item]:
+    several: Sequence[Called] = cell.item.get("calls", (cell.item,))
+    for one in several:
         grad, backward = one.get("grad", cell.grad), one.get("backward", cell.backward)
         more = one.get("training", cell.training), one.get("autocast", cell.autocast)
         made.append(Call(what(one), *inputs.of(one, device), backward, grad, *more))
@@ -106,10 +110,13 @@ def compiled(cell: Cell, what: Any) -> Any:
     """``torch.compile`` of it, with what the cell names and nothing else."""
     import torch  # noqa: TID251
 
-    more: dict[str, Any] = {"mode": cell.mode} if cell.mode else {}
-    if cell.options:
-        more["options"] = dict(cell.options)
-    return torch.compile(what, fullgraph=cell.fullgraph, dynamic=cell.dynamic, **more)
+    return torch.compile(
+        what,
+        fullgraph=cell.fullgraph,
+        dynamic=cell.dynamic,
+        mode=cell.mode,
+        options=dict(cell.options) or None,
+    )
 
 
 def is_compiled(what: Any) -> bool:

@@ -16,7 +16,7 @@ import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -25,10 +25,13 @@ from torchkeeper.warm.child import home
 from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.recipes.foreseeing import problem_of
 from torchkeeper.warm.recipes.items import name_of
-from torchkeeper.warm.sources import Step, Work
+from torchkeeper.warm.sources import Counted, Step, Work
 from torchkeeper.warm.traces import trace
 from torchkeeper.warm.traces.graphs import Graph
 from torchkeeper.warm.traces.tail import Tail
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.shapes import Counts
 
 _TRACE = "TORCH_TRACE"
 #: Seconds between two looks at the trace.
@@ -52,7 +55,7 @@ def make(cell: Cell, _: str, tell: Callable[..., None]) -> Work:
     folder = os.path.join(cell.folder or os.getcwd(), cell.item.get("folder") or ".")
     argv = _argv(command, folder)
     name = name_of("script", {"command": command})
-    counts: dict[str, Any] = {}
+    counts: Counted = {}
 
     def one(graph: Graph) -> None:
         tell(graph={**graph.to_json(), "cell": cell.index})
@@ -132,7 +135,7 @@ def _said(code: int) -> str:
     return f"signal {-code}"
 
 
-def _counted(where: str, before: frozenset[str], name: str) -> dict[str, Any]:
+def _counted(where: str, before: frozenset[str], name: str) -> Counts:
     """What the trace counts. Raises Problem("script-nothing")."""
     try:
         found = trace.read(where, Report(), before)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Mapping
 
 from torchkeeper.artifacts import triton
 
@@ -24,7 +23,7 @@ _TOLD = {
 }
 
 
-def why(cache: str, name: str, there: Collection[str], wanted: dict[str, Any]) -> str:
+def why(cache: str, name: str, there: Collection[str], wanted: Mapping[str, object]) -> str:
     """What the nearest kernel of a name is for instead, in a line.
 
     there: the folders of the kernels that were there, in ``cache``. wanted: Triton's metadata of
@@ -54,7 +53,7 @@ def why(cache: str, name: str, there: Collection[str], wanted: dict[str, Any]) -
     return f"The nearest that was there is for {', '.join(nearest)}"
 
 
-def _read(path: str) -> dict[str, Any] | None:
+def _read(path: str) -> Mapping[str, object] | None:
     try:
         with open(path, "rb") as file:
             told = json.loads(file.read(_BYTES))
@@ -63,8 +62,8 @@ def _read(path: str) -> dict[str, Any] | None:
     return _told(told) if isinstance(told, dict) else None
 
 
-def _told(metadata: dict[str, Any]) -> dict[str, Any]:
-    about = {**metadata, "device": triton.device(metadata)}
+def _told(metadata: Mapping[str, object]) -> Mapping[str, object]:
+    about: dict[str, object] = {**metadata, "device": triton.device(metadata)}
     return {
         key: about[key]
         for key in _TOLD

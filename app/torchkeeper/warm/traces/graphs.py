@@ -16,7 +16,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -63,7 +63,7 @@ class Graph:
     phases: tuple[Phase, ...] = ()
     reason: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Mapping[str, object]:
         """The graph as one flat JSON object."""
         return asdict(self)
 
@@ -229,7 +229,7 @@ def direction_of(place: int) -> str:
     return ("forward", "backward")[place] if place < 2 else f"graph {place + 1}"
 
 
-def id_of(metadata: dict[str, Any]) -> str:
+def id_of(metadata: Mapping[str, object]) -> str:
     """As PyTorch prints it (CompileId in torch/_guards.py), without the attempt."""
     parts = [metadata.get("frame_id"), metadata.get("frame_compile_id")]
     text = "/".join(str(part) for part in parts if part is not None)

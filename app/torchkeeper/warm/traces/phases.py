@@ -166,7 +166,7 @@ class Compile:
         return self.parts[-1]
 
 
-def checked(value: Any) -> list[list[Any]]:
+def checked(value: Any) -> list[Phase]:
     """Phases as another process tells them: ``[[name, seconds], …]``, in order.
 
     Raises ValueError, TypeError or LookupError where they are no such.
@@ -177,7 +177,7 @@ def checked(value: Any) -> list[list[Any]]:
         if name not in PHASES or not 0 <= number < _LONGEST:
             raise ValueError("not a phase")
         found[name] = number
-    return [[name, found[name]] for name in PHASES if name in found]
+    return [(name, found[name]) for name in PHASES if name in found]
 
 
 def total(phases: Iterable[Phase]) -> float:

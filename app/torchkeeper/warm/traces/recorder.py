@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 #: Names the folder for what is noted, and that which this file lies in; not as TORCH…, which
@@ -33,7 +33,7 @@ _MODULE = "torch.nn.modules.module"
 #: What calls that are one have in common.
 _ALIKE = ("inputs", "keywords", "twice", "grad", "training", "autocast", "precision")
 
-Noted = dict[str, Any]
+Noted = dict[str, object]
 
 
 class _Watch:
@@ -76,7 +76,7 @@ def _hear(loader: Any) -> None:
 
 
 #: What models were built with, by their id, as long as they live.
-_built: dict[int, tuple[Any, dict[str, Any] | None]] = {}
+_built: dict[int, tuple[Any, Noted | None]] = {}
 
 
 def _hear_models(module: Any) -> None:
@@ -200,14 +200,14 @@ class _Notes:
 
     def forget(self) -> None:
         """Begin anew, as in a process that was forked: what was heard until then is another's."""
-        self.compiled: list[Noted] = []
-        self.by_id: dict[Any, Noted] = {}
+        self.compiled: list[Mapping[str, Any]] = []
+        self.by_id: dict[Any, Mapping[str, Any]] = {}
         self.of_compile: dict[Any, Noted] = {}
         self.unseen = 0
         self.calls = 0
         self.watched: list[Any] = []
 
-    def hear(self, metadata: Noted) -> None:
+    def hear(self, metadata: Mapping[str, Any]) -> None:
         """One record of the trace, live: the compile that it is about is under way."""
         compile_id = metadata.get("frame_id"), metadata.get("frame_compile_id")
         if "dynamo_start" in metadata:
@@ -259,7 +259,7 @@ class _Notes:
                 one["settings"].append(name)
         self.write()
 
-    def of(self, what: Any, context: Any) -> Noted:
+    def of(self, what: Any, context: Any) -> Mapping[str, Any]:
         """What is known of a thing that is compiled."""
         model = _model_of(what)
         what = _own(what) if model is None else model

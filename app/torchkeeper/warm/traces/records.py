@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any
 
@@ -33,7 +33,7 @@ _TELLING = (
 class Record:
     """One record. metadata is empty for those that tell nothing; pid is of the process."""
 
-    metadata: dict[str, Any]
+    metadata: Mapping[str, Any]
     pid: str
     telling: bool
     lines: list[bytes] = field(default_factory=list, repr=False)

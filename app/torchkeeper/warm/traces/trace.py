@@ -12,7 +12,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any
 
@@ -309,7 +309,7 @@ class _File:
             times.take(happened)
             self._kept.parts += len(times.parts) - before
 
-    def _said(self, record: Record) -> tuple[dict[str, Any], bool]:
+    def _said(self, record: Record) -> tuple[Mapping[str, Any], bool]:
         payload, whole = record.payload()
         said = json.loads(payload) if whole else None
         if isinstance(said, dict):

@@ -1,0 +1,55 @@
+"""What is looked up without an engine, as ``gui.background.lookups`` returns it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
+
+if TYPE_CHECKING:
+    from torchkeeper.link.kept.history import Kept
+    from torchkeeper.link.kept.running import Running
+    from torchkeeper.link.keys import Key
+    from torchkeeper.link.signers import Signer
+    from torchkeeper.link.words.problems import UserError
+
+
+class At(NamedTuple):
+    """What is at a path: "folder", "file" or "missing", or what it is offered as."""
+
+    path: str
+    what: str
+
+
+class Room(NamedTuple):
+    """What is at a path, and bytes of its file system; None where there is nothing, or nobody can
+    say.
+    """
+
+    what: str
+    free: int | None
+    total: int | None
+
+
+class PastJobs(NamedTuple):
+    """The jobs that have ended, and those that other processes run."""
+
+    kept: Kept
+    elsewhere: Sequence[Running]
+
+
+class Keys(TypedDict):
+    """The keys to sign with; without_agent: why none is known of an agent (``link.keys``). wrong:
+    why a file that was named is none.
+    """
+
+    keys: Sequence[Key]
+    without_agent: str
+    wrong: UserError | None
+
+
+class Signers(TypedDict):
+    """Whose signatures are trusted, whether one is required, and the file that says so."""
+
+    signers: Sequence[Signer]
+    required: bool
+    file: str

@@ -1,0 +1,180 @@
+"""What places tell of themselves, as types of JSON. Loaded as those of ``artifacts.told``."""
+
+from typing import TypedDict
+
+from torchkeeper.artifacts.builds import Builder, MadeIn
+from torchkeeper.artifacts.told import Amount, Sized, Tally
+
+
+class Who(TypedDict):
+    """Somebody who is neither this user nor root (``folders.accounts.Who``)."""
+
+    kind: str
+    number: int
+    name: str | None
+
+
+class Writer(TypedDict):
+    """Who else can change a file, a folder or a link; owned: because it belongs to them."""
+
+    path: str
+    who: Who
+    owned: bool
+
+
+class More(TypedDict, total=False):
+    """What only some findings about owners say (``folders.owners``)."""
+
+    folders: int
+    files: int
+    users: int
+    owners: list[tuple[Who, int]]
+    sticky: bool
+    owned: bool
+    mine: bool
+    host: str
+    port: int
+    reach: str
+    all: bool
+
+
+class _Owned(TypedDict):
+    what: str
+    grave: bool
+    place: str
+
+
+class Owned(_Owned, More, total=False):
+    """Who else can change what lies in a folder (``folders.owners``) or on a server
+    (``redis.exposed``), which say what each field is.
+    """
+
+    root: str | None
+    default: bool
+    path: str
+    who: Who
+    among: str
+
+
+class Last(Sized):
+    """What undo puts back; made: seconds since the epoch."""
+
+    made: float | None
+
+
+class Trash(Amount):
+    """What lies in the trash of a folder; last: None where undo puts nothing back."""
+
+    receipts: int
+    last: Last | None
+
+
+class ReceiptRow(Amount):
+    """One purge in the trash (``folders.receipts.Receipt``)."""
+
+    receipt: str
+    made: float | None
+
+
+class Orphans(Amount):
+    """How much nothing needs; whole: whether that is known of all there is."""
+
+    whole: bool
+
+
+class Using(TypedDict):
+    """A process that uses a folder (``folders.in_use.User``); entries: how many it has open."""
+
+    pid: int
+    name: str
+    why: str
+    holds_all: bool
+    entries: int
+
+
+class InUse(TypedDict):
+    """What uses a folder (``folders.in_use.InUse``).
+
+    count: of all its processes, of which not all are named. all: any entry may be needed.
+    """
+
+    processes: list[Using]
+    count: int
+    hidden: int
+    sees: str
+    all: bool
+
+
+class Users(InUse):
+    """What uses a folder that is to be purged; left: how much stays therefore."""
+
+    left: int
+    stays: Tally
+
+
+class CutOff(TypedDict):
+    """What was cut off in a place, and what has become of it (``folders.recovering``)."""
+
+    place: str
+    what: str
+    outcome: str
+    made: float | None
+    entries: int
+    files: int
+    bytes: int
+    left: int
+    file: str
+
+
+class _Done(Amount):
+    receipt: str | None
+
+
+class Done(_Done, total=False):
+    """What a purge or an undo did.
+
+    receipt: for undo, None where there is none. failed: of a server, how much was not removed.
+    """
+
+    failed: int
+
+
+class Strays(TypedDict, total=False):
+    """How many keys of a server are not ours, and how many may be kernels of another format."""
+
+    others: int
+    kernels_maybe: int
+
+
+class Room(TypedDict, total=False):
+    """Bytes of a disk, or of a server with a limit; disk: what places on one have in common."""
+
+    free_bytes: int
+    total_bytes: int
+    disk: str
+
+
+class Claims(TypedDict, total=False):
+    """What a bundle says of its objects, as ``builds.Claims``; nothing of other places."""
+
+    native: Builder | None
+    objects: int
+    built: int
+    headers: int
+    portable: int
+
+
+class _Beside(TypedDict):
+    trash: Trash | None
+
+
+class Beside(_Beside, Strays, Claims, total=False):
+    """What is said of a place besides its entries.
+
+    format: of what is no folder. made_in: where all of it was made; that, and what follows
+    (``artifacts.builds.Claims``), of a bundle.
+    """
+
+    owners: list[Owned] | None
+    format: str
+    made_in: MadeIn | None

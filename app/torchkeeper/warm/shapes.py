@@ -1,0 +1,289 @@
+"""What is asked of compile jobs, and what they tell, as types."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+from torchkeeper.artifacts.told import Fault
+from torchkeeper.verdict.told import CauseTold
+
+
+class SentRecipe(TypedDict):
+    """A recipe as it was read from its file.
+
+    folder: the absolute path of where it lies. data: its tables, which ``warm.recipes`` checks.
+    """
+
+    name: str
+    folder: str
+    data: Any
+
+
+class Compiling(TypedDict, total=False):
+    """What is compiled, and how.
+
+    recipes: "builtin", which it is without any, and those that were read. device, threads,
+    portable: for recipes that say nothing of it themselves. limit_s: seconds that a cell may take.
+    jobs: processes at a time. each: a single cell that fails does so as one of several. settings:
+    texts by variable, as a profile has them: the processes have exactly these of the described
+    settings; they may hold a password. only: the indexes of the cells that are compiled.
+    """
+
+    recipes: Sequence[str | SentRecipe] | None
+    device: str | None
+    threads: int | None
+    portable: bool
+    limit_s: float | None
+    jobs: int
+    each: bool
+    settings: Mapping[str, str] | None
+    only: Sequence[int] | None
+
+
+class Autograd(TypedDict):
+    """Lookups of AOTAutograd's entries."""
+
+    hits: int
+    misses: int
+
+
+class Counts(TypedDict):
+    """Graphs, and how their lookups ended."""
+
+    graphs: int
+    hits: int
+    misses: int
+    bypasses: int
+    autograd: Autograd
+
+
+class Found(TypedDict):
+    """Of what a source looks for itself, how much was found of how much there should be."""
+
+    found: int
+    of: int
+
+
+class Proof(Found, total=False):
+    """What a source's own proof came to. why: why that is not all."""
+
+    why: str
+
+
+class Done(Counts):
+    """What a cell came to. seconds: that compiling it took. device: its kind."""
+
+    seconds: float
+    proof: Proof | None
+    device: str
+    threads: int
+
+
+class Became(TypedDict, total=False):
+    """What becomes of a cell: once it is done what it came to, once it has failed its problem.
+
+    log: its last lines, which findings have and results have not.
+    """
+
+    graphs: int
+    hits: int
+    misses: int
+    bypasses: int
+    autograd: Autograd
+    seconds: float
+    proof: Proof | None
+    device: str
+    threads: int
+    problem: Fault
+    log: Sequence[str]
+
+
+class WarmCell(Became):
+    """A cell of a warm-up.
+
+    state: "queued", "starting", "compiling", "done", "failed" or "cancelled".
+    """
+
+    index: int
+    recipe: str
+    name: str
+    source: str
+    state: str
+
+
+class _Warming(TypedDict):
+    into: str
+
+
+class Warming(_Warming, Compiling):
+    """The place to fill, and with what."""
+
+
+class Summed(Counts):
+    """What became of the cells of a job, and sums. cells: as many as fit, without their logs.
+
+    things: how many things were looked up of each sort (``warm.told.things``). torch: its
+    version, "" where none was needed. done, failed: how many cells.
+    """
+
+    cells: Sequence[WarmCell]
+    things: Mapping[str, int]
+    seconds: float
+    device: str
+    threads: int
+    torch: str
+    done: int
+    failed: int
+
+
+class Warmed(Summed):
+    """The same, and how many entries the place has more than before; kinds: of each kind."""
+
+    added: int
+    kinds: Mapping[str, int]
+    locks: int
+    headers: int
+    unknown: int
+
+
+class _Verifying(TypedDict):
+    place: str
+
+
+class _MoreVerifying(TypedDict, total=False):
+    runs: Sequence[str]
+    scratch: str | None
+
+
+class Verifying(_Verifying, _MoreVerifying, Compiling):
+    """The place to verify, and with what. runs: of ``warm.options.RUNS``, without it all of them.
+    scratch: the absolute path of a folder to work in.
+    """
+
+
+class LookedUp(TypedDict):
+    """A graph, and how its lookup ended."""
+
+    id: str
+    name: str
+    outcome: str
+
+
+class VerifiedGraph(LookedUp, total=False):
+    """A graph of the last run with the target. why: the cause, if it was no hit and that is known.
+    cell: the index of its cell, where there are several.
+    """
+
+    why: CauseTold
+    cell: int
+
+
+class VerdictOfCell(TypedDict):
+    """A cell of a verification. seconds: of each run. ratios: how many times as long as with the
+    target the others took (``warm_cold`` and so on).
+    """
+
+    index: int
+    recipe: str
+    name: str
+    source: str
+    good: bool
+    seconds: Mapping[str, float]
+    ratios: Mapping[str, float]
+    hits: int
+    misses: int
+    rebuilt: int
+    proof: Found | None
+    problem: Fault | None
+
+
+class VerifiedCell(VerdictOfCell):
+    """The same. why: the cause of the first graph that was no hit, if that is known."""
+
+    why: CauseTold | None
+
+
+class Judged(Counts):
+    """Counts of what was run with the target. rebuilt: how many objects were built again."""
+
+    rebuilt: int
+
+
+class Run(Judged):
+    """A run, or the sum of one run of several cells."""
+
+    seconds: float
+
+
+class Whole(TypedDict):
+    """How many cells there were, and how many of them are good."""
+
+    cells: int
+    good: int
+
+
+class Verification(Judged):
+    """What a verification came to; the counts are those of the last run with the target.
+
+    things: as of a warm-up. built: paths of objects that were built again. seconds, ratios: as of
+    a cell. runs: by their names.
+    """
+
+    things: Mapping[str, int]
+    whole: Whole
+    built: Sequence[str]
+    seconds: Mapping[str, float]
+    ratios: Mapping[str, float]
+    runs: Mapping[str, Run]
+    good: bool
+    device: str
+    threads: int
+    torch: str
+
+
+class Verified(Verification):
+    """The same. rows: graphs of the last run with the target. cells: as many as fit."""
+
+    rows: Sequence[VerifiedGraph]
+    cells: Sequence[VerifiedCell]
+
+
+class Preparing(TypedDict, total=False):
+    """Where headers go: the temporary folder of programs, or ``torchinductor_<user>`` in it;
+    without it the usual one. limit_s: seconds that it may take.
+    """
+
+    into: str | None
+    limit_s: float | None
+
+
+class Headers(TypedDict):
+    """How many headers were built, how many were there, the bytes of all, and their folder."""
+
+    built: int
+    there: int
+    bytes: int
+    folder: str
+
+
+class Prepared(Headers):
+    """The same. user: whose programs they are for, where that is another user."""
+
+    seconds: float
+    user: str | None
+
+
+class Header(TypedDict):
+    """A header that was looked for. built: or else it was there. bytes: its size."""
+
+    path: str
+    built: bool
+    bytes: int
+    seconds: float
+
+
+class Device(TypedDict):
+    """The device that is compiled for, and why as a code (``warm.devices.choose_device``)."""
+
+    type: str
+    name: str
+    why: str
