@@ -17,7 +17,7 @@ from torchkeeper.artifacts import aotautograd, fxgraph
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words import causes, verdicts
-from torchkeeper.verdict.told import DifferenceTold
+from torchkeeper.verdict.shapes import DifferenceTold
 
 ENVIRONMENTS: dict[str, dict[str, Any]] = json.loads((DATA / "environments.json").read_text())
 #: Of its key and of no older one's.

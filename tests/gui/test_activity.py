@@ -26,7 +26,7 @@ from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.window import Window
 from torchkeeper.link.kept import history
 from torchkeeper.link.words.problems import user_error
-from torchkeeper.verdict.told import FactorTold
+from torchkeeper.verdict.shapes import FactorTold
 
 #: Seconds that the main thread may be at one thing, on a machine three times as slow as ours.
 _SLICE = 0.05

@@ -39,7 +39,7 @@ from torchkeeper.link.kept.verified import Verified
 from torchkeeper.link.words import say
 from torchkeeper.link.words.phases import NAMES as WORDS
 from torchkeeper.link.words.problems import user_error
-from torchkeeper.verdict.told import GraphTold
+from torchkeeper.verdict.shapes import GraphTold
 from torchkeeper.warm.shapes import Proof
 
 Lab = tuple[float, float, float]

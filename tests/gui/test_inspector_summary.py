@@ -30,7 +30,7 @@ from torchkeeper.gui.inspector.verdictcard import About, VerdictCard
 from torchkeeper.gui.verdicts.verifications import Beside
 from torchkeeper.link.kept.verified import Verified
 from torchkeeper.link.words.verdicts import must, told
-from torchkeeper.verdict.told import DifferenceTold, VerdictTold
+from torchkeeper.verdict.shapes import DifferenceTold, VerdictTold
 
 PASSWORD = "hunter2-not-a-real-password"
 HERE = About("2.13.0+cpu", "/opt/py312/bin/python")

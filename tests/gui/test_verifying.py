@@ -43,7 +43,7 @@ from torchkeeper.link.kept import verified
 from torchkeeper.link.kept.verified import Verified
 from torchkeeper.link.words import preparing, verifying
 from torchkeeper.stores import places
-from torchkeeper.verdict.told import GraphTold
+from torchkeeper.verdict.shapes import GraphTold
 from torchkeeper.warm.options import MOST_THREADS
 
 #: Milliseconds that cold compiles may take on two busy cores.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchkeeper.artifacts.entry import holds, measured, tallied
-from torchkeeper.artifacts.told import Fault
+from torchkeeper.artifacts.shapes import Fault
 from torchkeeper.engine.messages.places import GroupRow, PlaceLooked, ReclaimRow
 from torchkeeper.link.overviewing import DIMENSIONS, Overview, Reclaim
 

@@ -20,7 +20,7 @@ import pytest
 from torchkeeper.artifacts.builds import Builder, Claims, MadeIn
 from torchkeeper.artifacts.entry import measured, tallied
 from torchkeeper.artifacts.leaked import Private, Secret
-from torchkeeper.artifacts.told import Sized
+from torchkeeper.artifacts.shapes import Sized
 from torchkeeper.engine.messages.bundles import Maker
 from torchkeeper.engine.messages.doctor import DiagnoseResult, LeftCheck
 from torchkeeper.engine.messages.entries import RunnableName, RunnableResult
@@ -59,11 +59,11 @@ from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.origins import Origin, Override
 from torchkeeper.settings.processes import Process
 from torchkeeper.stores.folders.in_use import InUse
-from torchkeeper.stores.told import CutOff, Who
+from torchkeeper.stores.shapes import CutOff, Who
 from torchkeeper.verdict.graphdiff import GraphDifference
 from torchkeeper.verdict.judging import Difference, Verdict
 from torchkeeper.verdict.probed import Env
-from torchkeeper.verdict.told import AotTold, FactorTold, FieldTold, GraphTold
+from torchkeeper.verdict.shapes import AotTold, FactorTold, FieldTold, GraphTold
 
 ROOT = Path(__file__).parents[2]
 LINK = ROOT / "app" / "torchkeeper" / "link"

@@ -17,7 +17,7 @@ from torchkeeper.link.words.settled import Settled
 from torchkeeper.settings.known import BY_NAME, SETTINGS
 from torchkeeper.settings.origins import Origin, Override
 from torchkeeper.settings.processes import Process
-from torchkeeper.settings.told import LookedTold
+from torchkeeper.settings.shapes import LookedTold
 
 pytestmark = pytest.mark.torch
 

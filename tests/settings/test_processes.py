@@ -26,7 +26,7 @@ from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.origins import Origin, Override, fitting
 from torchkeeper.settings.process_origins import of_process
 from torchkeeper.settings.processes import root_of, running
-from torchkeeper.settings.told import OfProcessTold, OriginTold, ProcessesTold
+from torchkeeper.settings.shapes import OfProcessTold, OriginTold, ProcessesTold
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 

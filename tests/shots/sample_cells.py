@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchkeeper.artifacts.told import Fault
+from torchkeeper.artifacts.shapes import Fault
 from torchkeeper.engine.messages.findings import CellFinding
 from torchkeeper.gui.matrix.cells import Cells
 from torchkeeper.gui.matrix.phases import PHASES
-from torchkeeper.verdict.told import GraphTold
+from torchkeeper.verdict.shapes import GraphTold
 
 _NAMES = [
     *(("decode", f"decode, batch {batch}, {dtype}, {mode}", "callable")

@@ -23,7 +23,7 @@ from tests.shots import (
     samples,
 )
 from torchkeeper.artifacts.entry import KINDS, Entry, measured, tallied, tally
-from torchkeeper.artifacts.told import Sized
+from torchkeeper.artifacts.shapes import Sized
 from torchkeeper.engine.decoding import misfit
 from torchkeeper.engine.protocol import TABLE
 from torchkeeper.gui.background import lookups

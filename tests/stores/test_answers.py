@@ -16,8 +16,8 @@ from torchkeeper.engine.session import Session
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.scheme import Scheme
+from torchkeeper.stores.shapes import Beside
 from torchkeeper.stores.store import Removal, Store
-from torchkeeper.stores.told import Beside
 
 SORTS = ("folder", "bundle", "server")
 #: What each kind says it can.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.told import EntryRow, Held, Measured, Tally
+    from torchkeeper.artifacts.shapes import EntryRow, Held, Measured, Tally
 
 #: Every kind of entry, in the order in which places are read and totals are printed.
 #: FX graphs come first because they name what the others belong to.

@@ -1,5 +1,5 @@
 """What was found in entries that nobody else should read, as types of JSON. Loaded as those of
-``artifacts.told``.
+``artifacts.shapes``.
 """
 
 from typing import Literal, TypedDict

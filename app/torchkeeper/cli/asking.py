@@ -22,7 +22,7 @@ from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding, LeftFinding
-    from torchkeeper.stores.told import CutOff
+    from torchkeeper.stores.shapes import CutOff
 
 #: Problems of a server that another password may solve.
 LOCKED = frozenset({"password-needed", "password-wrong"})

@@ -19,7 +19,7 @@ from torchkeeper.link.words.problems import UserError, printable
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.verdicts import CheckResult, SharedRow
-    from torchkeeper.verdict.told import DifferenceTold, VerdictTold
+    from torchkeeper.verdict.shapes import DifferenceTold, VerdictTold
 
 #: What makes the exit code 1.
 _BAD = ("unsafe", "stale", "broken")

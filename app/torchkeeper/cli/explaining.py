@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         PlacedEntry,
     )
     from torchkeeper.verdict.probed import Env
-    from torchkeeper.verdict.told import DifferenceTold, FactorTold
+    from torchkeeper.verdict.shapes import DifferenceTold, FactorTold
 
 #: What makes the exit code 1.
 _BAD = ("unsafe", "stale", "broken")

@@ -35,7 +35,7 @@ from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.query import parse
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.told import EntryRow
+    from torchkeeper.artifacts.shapes import EntryRow
     from torchkeeper.engine.messages.places import (
         DuKind,
         DuResult,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         SumResult,
     )
     from torchkeeper.engine.messages.selecting import Select
-    from torchkeeper.stores.told import Orphans, Strays
+    from torchkeeper.stores.shapes import Orphans, Strays
 
 _RANKS: dict[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
 #: What entries are put in order by, given their fields.

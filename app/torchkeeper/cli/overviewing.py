@@ -27,7 +27,7 @@ from torchkeeper.stores.names import scheme_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from torchkeeper.artifacts.told import Fault
+    from torchkeeper.artifacts.shapes import Fault
     from torchkeeper.engine.messages.environments import KnowParams
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.places import OverviewResult, PlacesRow

@@ -10,7 +10,7 @@ from torchkeeper.link.words import owned
 from torchkeeper.stores.folders import owners
 
 if TYPE_CHECKING:
-    from torchkeeper.stores.told import Owned, Writer
+    from torchkeeper.stores.shapes import Owned, Writer
 
 #: Interpreters that this was said of.
 _warned: set[str] = set()

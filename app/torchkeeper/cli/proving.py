@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.compiling import WarmResult
     from torchkeeper.engine.messages.findings import CellFinding, Finding
     from torchkeeper.link.recipes.noted import Note
-    from torchkeeper.verdict.told import AotTold, GraphTold
+    from torchkeeper.verdict.shapes import AotTold, GraphTold
 
 #: What would find in a server, or write to one, what the folder is to have
 #: (torch/_inductor/config.py, torch/_functorch/config.py).

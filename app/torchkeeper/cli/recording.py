@@ -20,7 +20,7 @@ from torchkeeper.warm import commands
 from torchkeeper.warm.recipes.recipe import items_of
 
 if TYPE_CHECKING:
-    from torchkeeper.verdict.told import AotTold, GraphTold
+    from torchkeeper.verdict.shapes import AotTold, GraphTold
 
 #: Reasons that are said on the command line; the recipe has more.
 _REASONS = 3

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         UndoResult,
     )
     from torchkeeper.engine.messages.selecting import Select
-    from torchkeeper.stores.told import ReceiptRow, Users
+    from torchkeeper.stores.shapes import ReceiptRow, Users
 
 #: Processes that are named before the rest is only counted.
 _NAMED = 12

@@ -16,7 +16,7 @@ from torchkeeper.link.words.facts import WORDED, WORDED_OF_ALL, told
 from torchkeeper.link.words.problems import not_looked_at, printable, user_error
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.told import EntryRow
+    from torchkeeper.artifacts.shapes import EntryRow
     from torchkeeper.engine.messages.entries import Shown
 
 #: Facts that only join entries, which is said under these titles.

@@ -15,7 +15,7 @@ from torchkeeper.link.words.problems import UserError, printable, user_error
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.compiling import WarmResult
     from torchkeeper.engine.messages.findings import CellFinding, Finding
-    from torchkeeper.verdict.told import GraphTold
+    from torchkeeper.verdict.shapes import GraphTold
 
 
 class Uncached(TypedDict):

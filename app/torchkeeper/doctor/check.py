@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.doctor.mounts import Mount
-from torchkeeper.doctor.told import Toolchain
+from torchkeeper.doctor.shapes import Toolchain
 from torchkeeper.settings.finding import Finding
 from torchkeeper.stores.dead import Dead
 from torchkeeper.stores.folders.folder import Folder

@@ -17,7 +17,7 @@ from torchkeeper.stores.folders import owners
 from torchkeeper.stores.space import space
 
 if TYPE_CHECKING:
-    from torchkeeper.stores.told import Owned
+    from torchkeeper.stores.shapes import Owned
 
 #: What taking a right away mends; of the rest the words say what to do.
 _MODES = ("writable", "above")

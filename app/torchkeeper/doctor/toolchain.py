@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.doctor.told import Toolchain
+from torchkeeper.doctor.shapes import Toolchain
 from torchkeeper.warm.following import Codes, State, carry_out, check_limit, launch
 
 #: Seconds that it may take: a compiler on a busy machine, and torch off a slow disk.

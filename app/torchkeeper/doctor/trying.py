@@ -1,6 +1,6 @@
 """The process in which the doctor tries out what torch needs of a machine (``doctor.toolchain``).
 
-It tells each part of ``doctor.told.Toolchain`` as soon as that is known.
+It tells each part of ``doctor.shapes.Toolchain`` as soon as that is known.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sysconfig
 import tempfile
 from typing import Any
 
-from torchkeeper.doctor.told import Built, Cxx, Gpu, Header, Package, Triton
+from torchkeeper.doctor.shapes import Built, Cxx, Gpu, Header, Package, Triton
 from torchkeeper.verdict.commands import instead
 from torchkeeper.warm import header
 from torchkeeper.warm.child import Tell, serve

@@ -9,7 +9,7 @@ from torchkeeper.engine.session import Session
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.entry import Problem
-    from torchkeeper.artifacts.told import Fault
+    from torchkeeper.artifacts.shapes import Fault
     from torchkeeper.engine.messages.compiling import CellsParams, CellsResult, CellsRow
     from torchkeeper.warm.recipes.cells import Cell
 

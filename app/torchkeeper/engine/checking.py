@@ -24,9 +24,9 @@ if TYPE_CHECKING:
         JudgeResult,
         SharedRow,
     )
-    from torchkeeper.stores.told import Owned
+    from torchkeeper.stores.shapes import Owned
     from torchkeeper.verdict.probed import Env
-    from torchkeeper.verdict.told import VerdictTold
+    from torchkeeper.verdict.shapes import VerdictTold
 
 
 def check(session: Session, params: CheckParams, report: Report) -> CheckResult:

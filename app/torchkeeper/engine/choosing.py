@@ -14,7 +14,7 @@ from torchkeeper.stores.needs import Name, known_as, needed
 from torchkeeper.stores.store import Store
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.told import Tally
+    from torchkeeper.artifacts.shapes import Tally
     from torchkeeper.engine.messages.selecting import Select
 
 

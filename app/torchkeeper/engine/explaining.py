@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         PlacedEntry,
         Wanted,
     )
-    from torchkeeper.verdict.told import FactorTold
+    from torchkeeper.verdict.shapes import FactorTold
 
 _GRAPHS = ("fxgraph", "aotautograd")
 #: Characters of a value that are told, and differences in one message.

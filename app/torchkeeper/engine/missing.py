@@ -13,7 +13,7 @@ from torchkeeper.warm.ground import Explain
 from torchkeeper.warm.traces import trace as traces
 
 if TYPE_CHECKING:
-    from torchkeeper.verdict.told import CauseTold
+    from torchkeeper.verdict.shapes import CauseTold
 
 #: Differences that are told of a graph; more fit no line.
 _MOST = 6

@@ -97,7 +97,7 @@ if TYPE_CHECKING:
         PlacesRow,
     )
     from torchkeeper.engine.messages.servers import SecretParams, SecretResult
-    from torchkeeper.stores import told
+    from torchkeeper.stores import shapes
     from torchkeeper.verdict.probed import Env
 
 #: What an operation does: with its parameters, to its result.
@@ -396,7 +396,7 @@ def _point_out(session: Session, of: Owned, params: Mapping[str, object], report
     place = params.get(of.parameter) or (places.default_folder() if of.runs else None)
     if not isinstance(place, str):
         return
-    found: Sequence[told.Owned] | None = None
+    found: Sequence[shapes.Owned] | None = None
     if not scheme_of(place).local:
         # What is wrong with it the operation says itself.
         with contextlib.suppress(Problem), session.store(place, report) as store:

@@ -17,7 +17,7 @@ from torchkeeper.stores.strangers import Strange
 from torchkeeper.verdict.probed import Env
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.told import Fault, Sized
+    from torchkeeper.artifacts.shapes import Fault, Sized
     from torchkeeper.engine.messages.dead import (
         PlanPurgeRow,
         Reason,

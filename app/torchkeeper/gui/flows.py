@@ -25,7 +25,7 @@ from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.told import Sized
+    from torchkeeper.artifacts.shapes import Sized
     from torchkeeper.engine.messages.bundles import Builders
     from torchkeeper.gui.chrome.bars import NoteBar
     from torchkeeper.gui.context import Context
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.warming import WarmDialog
     from torchkeeper.gui.dialogs.working import WorkDialog
     from torchkeeper.gui.dragdrop.dragging import DragOut
-    from torchkeeper.stores.told import CutOff
+    from torchkeeper.stores.shapes import CutOff
 
 
 #: Where the folder of the last import is remembered.

@@ -25,7 +25,7 @@ from torchkeeper.settings.servers import servers
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
-    from torchkeeper.doctor.told import Toolchain
+    from torchkeeper.doctor.shapes import Toolchain
     from torchkeeper.engine.messages.doctor import (
         DiagnoseParams,
         DiagnoseResult,

@@ -19,7 +19,7 @@ from torchkeeper.link.words.problems import UserError, user_error
 from torchkeeper.link.words.versions import version
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.told import Fault, Sized, Tally
+    from torchkeeper.artifacts.shapes import Fault, Sized, Tally
     from torchkeeper.engine.messages.places import GroupRow, OverviewRow, PlaceLooked, ReclaimRow
 
 #: What entries can be grouped by.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchkeeper.settings.told import FindingTold
+from torchkeeper.settings.shapes import FindingTold
 
 #: From the worst: caches are not used, compiling fails or results may be wrong; something costs
 #: time, room or safety; good to know.

@@ -27,7 +27,7 @@ from torchkeeper.settings.origins import (
     written,
 )
 from torchkeeper.settings.setting import Setting
-from torchkeeper.settings.told import SettingsTold
+from torchkeeper.settings.shapes import SettingsTold
 from torchkeeper.stores import places, processes
 
 #: What Python runs before any program (site.py).

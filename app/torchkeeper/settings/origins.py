@@ -13,7 +13,7 @@ from torchkeeper.settings.assigned import CHIEF
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.setting import Setting
-from torchkeeper.settings.told import OriginTold, OverrideTold
+from torchkeeper.settings.shapes import OriginTold, OverrideTold
 
 #: By what a value is as it is: a variable of the environment; nothing, so that it is what this
 #: version of torch has; a program's own code; this torch has no such setting; nobody can tell.

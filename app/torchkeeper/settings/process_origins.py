@@ -31,7 +31,7 @@ from torchkeeper.settings.origins import (
 from torchkeeper.settings.programs import Where
 from torchkeeper.settings.rules import About
 from torchkeeper.settings.setting import Setting
-from torchkeeper.settings.told import OfProcessTold
+from torchkeeper.settings.shapes import OfProcessTold
 from torchkeeper.stores import processes as proc
 
 #: Of assigned.HOWS, what is done to a variable.

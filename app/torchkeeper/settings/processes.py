@@ -20,7 +20,7 @@ from torchkeeper.artifacts.layout import TRASH, is_code_stem, is_graph_key, is_t
 from torchkeeper.artifacts.report import Report
 from torchkeeper.settings.origins import Versions
 from torchkeeper.settings.programs import program
-from torchkeeper.settings.told import FolderTold, ProcessesTold, ProcessTold
+from torchkeeper.settings.shapes import FolderTold, ProcessesTold, ProcessTold
 from torchkeeper.stores import processes as proc
 
 #: Processes that torch starts to compile in (torch/_inductor/compile_worker), told of with theirs.

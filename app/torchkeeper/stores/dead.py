@@ -24,7 +24,7 @@ from torchkeeper.stores.needs import OLD, YOUNG, Name, known_as, needed
 from torchkeeper.stores.strangers import strange_in
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.told import Amount
+    from torchkeeper.artifacts.shapes import Amount
 
 #: Why an entry goes, in the order in which it is told; "needless" is code of what goes.
 REASONS = ("stale", "broken", "orphan", "unused", "budget", "needless")

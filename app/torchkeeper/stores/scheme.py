@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.report import Report
+    from torchkeeper.stores.shapes import Owned
     from torchkeeper.stores.store import Store
-    from torchkeeper.stores.told import Owned
 
 #: What a file that is to be a bundle is called.
 SUFFIX = ".torchcache"

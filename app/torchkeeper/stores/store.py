@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from typing import Self
 
     from torchkeeper.artifacts.builds import MadeIn
-    from torchkeeper.artifacts.told import Amount
+    from torchkeeper.artifacts.shapes import Amount
     from torchkeeper.stores.bundles.building import Makers
-    from torchkeeper.stores.told import Beside, Done, Orphans, Owned, Room, Strays, Trash, Users
+    from torchkeeper.stores.shapes import Beside, Done, Orphans, Owned, Room, Strays, Trash, Users
 
 Left = Callable[[Item, Problem], None]
 Batches = Iterator[list[Described]]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from torchkeeper.verdict import graphdiff, systems, tensors
 from torchkeeper.verdict.graphdiff import GraphDifference
+from torchkeeper.verdict.shapes import ComparedTold, ComparisonTold, FactorTold
 from torchkeeper.verdict.tensors import Changed, Field
-from torchkeeper.verdict.told import ComparedTold, ComparisonTold, FactorTold
 
 #: The groups of factors, the one that weighs most first.
 GROUPS = ("torch", "triton", "gpu", "configuration", "inputs", "graph")

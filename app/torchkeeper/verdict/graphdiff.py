@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from torchkeeper.artifacts.graphs import PLUMBING
-from torchkeeper.verdict.told import GraphDifferenceTold
+from torchkeeper.verdict.shapes import GraphDifferenceTold
 
 #: Lines of a graph that are looked at, those that are matched with each other in order, and those
 #: that are so without regard to lines that are there very often.

@@ -15,7 +15,7 @@ from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.verdict import native, systems
 from torchkeeper.verdict.native import Code
 from torchkeeper.verdict.probed import Env
-from torchkeeper.verdict.told import DifferenceTold, VerdictTold
+from torchkeeper.verdict.shapes import DifferenceTold, VerdictTold
 
 #: Differences that are kept of one entry.
 _MAX = 50

@@ -29,7 +29,7 @@ from torchkeeper.warm.told import done_of, graph_of, line, told_of
 from torchkeeper.warm.workers import Tagged, Worker, group_of, send
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.told import Fault
+    from torchkeeper.artifacts.shapes import Fault
     from torchkeeper.warm.shapes import Became, Device, WarmCell
 
 CODES = Codes("warm-failed", "warm-killed", "warm-timeout")

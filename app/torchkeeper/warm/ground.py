@@ -21,7 +21,7 @@ from torchkeeper.warm.caches import Used
 from torchkeeper.warm.options import JUDGED
 
 if TYPE_CHECKING:
-    from torchkeeper.verdict.told import CauseTold
+    from torchkeeper.verdict.shapes import CauseTold
 
 #: Says why graphs were not hits: from the folder that a program was led to, relative to the place,
 #: and its trace, to a cause by the graph's id, as ``Near.cause`` in engine/running.py tells it.

@@ -27,7 +27,7 @@ from torchkeeper.warm.recipes.cells import WITHOUT_TORCH, Cell
 from torchkeeper.warm.traces.graphs import LOGGER, Graph, Graphs
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.told import Fault
+    from torchkeeper.artifacts.shapes import Fault
     from torchkeeper.warm.shapes import Counts, Device, Done, Proof
     from torchkeeper.warm.supervise import Request
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from torchkeeper.artifacts.told import Fault
-from torchkeeper.verdict.told import CauseTold
+from torchkeeper.artifacts.shapes import Fault
+from torchkeeper.verdict.shapes import CauseTold
 
 
 class SentRecipe(TypedDict):

@@ -12,7 +12,7 @@ from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.told import things
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.told import Fault
+    from torchkeeper.artifacts.shapes import Fault
     from torchkeeper.warm.shapes import Run, Verified, VerifiedCell, VerifiedGraph
 
 #: Bytes that the cells, and the graphs, of a result take at most, which is one line of the wire;

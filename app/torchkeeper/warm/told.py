@@ -12,7 +12,7 @@ from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.traces import phases
 
 if TYPE_CHECKING:
-    from torchkeeper.verdict.told import GraphTold
+    from torchkeeper.verdict.shapes import GraphTold
     from torchkeeper.warm.shapes import Became, Proof, Summed, WarmCell
 
 #: Bytes of all rows of a result, which goes in one line with the rest (engine/wire.py).

@@ -43,7 +43,7 @@ from torchkeeper.warm.summing import of_cell, told
 from torchkeeper.warm.told import told_of
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.told import Fault
+    from torchkeeper.artifacts.shapes import Fault
     from torchkeeper.warm.shapes import Verified, VerifiedCell, Verifying
 
 #: Bytes that the temporary folder of a run takes: two precompiled headers of 149 MB, what is

@@ -19,7 +19,7 @@ from torchkeeper.link.words import owned
 from torchkeeper.stores.folders import owners, walking
 from torchkeeper.stores.folders.accounts import Accounts
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.told import Owned, Who
+from torchkeeper.stores.shapes import Owned, Who
 
 ROOT = os.geteuid() == 0
 #: Another user and another group of every system, and ids that nobody has.

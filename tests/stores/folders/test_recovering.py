@@ -25,7 +25,7 @@ from torchkeeper.stores.folders.guard import brought_to_end, changing, cut_off
 from torchkeeper.stores.folders.journal import Journal, in_folder
 from torchkeeper.stores.folders.recovering import recover
 from torchkeeper.stores.reader import Reader
-from torchkeeper.stores.told import CutOff
+from torchkeeper.stores.shapes import CutOff
 
 
 class Heard(Report):

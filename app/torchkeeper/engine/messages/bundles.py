@@ -5,7 +5,7 @@ from typing import Literal, TypedDict
 
 from torchkeeper.artifacts.builds import MadeIn
 from torchkeeper.artifacts.leaked import Leaks, Secrets
-from torchkeeper.artifacts.told import Tally
+from torchkeeper.artifacts.shapes import Tally
 from torchkeeper.engine.messages.selecting import Select
 
 #: How an environment builds objects, as its probe says (``native``); a bundle tells that.

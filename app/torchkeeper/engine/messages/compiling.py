@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TypedDict
 
-from torchkeeper.artifacts.told import Fault
+from torchkeeper.artifacts.shapes import Fault
 from torchkeeper.warm import shapes
 
 

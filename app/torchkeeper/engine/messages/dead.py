@@ -2,9 +2,9 @@
 
 from typing import TypedDict
 
-from torchkeeper.artifacts.told import Amount, EntryRow, Fault, Measured, Sized, Tally
+from torchkeeper.artifacts.shapes import Amount, EntryRow, Fault, Measured, Sized, Tally
 from torchkeeper.engine.messages.selecting import Dying, Select
-from torchkeeper.stores.told import CutOff, Done, ReceiptRow, Trash, Users
+from torchkeeper.stores.shapes import CutOff, Done, ReceiptRow, Trash, Users
 
 
 class Unknown(TypedDict):

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import TypedDict
 
-from torchkeeper.doctor.told import Toolchain
-from torchkeeper.stores.told import Users
+from torchkeeper.doctor.shapes import Toolchain
+from torchkeeper.stores.shapes import Users
 from torchkeeper.verdict.probed import Env
 
 

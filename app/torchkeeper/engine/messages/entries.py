@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 from torchkeeper.artifacts.builds import Claims, MadeIn
-from torchkeeper.artifacts.told import EntryRow, Tally
+from torchkeeper.artifacts.shapes import EntryRow, Tally
 from torchkeeper.engine.messages.bundles import FilesParams, KindOutcomes, Outcomes, Space
 
 

@@ -2,7 +2,7 @@
 
 from typing import TypedDict
 
-from torchkeeper.settings.told import OfProcessTold, ProcessesTold, ProcessTold, SettingsTold
+from torchkeeper.settings.shapes import OfProcessTold, ProcessesTold, ProcessTold, SettingsTold
 from torchkeeper.verdict.probed import Env
 
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 from torchkeeper.artifacts.leaked import Leaks, Secret
-from torchkeeper.artifacts.told import Fault
+from torchkeeper.artifacts.shapes import Fault
 from torchkeeper.engine.messages.dead import Removed
 from torchkeeper.engine.messages.entries import Detail, Shown
 from torchkeeper.engine.messages.places import Looking, PlaceLooked
-from torchkeeper.settings.told import FindingTold
-from torchkeeper.stores.told import CutOff, Owned
-from torchkeeper.verdict.told import AotTold, CauseTold, GraphTold, VerdictTold
+from torchkeeper.settings.shapes import FindingTold
+from torchkeeper.stores.shapes import CutOff, Owned
+from torchkeeper.verdict.shapes import AotTold, CauseTold, GraphTold, VerdictTold
 from torchkeeper.warm.shapes import Autograd, Device, Header, Proof
 
 # What any operation may find.

@@ -2,10 +2,10 @@
 
 from typing import TypedDict, final
 
-from torchkeeper.artifacts.told import Amount, EntryRow, Fault, Held, Sized
+from torchkeeper.artifacts.shapes import Amount, EntryRow, Fault, Held, Sized
 from torchkeeper.engine.messages.bundles import SignatureResult
 from torchkeeper.engine.messages.selecting import Dying, Select
-from torchkeeper.stores.told import Beside, Orphans, Owned, Strays, Trash
+from torchkeeper.stores.shapes import Beside, Orphans, Owned, Strays, Trash
 
 
 class PlacesParams(TypedDict, total=False):

@@ -3,7 +3,7 @@
 from typing import TypedDict
 
 from torchkeeper.engine.messages.selecting import Select
-from torchkeeper.stores.told import Owned
+from torchkeeper.stores.shapes import Owned
 
 
 class FactsParams(TypedDict):

@@ -2,10 +2,10 @@
 
 from typing import TypedDict
 
-from torchkeeper.artifacts.told import EntryRow
-from torchkeeper.stores.told import Owned
+from torchkeeper.artifacts.shapes import EntryRow
+from torchkeeper.stores.shapes import Owned
 from torchkeeper.verdict.probed import Env
-from torchkeeper.verdict.told import ComparedTold, ComparisonTold, DifferenceTold, FactorTold
+from torchkeeper.verdict.shapes import ComparedTold, ComparisonTold, DifferenceTold, FactorTold
 
 
 class _CheckParams(TypedDict):

@@ -11,7 +11,7 @@ from torchkeeper.link.engines.interpreters import Interpreter
 from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
-    from torchkeeper.stores.told import Writer
+    from torchkeeper.stores.shapes import Writer
     from torchkeeper.verdict.probed import Env
 
 

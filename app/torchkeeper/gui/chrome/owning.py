@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from PySide6.QtWidgets import QHBoxLayout, QPushButton
 
-    from torchkeeper.stores import told
+    from torchkeeper.stores import shapes
 
 #: Warnings that are shown at once; of more there is but the number.
 _SHOWN = 2
@@ -45,7 +45,7 @@ class OwnersBar(QFrame):
         self._texts: QWidget | None = None
         self.hide()
 
-    def tell(self, place: str, found: Sequence[told.Owned]) -> None:
+    def tell(self, place: str, found: Sequence[shapes.Owned]) -> None:
         """Show the warnings among what an engine found of a place, if there are any."""
         warnings = owned.grave(found)
         if warnings == self.warnings and place == self._place:

@@ -15,7 +15,7 @@ from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.query import VERDICT
 
 if TYPE_CHECKING:
-    from torchkeeper.stores.told import Trash
+    from torchkeeper.stores.shapes import Trash
 
 #: Icon, title, text, button, action: what an EmptyState says and offers.
 State = tuple[str, str, str, str, str]

@@ -29,7 +29,7 @@ from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.words import explaining
 
 if TYPE_CHECKING:
-    from torchkeeper.verdict.told import ComparisonTold, FactorTold
+    from torchkeeper.verdict.shapes import ComparisonTold, FactorTold
 
 FACTOR, A, B = range(3)
 _ROW = Qt.ItemDataRole.UserRole

@@ -24,7 +24,7 @@ from torchkeeper.stores.names import scheme_of
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.dead import PlanPurgeParams, PlanPurgeResult, Unknown
     from torchkeeper.engine.messages.selecting import Select
-    from torchkeeper.stores.told import Users
+    from torchkeeper.stores.shapes import Users
 
 #: Entries of a server from which on their number is to be typed before they go.
 _MANY = 1000

@@ -14,7 +14,7 @@ from torchkeeper.link.diagnosing import Told
 from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
-    from torchkeeper.doctor.told import Toolchain
+    from torchkeeper.doctor.shapes import Toolchain
     from torchkeeper.engine.messages.doctor import DiagnoseParams, DiagnoseResult
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.verdict.probed import Env

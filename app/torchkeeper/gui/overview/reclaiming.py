@@ -17,7 +17,7 @@ from torchkeeper.link.words import dead, say
 from torchkeeper.link.words.problems import printable
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.told import Sized
+    from torchkeeper.artifacts.shapes import Sized
 
 #: The reasons that have a card. A budget is for who sets one, in the dialog.
 SHOWN = ("stale", "broken", "orphan", "unused", "trash")

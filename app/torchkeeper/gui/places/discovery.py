@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.background.looked import At
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.places.opening import Opening
-    from torchkeeper.stores.told import Owned
+    from torchkeeper.stores.shapes import Owned
 
 
 class Discovery(QObject):

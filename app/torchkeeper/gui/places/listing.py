@@ -19,7 +19,7 @@ from torchkeeper.stores.scheme import Scheme
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.places import ListParams, ListResult
-    from torchkeeper.stores.told import Owned, Trash
+    from torchkeeper.stores.shapes import Owned, Trash
 
 #: Milliseconds without a word after which a place is said not to answer.
 SILENCE_MS = 5000

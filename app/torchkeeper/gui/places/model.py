@@ -28,7 +28,7 @@ from torchkeeper.stores.names import scheme_of
 if TYPE_CHECKING:
     from torchkeeper.gui.sidebar.standing import Standing
     from torchkeeper.gui.verdicts.verifications import Beside
-    from torchkeeper.stores.told import Owned
+    from torchkeeper.stores.shapes import Owned
 
 Index = QModelIndex | QPersistentModelIndex
 

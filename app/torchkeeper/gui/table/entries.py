@@ -41,7 +41,7 @@ from torchkeeper.stores.query import VERDICT as OF_VERDICT
 from torchkeeper.stores.query import Query, parse
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.told import Tally
+    from torchkeeper.artifacts.shapes import Tally
 
 #: Whose verdict it is, the verdict, and why.
 Told = tuple[Identity, str | None, str | None]

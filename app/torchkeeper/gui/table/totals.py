@@ -12,7 +12,7 @@ from torchkeeper.gui.table.ordering import Row
 from torchkeeper.gui.table.slices import Work, pieces
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.told import Tally
+    from torchkeeper.artifacts.shapes import Tally
 
 
 @dataclass

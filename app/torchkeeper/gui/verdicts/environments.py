@@ -21,7 +21,7 @@ from torchkeeper.link.words.problems import UserError, user_error
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.environments import ProbeResult
     from torchkeeper.gui.background.finding import Found
-    from torchkeeper.stores.told import Writer
+    from torchkeeper.stores.shapes import Writer
     from torchkeeper.verdict.probed import Env
 
 #: Where the chosen one is kept: its path, or NONE; where there is nothing, the first with a torch.

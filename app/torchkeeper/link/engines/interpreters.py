@@ -32,7 +32,7 @@ from torchkeeper.link.words.tongue import tr
 from torchkeeper.stores.folders import owners
 
 if TYPE_CHECKING:
-    from torchkeeper.stores.told import Writer
+    from torchkeeper.stores.shapes import Writer
 
 #: Names the interpreter whose torch is used unless another is chosen.
 VARIABLE = "TORCHKEEPER_TORCH_PYTHON"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchkeeper.verdict.told import AotTold, GraphTold
+from torchkeeper.verdict.shapes import AotTold, GraphTold
 
 
 class ExplainedGraph(GraphTold):

@@ -25,7 +25,7 @@ from torchkeeper.warm.options import RUNS
 from torchkeeper.warm.recipes.cells import SOURCES
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.told import Fault
+    from torchkeeper.artifacts.shapes import Fault
     from torchkeeper.link.kept.verification import KeptCell, KeptGraph, KeptVerification
     from torchkeeper.warm.shapes import Autograd, Run, Whole
 
@@ -228,7 +228,7 @@ def _problem(problem: Any) -> Fault:
 
 def _why(value: Any) -> str | None:
     """Why something was no hit: as an engine tells causes, or in words as it was kept."""
-    from torchkeeper.verdict.told import CauseTold
+    from torchkeeper.verdict.shapes import CauseTold
 
     if not misfit(CauseTold, value, "why"):
         value = causes.why(value, value.get("reason"))

@@ -16,7 +16,7 @@ from torchkeeper.link.words.tongue import tr
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import CellFinding
-    from torchkeeper.verdict.told import GraphTold
+    from torchkeeper.verdict.shapes import GraphTold
 
 #: What says nothing of the recipe: this machine cannot run it now, or PyTorch caches none of it.
 _NOT_KNOWN = frozenset({

@@ -15,7 +15,7 @@ from torchkeeper.settings import values
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.verdicts import ExplainTraceResult
-    from torchkeeper.verdict.told import AotTold, CauseTold, GraphTold
+    from torchkeeper.verdict.shapes import AotTold, CauseTold, GraphTold
 
     #: Of one run, or of several.
     Totals = ExplainTraceResult | Mapping[str, float]

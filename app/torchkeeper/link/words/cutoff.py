@@ -10,7 +10,7 @@ from torchkeeper.link.words.tongue import Text, several, tr
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import TakenBackFinding, UnprovenFinding
-    from torchkeeper.stores.told import CutOff
+    from torchkeeper.stores.shapes import CutOff
 
 #: Without and with the time at which it was begun.
 _WHAT: dict[str, tuple[Text, Text]] = {

@@ -12,7 +12,7 @@ from torchkeeper.link.words.problems import printable
 from torchkeeper.link.words.tongue import Text, tr
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.told import Sized
+    from torchkeeper.artifacts.shapes import Sized
     from torchkeeper.engine.messages.dead import PlanPurgeResult, PlanPurgeRow
     from torchkeeper.verdict.probed import Env
 

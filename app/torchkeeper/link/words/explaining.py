@@ -15,7 +15,7 @@ from torchkeeper.link.words.tongue import Text, several, tr
 from torchkeeper.verdict import tensors
 
 if TYPE_CHECKING:
-    from torchkeeper.verdict.told import ComparisonTold, FactorTold
+    from torchkeeper.verdict.shapes import ComparisonTold, FactorTold
 
 #: What a group of differences is called.
 GROUPS: dict[str, Text] = {

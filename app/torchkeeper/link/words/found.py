@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         StepFinding,
         SweptFinding,
     )
-    from torchkeeper.verdict.told import GraphTold
+    from torchkeeper.verdict.shapes import GraphTold
     from torchkeeper.warm.shapes import Device, Header
 
 #: What says a finding, by its name.

@@ -14,8 +14,8 @@ from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.link.words.tongue import several, tr
 
 if TYPE_CHECKING:
-    from torchkeeper.stores import told as types
-    from torchkeeper.stores.told import Who, Writer
+    from torchkeeper.stores import shapes as types
+    from torchkeeper.stores.shapes import Who, Writer
 
 #: What has PyTorch use another folder; with the second its default one is another, too.
 _OWN = 'export TORCHINDUCTOR_CACHE_DIR="$HOME/.cache/torchinductor"'

@@ -20,7 +20,7 @@ from torchkeeper.link.words.tongue import Text, form, several, tr
 from torchkeeper.link.words.whys import reworded
 
 if TYPE_CHECKING:
-    from torchkeeper.stores.told import InUse, Using
+    from torchkeeper.stores.shapes import InUse, Using
 
 #: No disk has more.
 _MOST_BYTES = 1 << 63

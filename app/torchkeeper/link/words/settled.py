@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         ProcessSettingsResult,
         SettingsResult,
     )
-    from torchkeeper.settings.told import FindingTold, OriginTold, ProcessTold
+    from torchkeeper.settings.shapes import FindingTold, OriginTold, ProcessTold
 
 #: Settings that are shown although they are as PyTorch has them: whether there are caches, and
 #: where.

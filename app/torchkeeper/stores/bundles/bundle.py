@@ -29,7 +29,7 @@ from torchkeeper.stores.items import CHUNK, File, Item, Source, digest_of, in_or
 from torchkeeper.stores.store import Refused, Store
 
 if TYPE_CHECKING:
-    from torchkeeper.stores.told import Beside
+    from torchkeeper.stores.shapes import Beside
 
 #: Refused as a bomb: more bytes than this, in one member or all, packed more than so many times.
 BOMB_SIZE = 8 << 20

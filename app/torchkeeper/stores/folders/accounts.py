@@ -9,7 +9,7 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from torchkeeper.stores import told
+    from torchkeeper.stores import shapes
 
 #: linux/posix_acl_xattr.h: a version, then entries of tag, permissions and id.
 _ACL = "system.posix_acl_access"
@@ -30,7 +30,7 @@ class Who(NamedTuple):
     number: int = 0
     name: str | None = None
 
-    def to_json(self) -> told.Who:
+    def to_json(self) -> shapes.Who:
         """As a flat JSON object."""
         return {"kind": self.kind, "number": self.number, "name": self.name}
 

@@ -36,8 +36,8 @@ from torchkeeper.stores.store import Left, Removal, Store
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import MadeIn
-    from torchkeeper.artifacts.told import Amount
-    from torchkeeper.stores.told import Beside, Orphans, Owned, Trash
+    from torchkeeper.artifacts.shapes import Amount
+    from torchkeeper.stores.shapes import Beside, Orphans, Owned, Trash
 
 
 class Folder(Root, Store):

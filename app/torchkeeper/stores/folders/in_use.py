@@ -38,7 +38,7 @@ from torchkeeper.stores.items import Item
 from torchkeeper.stores.processes import DELETED, PROC, TORCH, TRITON, VLLM
 
 if TYPE_CHECKING:
-    from torchkeeper.stores import told
+    from torchkeeper.stores import shapes
 
 #: Processes that are told of by name.
 _MAX_TOLD = 200
@@ -95,11 +95,11 @@ class InUse:
                 used.append((item, problem))
         return free, used
 
-    def told(self, items: list[Item]) -> told.InUse:
+    def told(self, items: list[Item]) -> shapes.InUse:
         """The same for the wire; ``entries`` of a process are those of ``items`` it has open."""
         used = frozenset[str]().union(*(user.paths for user in self.processes))
         number = {f.path: n for n, i in enumerate(items) for f in i.files if f.path in used}
-        users: list[told.Using] = [
+        users: list[shapes.Using] = [
             {"pid": user.pid, "name": user.name, "why": user.why, "holds_all": user.holds_all,
              "entries": len({number[path] for path in user.paths if path in number})}
             for user in self.processes[:_MAX_TOLD]

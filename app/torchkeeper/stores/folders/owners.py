@@ -45,7 +45,7 @@ from torchkeeper.stores.folders.walk_process import scan
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from torchkeeper.stores.told import More, Owned, Writer
+    from torchkeeper.stores.shapes import More, Owned, Writer
 
 #: Links that are followed on the way to a place, as the kernel does (MAXSYMLINKS).
 _HOPS = 40

@@ -29,8 +29,8 @@ from torchkeeper.stores.items import File, Item, allocated, group
 from torchkeeper.stores.lists import taken_apart
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.told import Amount, Tally
-    from torchkeeper.stores.told import Last, ReceiptRow, Trash
+    from torchkeeper.artifacts.shapes import Amount, Tally
+    from torchkeeper.stores.shapes import Last, ReceiptRow, Trash
 
 _RECEIPT = "receipt.json"
 #: Of a receipt: a folder has a list of three numbers.

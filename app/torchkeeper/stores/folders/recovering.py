@@ -27,7 +27,7 @@ from torchkeeper.stores.folders.restoring import restore
 from torchkeeper.stores.items import Item
 
 if TYPE_CHECKING:
-    from torchkeeper.stores import told
+    from torchkeeper.stores import shapes
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class Recovered:
     left: int
     file: str
 
-    def to_json(self) -> told.CutOff:
+    def to_json(self) -> shapes.CutOff:
         """Its fields."""
-        return cast("told.CutOff", asdict(self))
+        return cast("shapes.CutOff", asdict(self))
 
 
 class _Ended(NamedTuple):

@@ -26,8 +26,8 @@ from torchkeeper.stores.folders.withdrawing import is_list
 from torchkeeper.stores.items import File, Item, allocated, is_group
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.told import Amount, Tally
-    from torchkeeper.stores.told import Done
+    from torchkeeper.artifacts.shapes import Amount, Tally
+    from torchkeeper.stores.shapes import Done
 
 Left = Callable[[Item, Problem], None]
 Back = Callable[[list[Item]], None]

@@ -30,8 +30,8 @@ from torchkeeper.stores.items import File, Item, allocated, is_group
 from torchkeeper.stores.store import Removal
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.told import Amount
-    from torchkeeper.stores.told import Done, Users
+    from torchkeeper.artifacts.shapes import Amount
+    from torchkeeper.stores.shapes import Done, Users
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from torchkeeper.stores.redis.connecting import Connection, pack
 from torchkeeper.stores.redis.database import Database
 
 if TYPE_CHECKING:
-    from torchkeeper.stores.told import Owned
+    from torchkeeper.stores.shapes import Owned
 
 #: What the server is asked; ``ACL`` is there from Redis 6 on.
 _ASKED = (

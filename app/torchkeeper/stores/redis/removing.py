@@ -19,8 +19,8 @@ from torchkeeper.stores.redis.payloads import Left
 from torchkeeper.stores.store import Removal
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.told import Amount
-    from torchkeeper.stores.told import Done, Users
+    from torchkeeper.artifacts.shapes import Amount
+    from torchkeeper.stores.shapes import Done, Users
 
 #: Redis keys that are taken at once. The server answers nobody else meanwhile.
 BATCH = 500

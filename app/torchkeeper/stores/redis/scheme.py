@@ -11,8 +11,8 @@ from torchkeeper.stores.scheme import Scheme
 if TYPE_CHECKING:
     from torchkeeper.artifacts.report import Report
     from torchkeeper.stores.redis.address import Address
+    from torchkeeper.stores.shapes import Owned
     from torchkeeper.stores.store import Store
-    from torchkeeper.stores.told import Owned
 
 
 class RedisScheme(Scheme):

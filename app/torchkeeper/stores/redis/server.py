@@ -10,7 +10,7 @@ from torchkeeper.stores.redis.connecting import Refusal, pack, problem_of
 from torchkeeper.stores.redis.database import Database, info
 
 if TYPE_CHECKING:
-    from torchkeeper.stores.told import Owned
+    from torchkeeper.stores.shapes import Owned
 
 
 @dataclass

@@ -25,7 +25,7 @@ from torchkeeper.stores.store import Batches, Left, Memory, Removal, Store
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import MadeIn
     from torchkeeper.stores.redis.describing import FromServer
-    from torchkeeper.stores.told import Beside, Owned, Room, Strays
+    from torchkeeper.stores.shapes import Beside, Owned, Room, Strays
 
 #: What its listing knows of each entry.
 _OF_KEYS = frozenset({"", "kind", "size", "files", *query.TIMES})

@@ -1,9 +1,9 @@
-"""What places tell of themselves, as types of JSON. Loaded as those of ``artifacts.told``."""
+"""What places tell of themselves, as types of JSON. Loaded as those of ``artifacts.shapes``."""
 
 from typing import TypedDict
 
 from torchkeeper.artifacts.builds import Builder, MadeIn
-from torchkeeper.artifacts.told import Amount, Sized, Tally
+from torchkeeper.artifacts.shapes import Amount, Sized, Tally
 
 
 class Who(TypedDict):
