@@ -39,19 +39,19 @@ FLOORS = [
 ]
 #: The same within gui: modules and packages, of which the longest name counts.
 GUI_FLOORS = {
-    "widgets": "widgets icons theme later taborder language help",
+    "widgets": "widgets icons theme later taborder language pages.help",
     "models": """background desktop dialogs.environment jobs matrix.cells matrix.phases matrix.words
-        places.model profiles.known profiles.words recipes.known sidebar.standing
+        pages.profiles.known pages.profiles.words pages.recipes.known places.model sidebar.standing
         verdicts.environments verdicts.judging verdicts.suggesting verdicts.verifications""",
     "parts": """actions chrome context entrymap inspector matrix pages places sidebar table treemap
         verdicts""",
-    "dialogs and pages": """activity comparing dialogs doctor help.page overview profiles recipes
-        runs widgets.foundlist""",
-    "flows": """closing comparing.flow dragdrop flows guide jobs.following jobs.notifying
-        jobs.results pages.making places.recent places.servers recipeflows remedies sidebar.flows
-        sidebar.gauge sidebar.more sidebar.taking signingflows verdicts.here""",
-    "window": """app bugs desktop.door going help.attached inspector.inspecting parts shell shots
-        start window""",
+    "dialogs and pages": """dialogs pages.activity pages.comparing pages.doctor pages.help.page
+        pages.overview pages.profiles pages.recipes pages.runs widgets.foundlist""",
+    "flows": """closing desktop.dragging desktop.dropping flows jobs.following jobs.notifying
+        jobs.results pages.comparing.flow pages.guide pages.making places.recent places.servers
+        remedies sidebar.flows sidebar.more sidebar.taking verdicts.here""",
+    "window": """app desktop.door going inspector.inspecting pages.help.attached parts shell
+        shots start window""",
 }
 LATE = {"torch", "triton", "redis", "hiredis", "filelock"}
 #: What a floor above may not be used by, although it stands before it.

@@ -25,7 +25,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractItemView, QMenu, QWidget
 
-from torchkeeper.gui.dragdrop.dropping import Veil
+from torchkeeper.gui.desktop.dropping import Veil
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.treemap import painting, speaking
 from torchkeeper.gui.treemap.colours import contrast

@@ -16,13 +16,13 @@ from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_i
 from tests.gui.test_guide import RESULTS
 from tests.pace import within
 from tests.shots.sample_engines import SampleEngines
-from torchkeeper.gui.activity import shown
-from torchkeeper.gui.activity.page import ActivityPage
-from torchkeeper.gui.activity.strip import DONE_MS, JobStrip
-from torchkeeper.gui.comparing.differences import DifferencesTree
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.jobs.model import LOG_LINES, State
 from torchkeeper.gui.jobs.operations import Selection
+from torchkeeper.gui.pages.activity import shown
+from torchkeeper.gui.pages.activity.page import ActivityPage
+from torchkeeper.gui.pages.activity.strip import DONE_MS, JobStrip
+from torchkeeper.gui.pages.comparing.differences import DifferencesTree
 from torchkeeper.gui.window import Window
 from torchkeeper.link.kept import history
 from torchkeeper.link.words.problems import user_error

@@ -20,9 +20,9 @@ from tests.gui.conftest import OpenWindow
 from tests.gui.test_handover import ARGV, RAISES, runtime, sockets, until
 from tests.gui.test_notifying import Desktop, bus, desktop
 from tests.pace import LONG
-from torchkeeper.gui.guide.bar import own_folder
-from torchkeeper.gui.guide.steps import SINCE, STEP
 from torchkeeper.gui.jobs.model import State
+from torchkeeper.gui.pages.guide.bar import own_folder
+from torchkeeper.gui.pages.guide.steps import SINCE, STEP
 from torchkeeper.link.engines import probes
 from torchkeeper.link.kept import history, running
 from torchkeeper.link.kept.history import Past

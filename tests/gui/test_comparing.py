@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, listed, settle, type_in
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui.comparing.page import ComparePage
+from torchkeeper.gui.pages.comparing.page import ComparePage
 from torchkeeper.gui.window import Window
 
 pytestmark = pytest.mark.torch

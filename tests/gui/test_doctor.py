@@ -17,8 +17,8 @@ from tests.redis_server import serving
 from tests.snapshots import snapshot
 from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.gui.dialogs.mending import MendDialog
-from torchkeeper.gui.doctor.page import DoctorPage
-from torchkeeper.gui.profiles.page import SettingsPage
+from torchkeeper.gui.pages.doctor.page import DoctorPage
+from torchkeeper.gui.pages.profiles.page import SettingsPage
 from torchkeeper.gui.window import Window
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.profiles.profile import Profile

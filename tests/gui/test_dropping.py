@@ -21,9 +21,9 @@ from pytestqt.qtbot import QtBot
 from tests.gui import walking
 from tests.gui.conftest import PATIENCE, OpenWindow, settle
 from tests.shots import samples
-from torchkeeper.gui.comparing.page import ComparePage
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.jobs.model import State
+from torchkeeper.gui.pages.comparing.page import ComparePage
 from torchkeeper.gui.sidebar.pagelist import PageList
 from torchkeeper.gui.table import mimedata
 from torchkeeper.gui.window import Window

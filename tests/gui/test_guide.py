@@ -14,9 +14,9 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, click, listed
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
-from torchkeeper.gui.guide.bar import own_folder
-from torchkeeper.gui.guide.steps import STEP, STEPS
 from torchkeeper.gui.jobs.model import State
+from torchkeeper.gui.pages.guide.bar import own_folder
+from torchkeeper.gui.pages.guide.steps import STEP, STEPS
 from torchkeeper.gui.window import PAGE, Window
 
 #: What jobs of the round come to, by their operation.

@@ -28,7 +28,7 @@ from tests.redis_server import serving
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.profileexport import ProfileExport
 from torchkeeper.gui.dialogs.profileimport import ProfileImport
-from torchkeeper.gui.profiles.editors import (
+from torchkeeper.gui.pages.profiles.editors import (
     AddressEdit,
     FolderEdit,
     SwitchEdit,
@@ -36,9 +36,9 @@ from torchkeeper.gui.profiles.editors import (
     editor_of,
     together,
 )
-from torchkeeper.gui.profiles.form import Form
-from torchkeeper.gui.profiles.origins import profile_of
-from torchkeeper.gui.profiles.page import SettingsPage
+from torchkeeper.gui.pages.profiles.form import Form
+from torchkeeper.gui.pages.profiles.origins import profile_of
+from torchkeeper.gui.pages.profiles.page import SettingsPage
 from torchkeeper.gui.window import Window
 from torchkeeper.link.profiles import keeping, reading
 from torchkeeper.link.profiles.profile import Profile

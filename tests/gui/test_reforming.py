@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from torchkeeper.gui.recipes import forming, reforming
-from torchkeeper.gui.recipes.forming import GRADIENTS, KINDS, Form
-from torchkeeper.gui.recipes.reforming import Unfit
+from torchkeeper.gui.pages.recipes import forming, reforming
+from torchkeeper.gui.pages.recipes.forming import GRADIENTS, KINDS, Form
+from torchkeeper.gui.pages.recipes.reforming import Unfit
 from torchkeeper.link.recipes import tomltext
 from torchkeeper.warm.recipes.recipe import without_faults
 

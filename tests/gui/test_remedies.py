@@ -18,7 +18,7 @@ from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
 from torchkeeper.gui.dialogs.login import PasswordDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
-from torchkeeper.gui.doctor.page import DoctorPage
+from torchkeeper.gui.pages.doctor.page import DoctorPage
 from torchkeeper.gui.remedies import LABELS, REMEDIES
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.window import PAGE, Window

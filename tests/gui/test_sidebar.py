@@ -30,8 +30,8 @@ from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener, P
 from torchkeeper.gui.background.looked import Room
 from torchkeeper.gui.dialogs.importing import ImportDialog
-from torchkeeper.gui.doctor.page import DoctorPage
 from torchkeeper.gui.jobs.model import State
+from torchkeeper.gui.pages.doctor.page import DoctorPage
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.pages.table import ENTRIES, PAGES
 from torchkeeper.gui.places.model import FEW, Place, PlacesModel

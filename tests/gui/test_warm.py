@@ -10,8 +10,8 @@ from pytestqt.qtbot import QtBot
 
 from tests.conftest import objects_of
 from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, listed
-from torchkeeper.gui.activity.strip import JobStrip
 from torchkeeper.gui.jobs.model import Job, State
+from torchkeeper.gui.pages.activity.strip import JobStrip
 from torchkeeper.gui.window import Window
 from torchkeeper.link.profiles import keeping
 from torchkeeper.link.profiles.profile import Profile

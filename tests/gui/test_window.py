@@ -28,7 +28,7 @@ from torchkeeper.gui import actions
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
-from torchkeeper.gui.recipes.words import FORM
+from torchkeeper.gui.pages.recipes.words import FORM
 from torchkeeper.gui.table.cells import NAME, SIZE
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.stores.folders import receipts

@@ -30,9 +30,9 @@ from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener, P
 from torchkeeper.gui.background.looked import At, PastJobs, Room
 from torchkeeper.gui.background.requests import Revealed
-from torchkeeper.gui.profiles import known as known_profiles
-from torchkeeper.gui.recipes import known as known_recipes
-from torchkeeper.gui.recipes.known import Listed
+from torchkeeper.gui.pages.profiles import known as known_profiles
+from torchkeeper.gui.pages.recipes import known as known_recipes
+from torchkeeper.gui.pages.recipes.known import Listed
 from torchkeeper.link.kept import history
 from torchkeeper.link.kept.history import Past
 from torchkeeper.link.kept.running import Running

@@ -8,8 +8,8 @@ from typing import Any
 
 from tests.shots import sample_doctor, sample_jobs, sample_recipes, sample_runs, samples
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui.profiles.known import Kept as KeptProfile
-from torchkeeper.gui.recipes.known import Known, Listed
+from torchkeeper.gui.pages.profiles.known import Kept as KeptProfile
+from torchkeeper.gui.pages.recipes.known import Known, Listed
 from torchkeeper.link.kept import history
 from torchkeeper.link.kept.runs import MAX_RUNS, Kept
 from torchkeeper.link.kept.warmed import Warmed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from torchkeeper.gui.profiles.known import Kept, Offered
+from torchkeeper.gui.pages.profiles.known import Kept, Offered
 from torchkeeper.link.profiles.profile import Profile
 from torchkeeper.link.words.problems import user_error
 from torchkeeper.settings import masks

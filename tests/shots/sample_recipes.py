@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from torchkeeper.gui.recipes.known import BUILTIN, Known, Listed, Made, looked
+from torchkeeper.gui.pages.recipes.known import BUILTIN, Known, Listed, Made, looked
 from torchkeeper.link.kept.warmed import Warmed
 from torchkeeper.link.words.problems import user_error
 

@@ -14,9 +14,9 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.dialogs.profileimport import ProfileImport
 from torchkeeper.gui.dialogs.unsaved import UnsavedDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.guide.steps import STEPS
 from torchkeeper.gui.jobs.model import State
-from torchkeeper.gui.profiles.page import SettingsPage
+from torchkeeper.gui.pages.guide.steps import STEPS
+from torchkeeper.gui.pages.profiles.page import SettingsPage
 from torchkeeper.gui.window import PAGE, Window
 from torchkeeper.link.words.problems import UserError, user_error
 

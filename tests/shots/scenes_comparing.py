@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
-from torchkeeper.gui.comparing.page import ComparePage
+from torchkeeper.gui.pages.comparing.page import ComparePage
 from torchkeeper.link.words.problems import user_error
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.shots import sample_doctor, samples
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
-from torchkeeper.gui.doctor.mender import Mended
-from torchkeeper.gui.doctor.page import DoctorPage
 from torchkeeper.gui.jobs.model import State
+from torchkeeper.gui.pages.doctor.mender import Mended
+from torchkeeper.gui.pages.doctor.page import DoctorPage
 from torchkeeper.gui.window import Window
 from torchkeeper.link.words.problems import user_error
 

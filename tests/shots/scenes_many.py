@@ -7,7 +7,7 @@ from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
 from torchkeeper.gui.entrymap.pane import MapPane
 from torchkeeper.gui.jobs.model import State
-from torchkeeper.gui.overview.page import OverviewPage
+from torchkeeper.gui.pages.overview.page import OverviewPage
 from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.window import PAGE, Window
 from torchkeeper.link.kept import history

@@ -7,7 +7,7 @@ from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
 from torchkeeper.gui.dialogs.profileexport import ProfileExport
 from torchkeeper.gui.dialogs.profileimport import ProfileImport
-from torchkeeper.gui.profiles.page import SettingsPage
+from torchkeeper.gui.pages.profiles.page import SettingsPage
 from torchkeeper.gui.window import Window
 from torchkeeper.link.words.problems import user_error
 

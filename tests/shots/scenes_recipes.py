@@ -6,8 +6,8 @@ from tests.shots import sample_recipes
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
 from torchkeeper.gui.dialogs.recipeform import RecipeForm
+from torchkeeper.gui.pages.recipes.page import RecipesPage
 from torchkeeper.gui.places.model import EXPORTED_TO
-from torchkeeper.gui.recipes.page import RecipesPage
 from torchkeeper.link.words.problems import user_error
 
 

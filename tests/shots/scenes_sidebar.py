@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
-from torchkeeper.gui.comparing.page import ComparePage
+from torchkeeper.gui.pages.comparing.page import ComparePage
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.sidebar.section import FOLDED
 from torchkeeper.gui.window import Window

@@ -11,7 +11,7 @@ from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
 from torchkeeper.gui import CURRENT, theme
-from torchkeeper.gui.dragdrop.dragging import picture
+from torchkeeper.gui.desktop.dragging import picture
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.jobs.pace import Pace
 from torchkeeper.gui.pages.table import ENTRIES

@@ -11,15 +11,15 @@ from PySide6.QtCore import QDir, QObject, Signal
 
 from torchkeeper.artifacts.entry import COUNTED_APART, Entry
 from torchkeeper.gui.background.engines import Listener
-from torchkeeper.gui.comparing.flow import CompareFlows
 from torchkeeper.gui.jobs.asked import Asked, Then
 from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.jobs.results import Results
+from torchkeeper.gui.pages.comparing.flow import CompareFlows
+from torchkeeper.gui.pages.recipes import known as known_recipes
+from torchkeeper.gui.pages.recipes.ofjob import counted
 from torchkeeper.gui.places.model import EXPORTED_TO, Place
 from torchkeeper.gui.recipeflows import RecipeFlows
-from torchkeeper.gui.recipes import known as known_recipes
-from torchkeeper.gui.recipes.ofjob import counted
 from torchkeeper.gui.signingflows import SigningFlows
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import Builders
     from torchkeeper.gui.chrome.bars import NoteBar
     from torchkeeper.gui.context import Context
+    from torchkeeper.gui.desktop.dragging import DragOut
     from torchkeeper.gui.dialogs.cleaning import CleanDialog
     from torchkeeper.gui.dialogs.copying import CopyDialog
     from torchkeeper.gui.dialogs.exporting import ExportDialog
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.verifying import VerifyDialog
     from torchkeeper.gui.dialogs.warming import WarmDialog
     from torchkeeper.gui.dialogs.working import WorkDialog
-    from torchkeeper.gui.dragdrop.dragging import DragOut
     from torchkeeper.stores.shapes import CutOff
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QMenu
 
     from torchkeeper.gui.closing import Closing
-    from torchkeeper.gui.dragdrop.dropping import Drops
+    from torchkeeper.gui.desktop.dropping import Drops
     from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.jobs.following import Following
     from torchkeeper.gui.jobs.notifying import Notifier
@@ -128,7 +128,7 @@ class Parts(Shell):
     @cached_property
     def drops(self) -> Drops:
         """What becomes of what is dropped; made when something is first dragged over the window."""
-        from torchkeeper.gui.dragdrop.dropping import Drops
+        from torchkeeper.gui.desktop.dropping import Drops
 
         made = Drops(self, self.pages, self.more.taking)
         made.said.connect(self.more.say)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QDir, QObject, Signal
 
 from torchkeeper.gui.background.engines import Listener
-from torchkeeper.gui.recipes import known as known_recipes
-from torchkeeper.gui.recipes.words import FORM
+from torchkeeper.gui.pages.recipes import known as known_recipes
+from torchkeeper.gui.pages.recipes.words import FORM
 
 if TYPE_CHECKING:
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
-    from torchkeeper.gui.recipes.page import RecipesPage
+    from torchkeeper.gui.pages.recipes.page import RecipesPage
 
 #: Where the folder of the last recipe is remembered.
 _RECIPES_IN = "recipes/folder"
@@ -34,7 +34,7 @@ class RecipeFlows(QObject):
     @property
     def page(self) -> RecipesPage | None:
         """The page with the list, where somebody has looked at it."""
-        from torchkeeper.gui.recipes.page import RecipesPage
+        from torchkeeper.gui.pages.recipes.page import RecipesPage
 
         return next((x for x in self._context.pages.made() if isinstance(x, RecipesPage)), None)
 
@@ -75,7 +75,7 @@ class RecipeFlows(QObject):
 
     def new_recipe_for(self, programs: Sequence[str]) -> None:
         """Begin a recipe for exported programs, beside the first of them."""
-        from torchkeeper.gui.recipes.forming import text_for
+        from torchkeeper.gui.pages.recipes.forming import text_for
 
         folder = os.path.dirname(os.path.abspath(programs[0]))
         self._begin_recipe(text_for(programs, folder), folder=folder)

@@ -24,9 +24,9 @@ from torchkeeper.gui.chrome.summary import (
 from torchkeeper.gui.closing import Closing
 from torchkeeper.gui.context import Context, late
 from torchkeeper.gui.going import Going
-from torchkeeper.gui.guide.guide import Guide
 from torchkeeper.gui.jobs.following import Following
 from torchkeeper.gui.later import once
+from torchkeeper.gui.pages.guide.guide import Guide
 from torchkeeper.gui.pages.making import Making
 from torchkeeper.gui.pages.table import ENTRIES, FIRST
 from torchkeeper.gui.parts import Parts
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QWidget
 
     from torchkeeper.artifacts.entry import Entry
-    from torchkeeper.gui.dragdrop.dragging import DragOut
+    from torchkeeper.gui.desktop.dragging import DragOut
     from torchkeeper.gui.inspector.inspecting import Inspecting
     from torchkeeper.gui.places.facts import Facts
     from torchkeeper.gui.places.watching import Watch
@@ -267,7 +267,7 @@ class Window(Parts):
         self._watch.update()
 
     def _follow_drags(self) -> None:
-        from torchkeeper.gui.dragdrop.dragging import DragOut
+        from torchkeeper.gui.desktop.dragging import DragOut
 
         self.dragging = DragOut(self.table, self.engines, self.places_pane.list, self.sidebar.pages)
         self.dragging.asked.connect(lambda: self.flows.drag_out(self.dragging))
@@ -276,7 +276,7 @@ class Window(Parts):
         self.dragging.dropped.connect(self.flows.copy)
 
     def _explain(self) -> None:
-        from torchkeeper.gui.help import attached
+        from torchkeeper.gui.pages.help import attached
 
         attached.to_window(self)
         attached.to_here(self.here)
@@ -577,13 +577,13 @@ class Window(Parts):
 
     def show_ideas(self) -> None:
         """What the words of the window mean."""
-        from torchkeeper.gui.help.page import IdeasDialog
+        from torchkeeper.gui.pages.help.page import IdeasDialog
 
         IdeasDialog(self).open()
 
     def explain_this(self) -> None:
         """Explain what has the keyboard; where nothing is known of it, what is clicked next."""
-        from torchkeeper.gui.help.asking import explain_focused
+        from torchkeeper.gui.pages.help.asking import explain_focused
 
         if not explain_focused(self):
             self.ask_whats_this()

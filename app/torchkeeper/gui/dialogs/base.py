@@ -55,7 +55,7 @@ class Dialog(QDialog):
 
     def _explain(self) -> None:
         """Say what the control means that has the keyboard."""
-        from torchkeeper.gui.help import asking
+        from torchkeeper.gui.pages.help import asking
 
         if not asking.explain_focused(self):
             QWhatsThis.showText(self.mapToGlobal(self.rect().center()), asking.nothing(), self)

@@ -12,7 +12,7 @@ from torchkeeper.artifacts.entry import COUNTS
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
-from torchkeeper.gui.help.ideas import explain
+from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.verdicts.suggesting import Suggestions
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice

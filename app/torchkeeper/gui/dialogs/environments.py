@@ -22,9 +22,9 @@ from shiboken6 import isValid
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.dialogs.base import Dialog
-from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.inspector.details import Section, Value
 from torchkeeper.gui.inspector.facts import FactsView
+from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.verdicts.chooser import state_text
 from torchkeeper.gui.verdicts.environments import Environment, Environments, State
 from torchkeeper.gui.widgets import forms

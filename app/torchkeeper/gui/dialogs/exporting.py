@@ -18,9 +18,9 @@ from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.secretchoice import SecretChoice
 from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.jobs.model import Job, JobsModel
 from torchkeeper.gui.jobs.operations import Selection
+from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms

@@ -24,9 +24,9 @@ from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.unknownsigner import UnknownSigner
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.jobs.model import Job, JobsModel
 from torchkeeper.gui.jobs.naming import About, Names, Naming
+from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms

@@ -8,8 +8,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
 from torchkeeper.gui.dialogs.base import Dialog
-from torchkeeper.gui.doctor.mender import Plan
-from torchkeeper.gui.help.ideas import explain
+from torchkeeper.gui.pages.doctor.mender import Plan
+from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.table.cells import COMPILE, DEVICE, FILES, KEY, MTIME, TORCH, VERDICT
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable

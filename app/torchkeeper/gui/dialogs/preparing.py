@@ -11,8 +11,8 @@ from torchkeeper.gui.dialogs.base import choose_folder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
 

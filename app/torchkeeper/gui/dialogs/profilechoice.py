@@ -9,9 +9,9 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.profiles import known as known_profiles
-from torchkeeper.gui.profiles import words
-from torchkeeper.gui.profiles.known import Kept
+from torchkeeper.gui.pages.profiles import known as known_profiles
+from torchkeeper.gui.pages.profiles import words
+from torchkeeper.gui.pages.profiles.known import Kept
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.link.profiles import applying

@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QFileDialog, QLineEdit, QPlainTextEdit, QWidget
 from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
-from torchkeeper.gui.help.ideas import explain
-from torchkeeper.gui.profiles import known as known_profiles
-from torchkeeper.gui.profiles import words
-from torchkeeper.gui.profiles.known import Written
+from torchkeeper.gui.pages.help.ideas import explain
+from torchkeeper.gui.pages.profiles import known as known_profiles
+from torchkeeper.gui.pages.profiles import words
+from torchkeeper.gui.pages.profiles.known import Written
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.choices import Choice

@@ -9,11 +9,11 @@ from PySide6.QtWidgets import QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
-from torchkeeper.gui.help.ideas import explain
-from torchkeeper.gui.profiles import known as known_profiles
-from torchkeeper.gui.profiles import words
-from torchkeeper.gui.profiles.drafts import free
-from torchkeeper.gui.profiles.known import Offered
+from torchkeeper.gui.pages.help.ideas import explain
+from torchkeeper.gui.pages.profiles import known as known_profiles
+from torchkeeper.gui.pages.profiles import words
+from torchkeeper.gui.pages.profiles.drafts import free
+from torchkeeper.gui.pages.profiles.known import Offered
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.choices import Choice

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QCheckBox, QFrame, QPushButton, QWidget
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog, confirm
-from torchkeeper.gui.help.ideas import explain
+from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.table.cells import COMPILE, DEVICE, FILES, KEY, MTIME, TORCH, VERDICT
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable

@@ -21,10 +21,10 @@ from PySide6.QtWidgets import (
 from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs.base import choose_files
 from torchkeeper.gui.dialogs.unsaved import UnsavedDialog
-from torchkeeper.gui.help.ideas import explain
-from torchkeeper.gui.recipes import forming, reforming
-from torchkeeper.gui.recipes.forming import BACKWARD, FORWARD, KINDS, NO_GRAD, Form, Wrong
-from torchkeeper.gui.recipes.reforming import Unfit
+from torchkeeper.gui.pages.help.ideas import explain
+from torchkeeper.gui.pages.recipes import forming, reforming
+from torchkeeper.gui.pages.recipes.forming import BACKWARD, FORWARD, KINDS, NO_GRAD, Form, Wrong
+from torchkeeper.gui.pages.recipes.reforming import Unfit
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.plain import caption, tip

@@ -12,7 +12,7 @@ from torchkeeper.gui import icons, theme
 from torchkeeper.gui.dialogs.aftermath import Aftermath
 from torchkeeper.gui.dialogs.pages import button_row, cells_pane
 from torchkeeper.gui.jobs.model import Job, State, outcome
-from torchkeeper.gui.recipes.ofjob import file_of
+from torchkeeper.gui.pages.recipes.ofjob import file_of
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import RemedyButtons
 from torchkeeper.gui.widgets.plain import tip

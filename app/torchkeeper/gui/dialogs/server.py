@@ -15,7 +15,7 @@ from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.login import KeepBox, secret
 from torchkeeper.gui.dialogs.trial import Login, Trial
-from torchkeeper.gui.help.ideas import explain
+from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
 from torchkeeper.link.words.problems import UserError, user_error

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFormLayout, QWidget
 
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
-from torchkeeper.gui.help.ideas import explain
+from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice

@@ -15,8 +15,8 @@ from torchkeeper.gui.dialogs.inspected import signed
 from torchkeeper.gui.dialogs.keychoice import KeyChoice
 from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.signers import signers_file

@@ -14,7 +14,7 @@ from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog, choose_files
 from torchkeeper.gui.dialogs.trust import trust_notice
-from torchkeeper.gui.help.ideas import explain
+from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.sidebar.carried import files_of
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip

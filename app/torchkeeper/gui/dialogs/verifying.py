@@ -16,10 +16,10 @@ from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
 from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.jobs.asked import Asked
 from torchkeeper.gui.jobs.laps import title
 from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.verdicts.environments import Environment, Environments
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip

@@ -21,9 +21,9 @@ from torchkeeper.gui.dialogs.profilechoice import ProfileChoice
 from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
 from torchkeeper.gui.dialogs.thenchoice import ThenChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.jobs.asked import Asked, Then
 from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms

@@ -10,9 +10,9 @@ from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.progresspage import ProgressPage
 from torchkeeper.gui.dialogs.resultpage import ResultPage
-from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.jobs.model import Job, JobsModel
 from torchkeeper.gui.later import every
+from torchkeeper.gui.pages.help.ideas import explain
 
 #: What jobs are about, by their kind.
 _IDEAS = {

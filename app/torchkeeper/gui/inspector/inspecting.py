@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt
 
-from torchkeeper.gui.help.attached import to_inspector
 from torchkeeper.gui.inspector.verdictcard import About
+from torchkeeper.gui.pages.help.attached import to_inspector
 from torchkeeper.link.words.problems import printable
 
 if TYPE_CHECKING:

@@ -13,14 +13,14 @@ from torchkeeper.link.words import say
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torchkeeper.gui.activity.keeping import Keeper
-    from torchkeeper.gui.activity.page import ActivityPage
-    from torchkeeper.gui.activity.strip import JobStrip
     from torchkeeper.gui.chrome.statusline import StatusBar
     from torchkeeper.gui.closing import Closing
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.jobs.operations import Operations
     from torchkeeper.gui.jobs.results import Results
+    from torchkeeper.gui.pages.activity.keeping import Keeper
+    from torchkeeper.gui.pages.activity.page import ActivityPage
+    from torchkeeper.gui.pages.activity.strip import JobStrip
 
 
 class Following(QObject):
@@ -46,7 +46,7 @@ class Following(QObject):
     @property
     def page(self) -> ActivityPage:
         """The page of the jobs; made when it is first asked for."""
-        from torchkeeper.gui.activity.page import ActivityPage
+        from torchkeeper.gui.pages.activity.page import ActivityPage
 
         if self._page is None:
             page = self._context.pages.of(ACTIVITY)
@@ -79,8 +79,8 @@ class Following(QObject):
     def _added(self) -> None:
         if self._keeper is not None:
             return
-        from torchkeeper.gui.activity.keeping import Keeper
-        from torchkeeper.gui.activity.strip import JobStrip
+        from torchkeeper.gui.pages.activity.keeping import Keeper
+        from torchkeeper.gui.pages.activity.strip import JobStrip
 
         context = self._context
         window = context.window

@@ -20,9 +20,9 @@ from torchkeeper.gui.jobs.asked import Asked, Then
 from torchkeeper.gui.jobs.model import Job, JobsModel, State
 from torchkeeper.gui.jobs.naming import About, Carry, Naming
 from torchkeeper.gui.jobs.signatures import First, Follow, GoOn, Signing
+from torchkeeper.gui.pages.profiles import known as known_profiles
+from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.places.model import Place
-from torchkeeper.gui.profiles import known as known_profiles
-from torchkeeper.gui.recipes import known as known_recipes
 from torchkeeper.gui.verdicts.environments import Environment
 from torchkeeper.link.words import outcomes
 from torchkeeper.link.words.problems import UserError, printable, user_error

@@ -39,7 +39,7 @@ class Making(NamedTuple):
         }  # fmt: skip
 
     def _overview(self) -> Page:
-        from torchkeeper.gui.overview.page import OverviewPage
+        from torchkeeper.gui.pages.overview.page import OverviewPage
 
         page = OverviewPage(self.context, self.discovery)
         page.filtered.connect(late(lambda: self._filter))
@@ -53,21 +53,21 @@ class Making(NamedTuple):
         self.head.box.setText(text)
 
     def _compare(self) -> Page:
-        from torchkeeper.gui.comparing.page import ComparePage
+        from torchkeeper.gui.pages.comparing.page import ComparePage
 
         page = ComparePage(self.context)
         page.going.connect(late(lambda: self.flows().results.go_to))
         return page
 
     def _runs(self) -> Page:
-        from torchkeeper.gui.runs.page import RunsPage
+        from torchkeeper.gui.pages.runs.page import RunsPage
 
         page = RunsPage(self.context.engines)
         page.said.connect(self.context.say)
         return page
 
     def _recipes(self) -> Page:
-        from torchkeeper.gui.recipes.page import RecipesPage
+        from torchkeeper.gui.pages.recipes.page import RecipesPage
 
         page = RecipesPage(self.context.engines, self.context.settings, self.context.listing)
         page.editing.connect(
@@ -79,7 +79,7 @@ class Making(NamedTuple):
         return page
 
     def _settings(self) -> Page:
-        from torchkeeper.gui.profiles.page import SettingsPage
+        from torchkeeper.gui.pages.profiles.page import SettingsPage
 
         context = self.context
         page = SettingsPage(context.engines, context.settings, context.make_environments)
@@ -87,12 +87,12 @@ class Making(NamedTuple):
         return page
 
     def _doctor(self) -> Page:
-        from torchkeeper.gui.doctor.page import DoctorPage
+        from torchkeeper.gui.pages.doctor.page import DoctorPage
 
         return DoctorPage(self.context)
 
     def _activity(self) -> Page:
-        from torchkeeper.gui.activity.page import ActivityPage
+        from torchkeeper.gui.pages.activity.page import ActivityPage
 
         page = ActivityPage(self.context)
         page.menu_asked.connect(lambda at: self.menu("jobs", page.list.viewport(), at))

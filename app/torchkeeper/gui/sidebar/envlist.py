@@ -20,7 +20,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QStyledItemDelegate
 
 from torchkeeper.gui import theme
-from torchkeeper.gui.help.ideas import explain
+from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.sidebar import drawing
 from torchkeeper.gui.sidebar.lists import Index, SideList
 from torchkeeper.gui.sidebar.section import Section

@@ -18,7 +18,7 @@ from torchkeeper.link.words import say
 if TYPE_CHECKING:
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.flows import Flows
-    from torchkeeper.gui.overview.page import OverviewPage
+    from torchkeeper.gui.pages.overview.page import OverviewPage
     from torchkeeper.gui.places.discovery import Discovery
     from torchkeeper.gui.sidebar.lists import SideList
     from torchkeeper.gui.sidebar.pane import Sidebar
@@ -105,7 +105,7 @@ class More(QObject):
     # The overview knows how places stand.
 
     def _find_overview(self, *_: object) -> None:
-        from torchkeeper.gui.overview.page import OverviewPage
+        from torchkeeper.gui.pages.overview.page import OverviewPage
 
         if self._overview is not None:
             return

@@ -139,7 +139,7 @@ class Taking(QObject):
         return Offer(text, lambda: self._add_environments(carried.paths), Onto.LIST)
 
     def _compare(self, rows: Rows) -> Offer:
-        from torchkeeper.gui.comparing.page import ComparePage
+        from torchkeeper.gui.pages.comparing.page import ComparePage
 
         page = self._context.pages.of("compare")
         assert isinstance(page, ComparePage)
@@ -245,7 +245,7 @@ class Taking(QObject):
             self._look(carried.paths, looked)
 
     def _import_settings(self, paths: Sequence[str]) -> None:
-        from torchkeeper.gui.profiles.page import SettingsPage
+        from torchkeeper.gui.pages.profiles.page import SettingsPage
 
         page = self._context.pages.go("settings")
         assert isinstance(page, SettingsPage)

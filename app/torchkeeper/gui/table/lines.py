@@ -229,7 +229,7 @@ def _heading(group: Group, column: int, role: int) -> Any:
 def whats_this(column: int) -> str:
     """What a column is about."""
     # Loaded here: nobody asks before there is a table to ask about.
-    from torchkeeper.gui.help import ideas
+    from torchkeeper.gui.pages.help import ideas
 
     if column in (TORCH, DEVICE):
         return ideas.whats_this("environment")

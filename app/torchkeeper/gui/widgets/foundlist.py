@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPushButton
 
-from torchkeeper.gui.profiles import words
+from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.widgets.cards import Card, CardList
 from torchkeeper.link.words.findingwords import said
 from torchkeeper.link.words.problems import printable

@@ -1,1 +1,0 @@
-"""What is dragged out of the window, and what is dropped on it."""

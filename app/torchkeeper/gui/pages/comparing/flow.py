@@ -1,0 +1,85 @@
+"""The actions that compare selected entries; what comes of them is on the Compare page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+
+from torchkeeper.artifacts.entry import COMPARED, Entry
+from torchkeeper.link.words.problems import UserError, user_error
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.context import Context
+    from torchkeeper.gui.pages.comparing.page import ComparePage
+
+#: The id of the page.
+COMPARE = "compare"
+#: Milliseconds for which it is said what comes next.
+_HINT_MS = 15_000
+
+
+class CompareFlows(QObject):
+    """From a selection in the table to the page."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context.window)
+        self._context = context
+
+    def compare_selected(self) -> None:
+        """Show what differs between the two selected entries."""
+        chosen = self._context.table.selected()
+        if len(chosen) != 2:
+            return
+        if (why := _why_not(*chosen)) is not None:
+            self._context.tell(why)
+        else:
+            self._compare(*chosen)
+
+    def compare_nearest(self) -> None:
+        """Find the entry that is most like the selected one, and show what differs."""
+        chosen = self._context.table.selected()
+        if len(chosen) == 1:
+            self._compare(chosen[0], None)
+
+    def _compare(self, one: Entry, other: Entry | None) -> None:
+        from torchkeeper.gui.pages.comparing.cards import Side
+
+        place = self._context.place
+        if place is not None:
+            page = self._compare_page()
+            page.compare(Side(place, one), Side(place, other) if other is not None else None)
+            self._context.pages.go(COMPARE)
+
+    def compare_as(self, letter: str) -> None:
+        """Put the selected entry on a side of a comparison."""
+        from torchkeeper.gui.pages.comparing.cards import Side
+
+        context, chosen = self._context, self._context.table.selected()
+        if context.place is None or len(chosen) != 1:
+            return
+        if self._compare_page().put(letter, Side(context.place, chosen[0])):
+            context.pages.go(COMPARE)
+            return
+        other = {"A": "compare-as-b", "B": "compare-as-a"}[letter]
+        keys = context.actions[other].shortcut().toString()
+        said = self.tr("This entry is {} now. Select another of its kind, in any place, and press "
+                       "{} to compare them.").format(letter, keys)  # fmt: skip
+        context.say(said, _HINT_MS)
+
+    def _compare_page(self) -> ComparePage:
+        from torchkeeper.gui.pages.comparing.page import ComparePage
+
+        page = self._context.pages.of(COMPARE)
+        assert isinstance(page, ComparePage)
+        return page
+
+
+def _why_not(one: Entry, other: Entry) -> UserError | None:
+    """Why two entries cannot be compared."""
+    if one.kind != other.kind:
+        return user_error("kinds-differ", {"kind": one.kind, "other_kind": other.kind})
+    if one.kind not in COMPARED:
+        return user_error("nothing-recorded", {"kind": one.kind})
+    broken = next((entry for entry in (one, other) if entry.broken), None)
+    return user_error("entry-damaged", {"key": broken.key}) if broken is not None else None

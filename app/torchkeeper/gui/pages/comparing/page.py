@@ -1,0 +1,538 @@
+"""The Compare page: two entries, and what makes them different, in a sentence and in full."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from PySide6.QtCore import QCoreApplication, QObject, QPoint, Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QWidget
+
+from torchkeeper.artifacts.entry import entry_from_json
+from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.inspector.sources import SearchBox
+from torchkeeper.gui.pages.comparing.cards import Card, Side
+from torchkeeper.gui.pages.comparing.differences import DifferencesTree, DifferenceView
+from torchkeeper.gui.pages.help.ideas import explain
+from torchkeeper.gui.pages.page import Page
+from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.sidebar.carried import BUNDLES, Carried, no_bundle
+from torchkeeper.gui.sidebar.lists import Offer
+from torchkeeper.gui.table.cells import shown_name
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.link.words import explaining, say
+from torchkeeper.link.words.problems import UserError, user_error
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.findings import Finding, LeftFinding
+    from torchkeeper.engine.messages.verdicts import (
+        Explained,
+        ExplainParams,
+        ExplainResult,
+        PlacedEntry,
+    )
+    from torchkeeper.gui.context import Context
+    from torchkeeper.gui.table.mimedata import Rows
+
+#: Differences from which on there is a search field.
+_MANY = 8
+#: Comparisons that are remembered.
+_MOST = 20
+#: Milliseconds for which it is said how a side is chosen.
+_HINT_MS = 15_000
+
+
+class Pair(NamedTuple):
+    """What is compared; without ``b``, with the nearest entry that there is."""
+
+    a: Side
+    b: Side | None
+
+
+#: How the files of runs are called (link/kept/runs.py).
+_RUN = re.compile(r"(\d{8}-\d{6}-[0-9a-f]{4})\.json")
+
+
+class ComparePage(Page):
+    """Asks an engine of its own: looking through many places holds nothing else up."""
+
+    #: An entry is to be shown: its place, kind and path.
+    going = Signal(object, object, object)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(QCoreApplication.translate("ComparePage", "Compare"))
+        explain(self, "key-factor")
+        self._context = context
+        self._engines = context.engines
+        self._side_a: Side | None = None
+        self._side_b: Side | None = None
+        self._asked: Pair | None = None
+        self._past: list[Pair] = []
+        self._ticket: int | None = None
+        self._rows: list[Any] = []
+        self._left: list[LeftFinding] = []
+        self._places: list[str] = []
+        #: Where alone the nearest entry is looked for; empty for everywhere.
+        self._within: tuple[str, ...] = ()
+        #: Where the nearest entry is being looked for.
+        self._looking = ""
+        self.found: Explained | None = None
+        self.taking = CompareTaking(self, context)
+        self._make()
+        self._lay_out()
+        self._connect()
+        self._show_sides()
+        self._rest()
+
+    def _make(self) -> None:
+        self.sentence = forms.label("", "heading", wrap=True)
+        self.sentence.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse
+            | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self.sentence.setAccessibleName(self.tr("What differs, in a sentence"))
+        self.unread = forms.label("", "muted", wrap=True)
+        self.unread.hide()
+        self.a, self.b = Card(self.tr("A")), Card(self.tr("B"))
+        self.search_box = SearchBox(self.tr("Search what differs"))
+        self.count = forms.label("", "muted")
+        self.tree = DifferencesTree()
+        self.view = DifferenceView()
+        self.blank = EmptyState("compare")
+        self.notice = Notice()
+        self.past = Choice()
+        self.past.setAccessibleName(self.tr("Comparisons of this session"))
+        self.past.setToolTip(self.tr("Compare again what was compared before"))
+        self.past.setSizeAdjustPolicy(
+            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        )
+        self.past.setMinimumContentsLength(24)
+        self.past.setPlaceholderText(self.tr("Earlier comparisons"))
+        self.swap = forms.button(self.tr("S&wap"))
+        self.swap.setToolTip(self.tr("Have A on the side of B, and B on that of A"))
+        self.nearest = forms.button(self.tr("&Nearest"))
+        self.nearest.setToolTip(
+            self.tr("Find the entry that is most like A, in all places, and compare with it")
+        )
+        self.go = forms.button(self.tr("&Show B in its place"))
+        self.copy = forms.button(self.tr("Co&py"))
+        self.copy.setToolTip(self.tr("Copy the sentence, both keys and what differs"))
+
+    def _lay_out(self) -> None:
+        cards = forms.row(gap=12)
+        cards.addWidget(self.a, 1)
+        cards.addWidget(self.b, 1)
+        ways = forms.row()
+        for button in (self.swap, self.nearest, self.go, self.copy):
+            ways.addWidget(button)
+        ways.addStretch(1)
+        line = forms.row()
+        line.addWidget(self.search_box, 1)
+        line.addWidget(self.count)
+        self._search_line = QWidget()
+        self._search_line.setLayout(line)
+        split = QSplitter(Qt.Orientation.Vertical)
+        split.setChildrenCollapsible(False)
+        split.addWidget(self.tree)
+        split.addWidget(self.view)
+        split.setObjectName("framed")
+        split.setSizes([300, 176])
+        page = forms.column()
+        page.addWidget(self._search_line)
+        page.addWidget(split, 1)
+        self._page = QWidget()
+        self._page.setLayout(page)
+        self._nothing = QWidget()
+        self.stack = QStackedWidget()
+        for widget in (self.blank, self._page, self._nothing):
+            self.stack.addWidget(widget)
+        self.tools.addWidget(self.past)
+        self.body.addLayout(cards)
+        self.body.addLayout(ways)
+        self.body.addSpacing(4)
+        self.body.addWidget(self.sentence)
+        self.body.addWidget(self.unread)
+        self.body.addWidget(self.notice)
+        self.body.addWidget(self.stack, 1)
+
+    def _connect(self) -> None:
+        self.search_box.textChanged.connect(self.tree.filter)
+        self.search_box.leave.connect(self.tree.setFocus)
+        self.search_box.step.connect(lambda _: self.tree.setFocus())
+        self.tree.chosen.connect(lambda row: self.view.show_row(row, self.found or {}))
+        self.tree.copied.connect(self._copy)
+        self.tree.counted.connect(self._counted)
+        self.notice.again.connect(self.refresh)
+        self.go.clicked.connect(self._go)
+        self.copy.clicked.connect(self._copy)
+        self.swap.clicked.connect(self._swap)
+        self.nearest.clicked.connect(self._nearest)
+        self.past.activated.connect(self._again)
+        self.a.choose.connect(lambda: self.choose("A"))
+        self.b.choose.connect(lambda: self.choose("B"))
+        self.blank.asked.connect(self._go_on)
+
+    # What is compared.
+
+    def compare(self, a: Side, b: Side | None) -> None:
+        """Compare two entries, or one with the nearest there is in any place."""
+        self._side_a, self._side_b = a, b
+        self._ask(Pair(a, b))
+
+    def put(self, letter: str, side: Side) -> bool:
+        """Have an entry on a side; whether both are there, and are compared now."""
+        if letter == "A":
+            self._side_a = side
+        else:
+            self._side_b = side
+        a, b = self._side_a, self._side_b
+        if a is not None and b is not None and a.entry.kind == b.entry.kind:
+            self.compare(a, b)
+            return True
+        if a is not None and b is not None:
+            # Of another kind than what was there before: that one has to go.
+            self._side_a, self._side_b = (side, None) if letter == "A" else (None, side)
+        self._forget()
+        self._rest()
+        return False
+
+    def side(self, letter: str) -> Side | None:
+        """The entry on a side."""
+        return self._side_a if letter == "A" else self._side_b
+
+    def compare_nearest_in(self, side: Side, place: str) -> None:
+        """Compare an entry, which is A from now on, with the nearest of one place."""
+        self._side_a, self._side_b = side, None
+        self._ask(Pair(side, None), [place])
+
+    def offer(self, carried: Carried, at: QPoint | None) -> tuple[QWidget, Offer] | None:
+        letter, card = self.taking.free, None
+        for name, one in (("A", self.a), ("B", self.b)):
+            inside = one.rect().contains(one.mapFrom(self, at)) if at is not None else (
+                one.isAncestorOf(self.window().focusWidget())
+            )  # fmt: skip
+            if inside:
+                letter, card = name, one
+        if at is not None and card is None and carried.rows is None:
+            return None  # as anywhere in the window
+        part = card or (self.a if letter == "A" else self.b)
+        return part, self.taking.of(carried, letter)
+
+    def refresh(self) -> None:
+        """Compare once more."""
+        if self._asked is not None:
+            self._ask(self._asked, self._within)
+
+    def entered(self) -> None:
+        # What was said of how a side is chosen is of no use here.
+        self._context.say("", 0)
+        if self.found is not None:
+            self.tree.setFocus()
+
+    def let_go(self) -> None:
+        self._engines.forget(self._ticket)
+
+    def search(self) -> bool:
+        if self._search_line.isVisible():
+            self.search_box.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            self.search_box.selectAll()
+        return True
+
+    def choose(self, letter: str) -> None:
+        """Go to the entries, to choose one for a side."""
+        keys = {"A": "compare-as-a", "B": "compare-as-b"}
+        action = self._context.actions[keys[letter]]
+        text = self.tr("Select an entry, in any place, and press {} to put it on side {}.")
+        said = text.format(action.shortcut().toString(), letter)
+        self._context.pages.go(ENTRIES)
+        self._context.say(said, _HINT_MS)
+        self._context.table.setFocus()
+
+    def _go_on(self, action: str) -> None:
+        """Do what the empty state offers."""
+        if action:
+            self._context.actions[action].trigger()
+        else:
+            self._context.pages.go(ENTRIES)
+
+    def _swap(self) -> None:
+        a, b = self._side_a, self._side_b
+        if a is not None and b is not None:
+            self.compare(b, a)
+
+    def _nearest(self) -> None:
+        if self._side_a is not None:
+            self.compare(self._side_a, None)
+
+    def _again(self, number: int) -> None:
+        if 0 <= number < len(self._past):
+            pair = self._past[number]
+            self.past.setCurrentIndex(-1)
+            self.compare(pair.a, pair.b)
+
+    def _remember(self, pair: Pair) -> None:
+        self._past = [pair, *(one for one in self._past if one != pair)][:_MOST]
+        self.past.clear()
+        for one in self._past:
+            b = shown_name(one.b.entry) if one.b is not None else self.tr("nearest")
+            self.past.addItem(self.tr("{} with {}").format(shown_name(one.a.entry), b))
+        # What is compared stands on the cards.
+        self.past.setCurrentIndex(-1)
+        self.past.setVisible(len(self._past) > 1)
+
+    def _show_sides(self) -> None:
+        for card, side in ((self.a, self._side_a), (self.b, self._side_b)):
+            if side is not None:
+                card.show_side(side)
+            else:
+                card.say(self.tr("No entry yet"))
+        self.swap.setEnabled(self._side_a is not None and self._side_b is not None)
+        self.nearest.setEnabled(self._side_a is not None)
+        for button in (self.go, self.copy):
+            button.setEnabled(self.found is not None)
+
+    def _forget(self) -> None:
+        """Let go of what was found, and of who still looks."""
+        self._engines.forget(self._ticket)
+        self._ticket = self._asked = self.found = None
+        self._rows, self._left = [], []
+        self.notice.tell(None)
+        self.unread.hide()
+
+    def _rest(self) -> None:
+        """Say what the page is for: there are not two entries yet."""
+        self._show_sides()
+        self.sentence.hide()
+        self.past.setVisible(len(self._past) > 1)
+        one = self._side_a or self._side_b
+        self.blank.say(
+            self.tr("One more entry") if one else self.tr("Nothing is compared yet"),
+            self.tr("Select another entry of the same kind in the table, in any place, and put it "
+                    "on the other side; or look for the nearest one.")
+            if one
+            else self.tr("This says what makes two entries different, and which of that is why one "
+                         "of them is not found. Select two entries in the table and press "
+                         "Ctrl+D, or one and Ctrl+Shift+D for the nearest; a right click on "
+                         "them offers the same. You can also drag one here, or paste it."),
+        )  # fmt: skip
+        self.blank.offer(self.tr("Go to entries"))
+        self.stack.setCurrentWidget(self.blank)
+
+    # Asking.
+
+    def _ask(self, pair: Pair, places: Sequence[str] = ()) -> None:
+        """places: those to look in for the nearest entry; all that there are, without any."""
+        self._forget()
+        self._within = tuple(places)
+        self._asked = pair
+        self._show_sides()
+        self.sentence.show()
+        self.blank.offer("")
+        self.stack.setCurrentWidget(self.blank)
+        params: ExplainParams = {
+            "place": pair.a.place, "kind": pair.a.entry.kind, "path": pair.a.entry.path,
+        }  # fmt: skip
+        if pair.b is not None:
+            self.sentence.setText(self.tr("Comparing…"))
+            self.blank.say(self.tr("Reading both entries…"))
+            place, other = pair.b
+            params["other"] = {"place": place, "kind": other.kind, "path": other.path}
+        else:
+            self._places = list(places) or self._to_look_in(pair.a.place)
+            self.sentence.setText(self.tr("Looking for the nearest entry…"))
+            self._looking = say.count(len(self._places), "place", "places")
+            self.blank.say(self.tr("Looking in {}…").format(self._looking))
+            self.b.say(self.tr("Not found yet"))
+            params["nearest"] = self._places
+        listener = Listener(
+            rows=self._rows.extend, progress=self._progress, findings=self._findings,
+            result=self._answered, failed=self._failed,
+        )  # fmt: skip
+        self._ticket = self._engines.ask("explain", params, listener)
+
+    def _to_look_in(self, place: str) -> list[str]:
+        # Servers are looked into only where one is shown: it would be fetched whole.
+        every = self._context.places.places
+        return list(dict.fromkeys([place, *(p.path for p in every if p.exists and not p.server)]))
+
+    def _progress(self, done: float, total: float | None, unit: str) -> None:
+        if self._asked is not None and self._asked.b is None and unit == "entries":
+            of = self.tr("{} of {} entries").format(f"{done:,.0f}", f"{total or done:,.0f}")
+            self.blank.say(self.tr("Looking in {}…").format(self._looking), of)
+
+    def _findings(self, found: list[Finding]) -> None:
+        for one in found:
+            if "left" in one:
+                self._left.append(one["left"])
+            elif "looking" in one:
+                self._looking = Place(one["looking"]["place"]).title
+                self.blank.say(self.tr("Looking in {}…").format(self._looking))
+
+    def _answered(self, result: ExplainResult) -> None:
+        self._ticket = None
+        asked = self._asked
+        assert asked is not None
+        self._tell_left()
+        a, other = _side(result["a"]), result["b"]
+        b = None if other is None else _side(other)
+        self._side_a = a
+        if b is None:
+            self._alone()
+            return
+        self._side_b = b
+        found: Explained = {**result, "differences": self._rows}
+        self.found = found
+        self._asked = Pair(a, b)
+        self._show_sides()
+        self._remember(Pair(a, b))
+        self.sentence.setText(say.unmarked(_sentence(found)))
+        self.search_box.clear()
+        self.tree.fill(found)
+        self._search_line.setVisible(self.tree.total >= _MANY)
+        if self.tree.total:
+            self.stack.setCurrentWidget(self._page)
+            if self.isVisible():
+                self.tree.setFocus()
+        else:
+            self.blank.say(
+                self.tr("Nothing to list"),
+                self.tr("As far as is recorded, both keys were made of the same things."),
+            )  # fmt: skip
+
+    def _tell_left(self) -> None:
+        """Places that could not be looked into."""
+        lines = []
+        for one in self._left:
+            error = user_error(one["code"], one["params"])
+            lines.append(self.tr("Not looked into: {}").format(error.what))
+        self.unread.setText("\n".join(lines[:3]))
+        self.unread.setVisible(bool(lines))
+
+    def _alone(self) -> None:
+        """There is nothing to compare with."""
+        self._show_sides()
+        self.sentence.setText(self.tr("There is no other entry of this kind"))
+        self.b.say(self.tr("None"))
+        self.blank.say(
+            self.tr("Looked in {}").format(say.count(len(self._places), "place", "places")),
+            self.tr("Add more folders or bundles to the list of places to have them looked into; "
+                    "servers only while they are the place that is shown."),
+        )  # fmt: skip
+        self.blank.offer(self.tr("Add folder…"), "add-folder")
+
+    def _failed(self, error: UserError) -> None:
+        self._ticket = None
+        self.sentence.setText(self.tr("These entries cannot be compared"))
+        if self._asked is not None and self._asked.b is None:
+            self.sentence.setText(self.tr("No entry to compare with was found"))
+            self.b.say(self.tr("None"))
+        self.notice.tell(error, again=True)
+        self.stack.setCurrentWidget(self._nothing)
+
+    # What is shown.
+
+    def _counted(self, shown: int, total: int) -> None:
+        every = say.count(total, "difference", "differences")
+        if shown != total:
+            self.count.setText(self.tr("{} of {}").format(f"{shown:,}", every))
+            return
+        follow = self.tree.following
+        if 0 < follow < total:
+            # As the sentence counts them.
+            causes = say.count(total - follow, "difference", "differences")
+            every = self.tr("{}; {} may follow from that").format(causes, f"{follow:,}")
+        self.count.setText(every)
+
+    def _copy(self) -> None:
+        if self.found is None:
+            return
+        lines = [_sentence(self.found), ""]
+        for letter, card in (("A", self.a), ("B", self.b)):
+            lines.append(f"{letter}\t{card.key.text()}\t{card.name.text()}")
+        lines += ["", *("\t".join(row) for row in self.tree.texts())]
+        QGuiApplication.clipboard().setText("\n".join(lines))
+
+    def _go(self) -> None:
+        if self._side_b is not None:
+            place, entry = self._side_b
+            self.going.emit(place, entry.kind, entry.path)
+
+
+class CompareTaking(QObject):
+    """What becomes of what is dropped on the two cards, by their letters, or pasted there: entries
+    of the table, places in which the nearest entry is looked for, and runs.
+    """
+
+    def __init__(self, page: ComparePage, context: Context) -> None:
+        super().__init__(page)
+        self._page, self._context = page, context
+
+    @property
+    def free(self) -> str:
+        """The side that something is for which was dropped on neither."""
+        return "A" if self._page.side("A") is None else "B"
+
+    def of(self, carried: Carried, letter: str) -> Offer:
+        """What becomes of something on a side."""
+        if carried.rows is not None:
+            return self.of_rows(carried.rows, letter)
+        every = (*carried.servers, *carried.paths)
+        if len(every) > 1:
+            return Offer(self.tr("One place, or one entry, goes on a side"), None)
+        [one] = every
+        name = os.path.basename(one.rstrip("/"))
+        if found := _RUN.fullmatch(name):
+            text = self.tr("Show this run: what each of its misses differs in from the nearest "
+                           "entry is said there")  # fmt: skip
+            return Offer(text, lambda: self._show_run(found[1]))
+        if not carried.servers and os.path.splitext(name)[1] and not name.endswith(BUNDLES):
+            return Offer(no_bundle(name), None)
+        other = self._page.side("B" if letter == "A" else "A")
+        if other is None:
+            text = self.tr("Open {}, to choose the entry for {} in it")
+            return Offer(text.format(carried.words, letter), lambda: self._open(one, letter))
+        text = self.tr("Look in {} for the entry nearest to {}")
+        return Offer(
+            text.format(carried.words, shown_name(other.entry)),
+            lambda: self._page.compare_nearest_in(other, one),
+        )
+
+    def of_rows(self, rows: Rows, letter: str) -> Offer:
+        """What becomes of entries on a side: one goes there, two are compared."""
+        sides = [Side(rows.place, entry) for entry in rows.entries]
+        if rows.number > 2:
+            return Offer(self.tr("Two entries are compared at most"), None)
+        if rows.number == 2:
+            if sides[0].entry.kind != sides[1].entry.kind:
+                return Offer(self.tr("Only entries of one kind can be compared"), None)
+            return Offer(self.tr("Compare both"), lambda: self._page.compare(*sides))
+        text = self.tr("Put {} on side {}").format(shown_name(sides[0].entry), letter)
+        return Offer(text, lambda: self._page.put(letter, sides[0]))
+
+    def _open(self, place: str, letter: str) -> None:
+        self._context.open_paths([place])
+        self._page.choose(letter)
+
+    def _show_run(self, ident: str) -> None:
+        from torchkeeper.gui.pages.runs.page import RunsPage
+
+        page = self._context.pages.of("runs")
+        assert isinstance(page, RunsPage)
+        page.choose_run(ident)
+        self._context.pages.go("runs")
+
+
+def _side(told: PlacedEntry) -> Side:
+    return Side(told["place"], entry_from_json(told))
+
+
+def _sentence(found: Explained) -> str:
+    a, b = found["a"], found["b"]
+    return explaining.sentence(found, b is not None and a["key"] != b["key"])

@@ -1,0 +1,494 @@
+"""The doctor's page: what is wrong with the caches of this machine, why, and mending it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QCoreApplication, Qt, QTimer
+from PySide6.QtGui import QAccessible, QAccessibleEvent, QGuiApplication
+from PySide6.QtWidgets import QComboBox, QProgressBar, QStackedWidget, QWidget
+
+from torchkeeper.gui import taborder
+from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
+from torchkeeper.gui.dialogs.mending import MendDialog
+from torchkeeper.gui.later import once
+from torchkeeper.gui.pages.doctor import report
+from torchkeeper.gui.pages.doctor.cards import Cards, is_bug
+from torchkeeper.gui.pages.doctor.diagnosis import Asked, Diagnosis
+from torchkeeper.gui.pages.doctor.mender import Mended, Mender, Plan
+from torchkeeper.gui.pages.page import Page
+from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.widgets import aging, forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.link import diagnosing
+from torchkeeper.link.diagnosing import Told
+from torchkeeper.link.engines.process import clean_environment
+from torchkeeper.link.words import checkwords, say
+from torchkeeper.link.words.problems import printable
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.context import Context
+
+#: Milliseconds after a change before what was found is looked at again: changes come together.
+_SOON_MS = 1_500
+#: What is shown is looked at again after so many seconds, and so many times as long as it takes.
+_OLD, _SHARE = 60.0, 30.0
+
+
+class DoctorPage(Page):
+    """Looks when it is first shown, when something else is to be looked at, and when asked. What
+    was found stays while other pages are shown, and a look that runs goes on.
+    """
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(QCoreApplication.translate("DoctorPage", "Doctor"))
+        self._context = context
+        self._environments = context.environments
+        #: The place that the window shows, as far as the choice has it.
+        self._place: str | None = None
+        self._offered: list[str] = []
+        self._here = False
+        #: What was chosen when it was last looked.
+        self._chosen: tuple[object, ...] = ()
+        #: Whether what was looked at was changed since.
+        self._touched = False
+        #: Whether nothing that was found was shown yet.
+        self._fresh = True
+        self.diagnosis = Diagnosis(context.engines, self)
+        self.mender = Mender(
+            context.engines, self._environments, context.operations, context.jobs, self.diagnosis,
+            self,
+        )  # fmt: skip
+        self.preview: MendDialog | None = None
+        #: What is being mended, or put back: its card has the keyboard again after that.
+        self._mends: Told | None = None
+        self.choice_of = EnvironmentChoice(self._environments, self.tr("No environment"))
+        self.scope = Choice()
+        aging.keep_up(self, self._grow_old)
+        #: What was found is looked at again, a moment after something has changed.
+        self._soon = once(self, self._look_anew, _SOON_MS)
+        self._lay_out()
+        self.diagnosis.changed.connect(self._say)
+        self.diagnosis.changed.connect(self.marked)
+        self.mender.changed.connect(self._say)
+        self.mender.planned.connect(self._show_plans)
+        self.choice_of.changed.connect(self._use)
+        self.scope.currentIndexChanged.connect(lambda *_: self._use())
+        context.operations.changed.connect(self._place_changed)
+        #: The place that is shown, and what its last listing was told by.
+        self._marked: tuple[str | None, str] = None, ""
+        context.listing.changed.connect(self._listed)
+
+    def _lay_out(self) -> None:
+        self.copy = forms.button(self.tr("Co&py report"))
+        self.copy.clicked.connect(self._copy)
+        self.all = forms.button(self.tr("Fix &all that can be fixed…"))
+        self.all.clicked.connect(lambda: self.mender.plan(self.fixable))
+        self.again = forms.button(self.tr("&Run again"))
+        self.again.setToolTip(self.tr("Look at all of it once more (F5)"))
+        self.again.clicked.connect(self.run)
+        self.cancel = forms.button(self.tr("Cancel"))
+        self.cancel.setToolTip(self.tr("Look no further"))
+        self.cancel.clicked.connect(self._cancel)
+        for button in (self.copy, self.all, self.again, self.cancel):
+            self.tools.addWidget(button)
+        for text, control in (
+            (self.tr("E&nvironment"), self.choice_of), (self.tr("&Look at"), self.scope)
+        ):  # fmt: skip
+            line = forms.row(gap=12)
+            name = forms.label(text, "heading")
+            name.setBuddy(control)
+            name.setFixedWidth(96)
+            name.setContentsMargins(0, 7, 0, 0)
+            control.setAccessibleName(text.replace("&", ""))
+            line.addWidget(name, 0, Qt.AlignmentFlag.AlignTop)
+            line.addWidget(control, 1)
+            self.body.addLayout(line)
+        self.scope.setSizeAdjustPolicy(
+            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        )
+        self.scope.setMinimumContentsLength(40)
+        self.summary = forms.label("", "heading", wrap=True)
+        self.where = forms.label("", "muted", wrap=True)
+        self.when = forms.label("", "muted", wrap=True)
+        self.bar = QProgressBar()
+        self.bar.setTextVisible(False)
+        self.bar.setAccessibleName(self.tr("How far the looking is"))
+        self.notice = Notice()
+        self.notice.again.connect(self.run)
+        self.notice.log.connect(self._show_log)
+        self.body.addSpacing(4)
+        for widget in (self.summary, self.where, self.when, self.bar, self.notice):
+            self.body.addWidget(widget)
+        self.cards = Cards(self.tr("What was found"))
+        self.cards.fix.connect(self._fix)
+        self.cards.undo.connect(self._undo)
+        self.cards.setting.connect(self._show_setting)
+        self.cards.log.connect(self._show_log)
+        self.cards.place.connect(lambda path: self._context.open_paths([path]))
+        self.blank = EmptyState("doctor")
+        self.blank.asked.connect(lambda _: self.run())
+        self.stack = QStackedWidget()
+        self.stack.addWidget(self.cards)
+        self.stack.addWidget(self.blank)
+        self.body.addWidget(self.stack, 1)
+
+    # Coming and going.
+
+    def entered(self) -> None:
+        context = self._context
+        self._here = True
+        shown = None if context.listing.what == "file" else context.place
+        self._turn_to(context.places.places, shown)
+        if self.diagnosis.asked is None:
+            self._use()
+        self._say()
+        if self._touched:
+            self._soon.start()
+
+    def left(self) -> None:
+        self._here = False
+
+    @property
+    def first(self) -> QWidget | None:
+        # While nothing is found yet: what stops it, or begins; itself until one of them can.
+        ways = (way for way in (self.again, self.cancel) if way.isVisible() and way.isEnabled())
+        return next(taborder.stops(self.stack), None) or next(ways, self)
+
+    def _go_to_found(self) -> None:
+        """Whoever came here before there was anything is taken to it."""
+        if self._here and self.window().focusWidget() in (self, self.again):
+            (self.first or self).setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def refresh(self) -> None:
+        """Look at all of it once more."""
+        if self.again.isEnabled() and not self.diagnosis.running:
+            self.run()
+
+    def let_go(self) -> None:
+        self.mender.drop()
+        self.diagnosis.close()
+
+    def _show_setting(self, name: str) -> None:
+        """Where the value of a setting comes from that a finding is about."""
+        from torchkeeper.gui.pages.profiles.page import SettingsPage
+
+        page = self._context.pages.go("settings")
+        assert isinstance(page, SettingsPage)
+        page.show_setting(name, self.choice_of.python if self.choice_of.facts else "")
+
+    def _show_log(self) -> None:
+        """What the engine has written, as it goes into a report."""
+        from torchkeeper.gui.dialogs.bug import BugDialog
+
+        BugDialog(self, "\n".join(self.diagnosis.log), kept=True).open()
+
+    def _place_changed(self, path: str) -> None:
+        """A job that is not one of its own has changed a place."""
+        asked = self.diagnosis.asked
+        if asked is not None and path in asked.places and not self.mender.busy:
+            self._touched = True
+            self._say_when()
+            self._soon.start()
+
+    def _listed(self) -> None:
+        """The place that is shown was listed: of a folder that says when it has become another."""
+        listing = self._context.listing
+        (place, mark), (other, before) = (listing.place, listing.mark), self._marked
+        self._marked = place, mark
+        if place is not None and place == other and mark and before and mark != before:
+            self._place_changed(place)
+
+    def _look_anew(self) -> None:
+        """What was looked at has changed: see whether what was found is so still."""
+        found = self.diagnosis
+        if self._here and found.result is not None:
+            if found.busy or self.mender.busy:
+                self._soon.start()
+            else:
+                self._touched = False
+                found.look_anew()
+                self._say_when()
+
+    def _grow_old(self) -> None:
+        """Time goes by. Nobody tells of a folder that is not shown, and of processes: while there
+        is something to be seen of them, they are looked at now and then.
+        """
+        found = self.diagnosis
+        self._say_when()
+        if found.found and time.time() - found.at > max(_OLD, _SHARE * found.took):
+            self._look_anew()
+
+    # What is looked at.
+
+    def _turn_to(self, places: Sequence[Place], shown: str | None) -> None:
+        """The places to choose from, and the one that the window shows: what is chosen stays."""
+        paths = [place.path for place in places if not place.bundle]
+        if shown != self._place or paths != self._offered:
+            before = self.scope.currentData()
+            self._place, self._offered = shown, paths
+            self._fill(places)
+            self.scope.blockSignals(True)
+            self.scope.setCurrentIndex(max(0, self.scope.findData(before)))
+            self.scope.blockSignals(False)
+
+    def _fill(self, places: Sequence[Place]) -> None:
+        self.scope.blockSignals(True)
+        self.scope.clear()
+        all_of_it = self.tr("What the environment uses, and this user’s other caches")
+        if self._place:
+            shown = next((x.title for x in places if x.path == self._place), self._place)
+            all_of_it = self.tr("What the environment uses, “{}”, and this user’s other caches")
+            all_of_it = all_of_it.format(printable(shown, 60))
+        self.scope.addItem(all_of_it, None)
+        for place in places:
+            if not place.bundle:
+                self.scope.addItem(printable(place.path, 400), place.path)
+        self.scope.blockSignals(False)
+
+    def _asked(self) -> Asked:
+        facts = self.choice_of.facts or {}
+        env = clean_environment()
+        values = diagnosing.values_of(env)
+        chosen = self.scope.currentData()
+        if chosen is not None:
+            places = [str(chosen)]
+        else:
+            places = [*diagnosing.places_of(facts, values), *([self._place] if self._place else [])]
+        reads = (one.facts.get("cache_dir") for one in self._environments.every if one.facts)
+        return Asked(
+            self.choice_of.python, facts, values, tuple(dict.fromkeys(places)), chosen is None,
+            tuple(x for x in reads if isinstance(x, str)), tuple(env),
+        )  # fmt: skip
+
+    @property
+    def _stale(self) -> bool:
+        """Whether what was looked at is not what there is to look at by now."""
+        last = self.diagnosis.asked
+        if last is None or self.choice_of.waiting:
+            return False
+        return self._touched or self._asked()._replace(reads=()) != last._replace(reads=())
+
+    def _use(self) -> None:
+        """Look, once it is known what the environment is, unless that is what was looked at.
+        While another page is shown nobody has asked for it.
+        """
+        first = self.diagnosis.asked is None
+        if self.choice_of.waiting or not (first or self._here):
+            self._say()
+        elif first or self._choice() != self._chosen:
+            self.run()
+
+    def _choice(self) -> tuple[object, ...]:
+        """What somebody has chosen to have looked at."""
+        return self.choice_of.python, self.choice_of.facts, self.scope.currentData()
+
+    def run(self) -> None:
+        """Look at all of it, whatever was found before."""
+        if not self.mender.busy:
+            self.mender.clear()
+            self.mender.error = None
+            self._touched = False
+            self._soon.stop()
+            self._chosen = self._choice()
+            self.diagnosis.begin(self._asked())
+
+    def _cancel(self) -> None:
+        self.mender.drop()
+        self.diagnosis.cancel()
+
+    # What was found.
+
+    @property
+    def warning(self) -> str:
+        """How much of what was found is wrong, or may be."""
+        found = [one.finding.severity for one in self.diagnosis.found]
+        errors, warnings = found.count("error"), found.count("warning")
+        told = [(errors, "error", "errors"), (warnings, "warning", "warnings")]
+        return say.together([say.count(*one) for one in told if one[0]])
+
+    @property
+    def fixable(self) -> list[Told]:
+        """What a program can mend."""
+        return [one for one in self.diagnosis.found if diagnosing.mends(one.finding)]
+
+    def _say(self) -> None:
+        found, mender = self.diagnosis, self.mender
+        over = found.result is not None
+        asking = found.asked is None
+        before = self.summary.text()
+        self.summary.setText(self._entitled())
+        self.where.setText(self._at() if found.running or asking else self._made())
+        self.bar.setVisible(found.running or asking or mender.busy)
+        done, total = found.progress or (0, 0)
+        self.bar.setRange(0, total if found.running else 0)
+        self.bar.setValue(done)
+        wrong = found.error or mender.error
+        ours = found.error is not None and is_bug(found.error)
+        self.notice.tell(wrong, again=found.error is not None, log=ours)
+        idle = not (found.running or mender.busy or asking)
+        # One stands where the other stood, and has the keyboard from it.
+        at = self.window().focusWidget()
+        held = at in (self.again, self.cancel) or (at is self and not asking)
+        self.again.setEnabled(idle)
+        self.again.setVisible(not found.running and not mender.planning)
+        self.cancel.setVisible(found.running or mender.planning)
+        if held:
+            (self.again if idle else self.cancel).setFocus()
+        self.copy.setEnabled(over and idle)
+        self.all.setVisible(bool(self.fixable))
+        self.all.setEnabled(idle)
+        for control in (self.choice_of, self.scope):
+            control.setEnabled(not mender.busy)
+        left = diagnosing.left_of(found.result or diagnosing.NOTHING)
+        if found.untried is not None:
+            left.append(("toolchain", "", found.untried))
+        mended = [(one, mender.can_undo(one)) for one in mender.mended]
+        self.cards.show_all(found.found, mended, left, able=idle)
+        if idle:
+            self._come_back()
+        nothing = idle and not found.found and not mended and not left
+        well = over and nothing
+        self.stack.setCurrentWidget(self.blank if nothing else self.cards)
+        if idle and self._fresh:
+            self._fresh = False
+            # What was made now can be gone to once it is laid out.
+            QTimer.singleShot(0, self, self._go_to_found)
+        # What is in the middle says that it was cancelled.
+        self.summary.setVisible(not (well or (nothing and found.cancelled)))
+        self.where.setVisible(not well and bool(self.where.text()))
+        self.blank.offer(self.tr("Look now") if nothing and not well else "")
+        if well:
+            self._say_healthy()
+        elif nothing:
+            self._say_for_what()
+        self._say_when()
+        if over and self.summary.text() != before:
+            self.summary.setAccessibleName(self.summary.text())
+            event = QAccessibleEvent(self.summary, QAccessible.Event.Alert)
+            QAccessible.updateAccessibility(event)
+
+    def _say_when(self) -> None:
+        """How old is what is shown, and whether it is still what there is to see."""
+        found = self.diagnosis
+        over = found.result is not None and not found.running and not self.mender.busy
+        text = self.tr("Looked {}").format(say.ago(found.at)) if over else ""
+        stale = over and self._stale
+        if stale:
+            text += self.tr(" · Something has changed since: run it again to see what is so now.")
+        forms.set_role(self.when, "warning" if stale else "muted")
+        self.when.setText(text)
+        self.when.setVisible(bool(text))
+        if over:
+            self.cards.tell_times(found.seen)
+
+    def _entitled(self) -> str:
+        found = self.diagnosis
+        if self.mender.planning:
+            return self.tr("Working out what would be done…")
+        if self.mender.busy:
+            return self.tr("Mending…")
+        if found.asked is None or found.running:
+            return self.tr("Looking for what is wrong…")
+        if found.result is not None:
+            return diagnosing.summary(found.found, found.result).partition("; ")[0]
+        if found.cancelled:
+            return self.tr("Cancelled: not all was looked at")
+        return self.tr("What is wrong is not known")
+
+    def _at(self) -> str:
+        """What is being looked at."""
+        found = self.diagnosis
+        if found.asked is None:
+            return self.tr("Waiting for the environment…")
+        if found.progress is None:
+            if found.asked.facts.get("torch"):
+                return self.tr("Trying the compiler, Triton and the GPU of the environment…")
+            return self.tr("Reading…")
+        done, total = found.progress
+        steps = checkwords.steps(found.asked.places)
+        check, place = steps[done] if done < len(steps) else ("", "")
+        name = checkwords.name(check)
+        of = self.tr("{} of {}").format(name, printable(place, 200)) if place else name
+        count = self.tr("Check {} of {}").format(min(done + 1, total), total)
+        return f"{count}: {of}" if name else count
+
+    def _made(self) -> str:
+        """How many checks were made, and could not be."""
+        found = self.diagnosis
+        if found.result is None or self.mender.busy:
+            return ""
+        text = diagnosing.summary(found.found, found.result).partition("; ")[2]
+        return text[:1].upper() + text[1:]
+
+    def _say_healthy(self) -> None:
+        asked, result = self.diagnosis.asked, self.diagnosis.result or diagnosing.NOTHING
+        places = [printable(place, 200) for place in (asked.places if asked else ())]
+        checks = checkwords.listed(result["checks"])
+        self.blank.say(
+            diagnosing.summary([], result),
+            "\n\n".join(
+                x for x in (
+                    "\n".join(places), f"{self.tr('Checked')}: {checks}." if checks else "",
+                ) if x
+            ),
+            "done",
+        )  # fmt: skip
+
+    def _say_for_what(self) -> None:
+        self.blank.say(
+            self.tr("Cancelled before anything was found") if self.diagnosis.cancelled
+            else self.tr("Nothing was looked at yet"),
+            self.tr("The doctor looks at the folders and servers that caches are in, at what "
+                    "compiles and at the settings, and says what is wrong, why, and what mends "
+                    "it. Looking changes nothing."),
+            "doctor",
+        )  # fmt: skip
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(report.text(self.diagnosis))
+
+    # Mending.
+
+    def _fix(self, one: Told) -> None:
+        self.mender.plan([one])
+        self._mends = one
+
+    def _undo(self, one: Mended) -> None:
+        self.mender.undo(one)
+        self._mends = one.told
+
+    def _come_back(self) -> None:
+        """The button that was pressed was off meanwhile, and another has the keyboard."""
+        one, self._mends = self._mends, None
+        at = self.window().focusWidget()
+        if one is None or not (self._here and (at is None or self.isAncestorOf(at))):
+            return
+        about = one.finding.code, one.finding.place
+        for card_of, told in [
+            *((mended, mended.told) for mended in self.mender.mended),
+            *((told, told) for told in self.diagnosis.found),
+        ]:
+            card = self.cards.of(card_of)
+            if (told.finding.code, told.finding.place) == about and card and card.button:
+                card.button.setFocus(Qt.FocusReason.OtherFocusReason)
+                return
+
+    def _show_plans(self, plans: list[Plan]) -> None:
+        self.preview = preview = MendDialog(self, plans)
+        preview.decided.connect(self.mender.carry_out)
+        preview.rejected.connect(self.mender.drop)
+        preview.finished.connect(self._no_preview)
+        preview.open()
+
+    def _no_preview(self) -> None:
+        self.preview = None
+
+    def mended(self, code: str) -> Mended | None:
+        """What was mended of a code; None where nothing was."""
+        found = (one for one in self.mender.mended if one.told.finding.code == code)
+        return next(found, None)

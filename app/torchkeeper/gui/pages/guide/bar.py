@@ -1,0 +1,278 @@
+"""The guide as a strip over the pages: the step one is at, its button, and how many there are."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QStandardPaths
+from PySide6.QtGui import QAccessible, QAccessibleEvent, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QFrame
+
+from torchkeeper.engine.protocol import EXPORT, WARM
+from torchkeeper.gui.background import lookups
+from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.jobs.model import State
+from torchkeeper.gui.pages.guide.steps import (
+    EARLY,
+    ELSEWHERE,
+    OVER,
+    SHOW_JOB,
+    SHOW_OWN,
+    SINCE,
+    STEP,
+    STEPS,
+    UNDER_WAY,
+    tr,
+)
+from torchkeeper.gui.pages.table import ACTIVITY, ENTRIES
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.emptystate import GUIDED, EmptyState
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.chrome.wing import Wing
+    from torchkeeper.gui.context import Context
+    from torchkeeper.gui.jobs.model import Job
+    from torchkeeper.link.kept.history import Past
+
+
+#: Pixels of the strip below which its buttons have no room beside the words.
+_NARROW = 640
+
+
+def own_folder() -> str:
+    """The folder that the guide fills; what it throws out is nobody's."""
+    where = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericCacheLocation)
+    return f"{where}/torchkeeper/first-steps"
+
+
+class GuideBar(QFrame):
+    """Goes on by itself when what a step is about was done; may be skipped, closed, begun again.
+
+    All steps are about the guide's own folder: where another place is shown, which may be a server
+    that many use, none of them is offered.
+    """
+
+    def __init__(
+        self, context: Context, wing: Wing, fill: Callable[[str], None], show: Callable[[str], None]
+    ) -> None:
+        """fill, show: what is to become of the guide's own folder."""
+        super().__init__()
+        self.setObjectName("guideBar")
+        self._context, self._wing, self._fill, self._show = context, wing, fill, show
+        self.own = own_folder()
+        self.number = 0
+        self.count = forms.label("", "section")
+        self.title = forms.label("", "heading")
+        self.text = forms.label("", wrap=True)
+        self.go = forms.button("", primary=True)
+        self.go.clicked.connect(self._go)
+        self.skip = forms.button(self.tr("Skip"))
+        self.skip.setToolTip(self.tr("Go on to the next step"))
+        self.skip.clicked.connect(lambda: self._go_on(self.number + 1))
+        self.back = forms.icon_button("back", self.tr("The step before"))
+        self.back.clicked.connect(lambda: self.show_step(self.number - 1))
+        self.close_button = forms.icon_button("close", self.tr("Close the guide"))
+        self.close_button.clicked.connect(self.end)
+        head = forms.row(gap=12)
+        head.addWidget(self.title)
+        head.addWidget(self.count)
+        head.addStretch(1)
+        texts = forms.column(gap=2)
+        texts.addLayout(head)
+        texts.addWidget(self.text)
+        said, ways = forms.row(gap=12), forms.row(gap=12)
+        said.addWidget(forms.picture("guide", 20, "accent"))
+        said.addLayout(texts, 1)
+        ways.addStretch(1)
+        for button in (self.go, self.skip, self.back, self.close_button):
+            ways.addWidget(button)
+        self._line = line = forms.row(gap=12)
+        line.setContentsMargins(16, 8, 8, 8)
+        line.addLayout(said, 1)
+        line.addLayout(ways)
+        self.setLayout(line)
+        context.jobs.finished.connect(self._finished)
+        context.jobs.finished.connect(self._tell)
+        context.jobs.rowsInserted.connect(self._tell)
+        context.table.selection_changed.connect(self._selected)
+        context.listing.changed.connect(self._tell)
+        context.places_pane.chosen.connect(self._tell)
+
+    def setVisible(self, visible: bool, /) -> None:
+        super().setVisible(visible)
+        # It says what to do next as long as there is a step: what is empty does so quietly then.
+        self._context.window.setProperty(GUIDED, visible and self.number < len(STEPS))
+        for empty in self._context.window.findChildren(EmptyState):
+            empty.suit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        # Beside the inspector of a small window, the buttons stand below.
+        way, narrow = QBoxLayout.Direction, self.width() < _NARROW
+        self._line.setDirection(way.TopToBottom if narrow else way.LeftToRight)
+        self._line.setStretch(0, 0 if narrow else 1)
+
+    @property
+    def over(self) -> bool:
+        """Whether all steps were taken."""
+        return self.number >= len(STEPS)
+
+    def show_step(self, number: int) -> None:
+        """Show a step; the one after the last says that it was all."""
+        self.number = min(number, len(STEPS))
+        over = self.number == len(STEPS)
+        self._context.settings.setValue(STEP, -1 if over else self.number)
+        self._context.settings.setValue(SINCE, time.time())
+        if over:
+            self.title.setText(self.tr("Done"))
+            self.text.setText(tr(OVER))
+            self.count.setText("")
+        else:
+            self._tell()
+            self.count.setText(self.tr("Step {} of {}").format(self.number + 1, len(STEPS)))
+        self.go.setVisible(not over)
+        self.skip.setVisible(not over)
+        self.back.setVisible(self.number > 0)
+        said = f"{self.count.text()} {self.title.text()}. {self.text.text()}".strip()
+        self.setAccessibleName(said)
+        self.show()
+        QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.Alert))
+
+    def _tell(self, *_: object) -> None:
+        """Say what the step is; while it is being taken, that it is, and where to see how far."""
+        if self.number >= len(STEPS):
+            return
+        step = STEPS[self.number]
+        text, verb = step.text, tr(step.verb)
+        if self._under_way:
+            text, verb = UNDER_WAY, tr(SHOW_JOB)
+        elif not self._here:
+            text, verb = ELSEWHERE, tr(SHOW_OWN)
+        self.title.setText(tr(step.title))
+        self.text.setText(tr(text))
+        self.go.setText(verb)
+        self.go.setAccessibleName(verb.rstrip("…"))
+
+    @property
+    def _under_way(self) -> bool:
+        """Whether a job runs that is the step's."""
+        return any(self._is_of(self.number, job) for job in self._context.jobs.active)
+
+    def _is_own(self, place: str | None) -> bool:
+        """Whether a place is the guide's own folder, by name: no disk is asked."""
+        return bool(place) and os.path.normpath(str(place)) == os.path.normpath(self.own)
+
+    @property
+    def _here(self) -> bool:
+        """Whether the step can be taken with what is shown: the first one names its own place."""
+        return STEPS[self.number].job == WARM or self._is_own(self._context.place)
+
+    def _is_of(self, number: int, job: Job) -> bool:
+        """Whether a job is what a step is about, in the guide's own folder."""
+        return bool(STEPS[number].job) and job.kind == STEPS[number].job and self._is_mine(job)
+
+    def _is_mine(self, job: Job) -> bool:
+        """Whether a job is about the guide's own folder; an export is about where it is from."""
+        of = job.asked.get("source", "") if job.kind == EXPORT else job.place
+        return self._is_own(of)
+
+    def catch_up(self, since: float) -> None:
+        """Go on past the steps that were taken since then, by a window that was closed and went on
+        with its jobs, or by another one.
+        """
+        listener = Listener(result=lambda said: self._passed(said.kept.jobs, since))
+        self._context.engines.background(listener, lookups.past_jobs)
+
+    def _passed(self, jobs: Sequence[Past], since: float) -> None:
+        if self.isHidden():
+            return
+        number = self.number
+        for job in sorted(jobs, key=lambda job: job.ended):
+            # Of what an export was of, the history says nothing.
+            mine = job.kind == EXPORT or self._is_own(job.place)
+            if job.ended > since and job.good and mine:
+                number = self._after(number, job.kind)
+        if number > self.number:
+            self.show_step(number)
+
+    def _after(self, number: int, kind: str) -> int:
+        """The step that one is at after a job of this kind, at this step until then."""
+        if number < len(STEPS) and STEPS[number].job == kind:
+            return self._next(number + 1)
+        if any(step.early and step.job == kind for step in STEPS[number + 1 :]):
+            kinds = {*self._early, kind}
+            self._context.settings.setValue(EARLY, " ".join(sorted(kinds)))
+        return number
+
+    @property
+    def _early(self) -> set[str]:
+        """The kinds of jobs of later steps that were done before these were reached."""
+        return set(str(self._context.settings.value(EARLY) or "").split())
+
+    def _next(self, number: int) -> int:
+        """The first step from this one on that was not taken already."""
+        early = self._early
+        while number < len(STEPS) and STEPS[number].early and STEPS[number].job in early:
+            number += 1
+        return number
+
+    def _go_on(self, number: int) -> None:
+        """Go on with a step, or where it was taken already with the one after it."""
+        self.show_step(self._next(number))
+
+    def end(self) -> None:
+        """Nobody wants to be guided any more."""
+        self._context.settings.setValue(STEP, -1)
+        self.hide()
+
+    def _go(self) -> None:
+        step, context = STEPS[self.number], self._context
+        if self._under_way:
+            context.pages.go(ACTIVITY)
+            return
+        if not self._here:
+            self._show(self.own)
+            return
+        action = context.actions[step.action]
+        if step.action not in ("warm", ENTRIES):
+            # All that is about entries is done where they are seen.
+            context.pages.go(ENTRIES)
+        if step.job == EXPORT:
+            # The step before it had one selected; this one is about all.
+            context.table.clearSelection()
+        if step.id == "look" and not self._wing.isVisible():
+            self._wing.toggle()
+        if step.job == WARM:
+            self._fill(self.own)
+        elif action.isEnabled():
+            action.trigger()
+        else:
+            self.text.setText(context.actions.held(step.action) or self._lacking())
+
+    def _lacking(self) -> str:
+        """What a step has to begin with, and what to do about that."""
+        if self._context.entries.total and not self._context.entries.shown():
+            return self.tr("That needs entries, and the filter shows none. Clear the filter first.")
+        return self.tr("That needs entries in the guide's folder. Take the step before, or the "
+                       "first one.")  # fmt: skip
+
+    def _finished(self, job: Job) -> None:
+        # Also while the window is gone: whoever has it back goes on with the next.
+        done = job.state is State.DONE and not job.flawed
+        if not self.isHidden() and done and self._is_mine(job):
+            number = self._after(self.number, job.kind)
+            if number > self.number:
+                self.show_step(number)
+
+    def _selected(self) -> None:
+        step = STEPS[self.number] if self.number < len(STEPS) else None
+        seen = self._context.pages.current == ENTRIES and bool(self._context.table.selected())
+        seen = seen and self._is_own(self._context.place)
+        if self.isVisible() and step is not None and not step.job and seen:
+            if not self._wing.isVisible():
+                # It is the inspector that says what this step is about.
+                self._wing.toggle()
+            self._go_on(self.number + 1)

@@ -1,0 +1,68 @@
+"""Who is new is guided; who wants to be is guided again."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt, Signal
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QVBoxLayout
+
+    from torchkeeper.gui.chrome.wing import Wing
+    from torchkeeper.gui.context import Context
+    from torchkeeper.gui.pages.guide.bar import GuideBar
+
+
+class Guide(QObject):
+    """Makes the strip when it is first needed. new: nobody has started the window before."""
+
+    #: The guide's own folder is to be filled, or shown.
+    warming = Signal(object)
+    showing = Signal(object)
+
+    def __init__(self, context: Context, wing: Wing, above: QVBoxLayout, *, new: bool) -> None:
+        """above: what has the strip, over the pages."""
+        super().__init__(context.window)
+        self._context, self._wing, self._above, self._new = context, wing, above, new
+        self._bar: GuideBar | None = None
+
+    @property
+    def bar(self) -> GuideBar:
+        """The strip over the pages; hidden at first."""
+        if self._bar is None:
+            from torchkeeper.gui.pages.guide.bar import GuideBar
+
+            asked = self.warming.emit, self.showing.emit
+            self._bar = GuideBar(self._context, self._wing, *asked)
+            self._bar.hide()
+            self._above.insertWidget(0, self._bar)
+        return self._bar
+
+    def begin(self) -> None:
+        """Guide whoever starts for the first time, or was being guided when the window closed."""
+        from torchkeeper.gui.pages.guide.steps import SINCE, STEP
+
+        kept = self._context.settings.value(STEP)
+        try:
+            number = int(str(kept)) if kept is not None else -1 + self._new
+            since = float(str(self._context.settings.value(SINCE) or "nan"))
+        except ValueError:
+            number, since = -1, math.nan
+        if number >= 0:
+            self.bar.show_step(number)
+            if self._new and kept is None:
+                # Enter is all it takes to begin.
+                self.bar.go.setFocus()
+            if not math.isnan(since):
+                self.bar.catch_up(since)
+
+    def show_first_steps(self) -> None:
+        """Begin with the first step; while one is under way, go to it."""
+        from torchkeeper.gui.pages.guide.steps import EARLY
+
+        if self.bar.isHidden() or self.bar.over:
+            self._context.settings.remove(EARLY)
+            self.bar.show_step(0)
+        self.bar.go.setFocus(Qt.FocusReason.ShortcutFocusReason)

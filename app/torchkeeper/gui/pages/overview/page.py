@@ -1,0 +1,489 @@
+"""The overview: all places as a map and as a list of the same parts, a few plain numbers, and what
+could go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, Signal
+from PySide6.QtWidgets import QMenu, QProgressBar, QSplitter, QStackedWidget, QWidget
+
+from torchkeeper.gui import icons
+from torchkeeper.gui.later import once
+from torchkeeper.gui.pages.help.ideas import explain
+from torchkeeper.gui.pages.overview import parts as words
+from torchkeeper.gui.pages.overview.figures import Figure, Figures
+from torchkeeper.gui.pages.overview.looking import Looking
+from torchkeeper.gui.pages.overview.partlist import PartList
+from torchkeeper.gui.pages.overview.path import Crumbs
+from torchkeeper.gui.pages.overview.reclaiming import Reclaiming
+from torchkeeper.gui.pages.page import Page
+from torchkeeper.gui.treemap.view import Treemap
+from torchkeeper.gui.widgets import aging, forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.plain import caption, tip
+from torchkeeper.gui.widgets.scrolled import Scrolled
+from torchkeeper.link.overviewing import DIMENSIONS, Overview, Reclaim
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import printable
+from torchkeeper.link.words.verdicts import unsafe
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.context import Context
+    from torchkeeper.gui.places.discovery import Discovery
+
+#: What the parts are grouped by, as it was left.
+_BY = "overview/by"
+#: Milliseconds between two pictures of what is still being added up.
+_REST_MS = 250
+#: Milliseconds after which what happened to a place is looked at.
+_SOON_MS = 1500
+#: Pixels of height that the map and the list want at least.
+_MAP = 140
+
+
+class OverviewPage(Page):
+    """Looks at all places when it is first entered, and when something has happened to one."""
+
+    #: The entries of a place are to be shown, of those only what a filter lets through.
+    filtered = Signal(object, str)
+    #: A place is to be cleaned up; its trash is to be emptied, in which there is so much.
+    cleaning = Signal(object)
+    emptying = Signal(object, object)
+
+    def __init__(self, context: Context, discovery: Discovery) -> None:
+        super().__init__(QCoreApplication.translate("Overview", "Overview"))
+        self._context, self._discovery = context, discovery
+        self.looking = Looking(context.engines, context.environments, self)
+        #: What was gone into, in this order: values by dimension.
+        self.within: dict[str, str] = {}
+        kept = str(context.settings.value(_BY) or "")
+        #: What the user chose to group by; None where that was never chosen.
+        self._by = kept if kept in DIMENSIONS else None
+        self._outdated = True
+        #: What the places of the last look are called here.
+        self._titles: dict[str, str] = {}
+        self._make()
+        self._lay_out()
+        aging.keep_up(self, self._say_about)
+        self._rest = once(self, self._show, _REST_MS)
+        self._soon = once(self, self._look_if_seen, _SOON_MS)
+        self.looking.changed.connect(self._changed)
+        context.operations.changed.connect(self._happened)
+        discovery.listed.connect(self._places_known)
+        context.jobs.rowsInserted.connect(lambda *_: self._rest.start())
+        context.jobs.finished.connect(lambda *_: self._soon.start())
+        for change in (context.places.rowsInserted, context.places.rowsRemoved,
+                       context.environments.changed):  # fmt: skip
+            change.connect(lambda *_: self._soon.start())
+        self._show()
+
+    def _make(self) -> None:
+        self.said = forms.label("", "muted", wrap=True)
+        self.bar = QProgressBar()
+        self.bar.setTextVisible(False)
+        self.bar.setAccessibleName(self.tr("How far the looking is"))
+        self.notice = Notice()
+        self.notice.again.connect(self.refresh)
+        self.by = Choice()
+        self.by.setAccessibleName(self.tr("Group by"))
+        for dimension in DIMENSIONS:
+            self.by.addItem(words.dimension_words(dimension), dimension)
+        self.by.activated.connect(lambda _: self._choose_by())
+        self.entries = Figure(self.tr("Entries"))
+        self.bytes = Figure(self.tr("Content"))
+        self.compiling = Figure(self.tr("Compile time"))
+        self.usable = Figure(self.tr("Usable here"))
+        self.reclaimable = Figure(self.tr("Reclaimable"))
+        self.crumbs = Crumbs(self.tr("All places"))
+        self.crumbs.gone.connect(self._go_up_to)
+        self.show_button = forms.button(self.tr("&Show entries"))
+        self.show_button.setToolTip(self.tr("Show these entries in the table"))
+        self.show_button.clicked.connect(self.show_entries)
+        self.list = PartList()
+        self.map = Treemap()
+        explain(self.map, "treemap")
+        self.map.setAccessibleName(self.tr("The parts, as a map"))
+        self.map.hint = self.tr("A double click goes into it")
+        self.map.opened.connect(lambda key: self._open(str(key[-1])))
+        self.map.chosen.connect(lambda keys: self.list.select(str(key[-1]) for key in keys))
+        self.map.up.connect(self.go_up)
+        self.map.menu_asked.connect(self._menu)
+        self.list.opened.connect(self._open)
+        self.list.chosen.connect(lambda values: self.map.select((value,) for value in values))
+        self.list.up.connect(self.go_up)
+        self.list.menu_asked.connect(self._list_menu)
+        self.reclaiming = Reclaiming(
+            self._title, lambda place, _: self.cleaning.emit(place), self.emptying.emit
+        )
+        self.problems = forms.label("", "error", wrap=True)
+        self.empty = EmptyState("overview")
+        self.empty.asked.connect(lambda action: self._context.actions[action].trigger())
+        self.add_folder = forms.button(self.tr("Add folder…"))
+        self.add_folder.clicked.connect(self._context.actions["add-folder"].trigger)
+        self.empty.beside(self.add_folder)
+
+    def _lay_out(self) -> None:
+        self.tools.addWidget(forms.label(self.tr("Group by"), "muted"))
+        self.tools.addWidget(self.by)
+        self.body.addWidget(self.said)
+        self.body.addWidget(self.bar)
+        self.body.addWidget(self.notice)
+        whole = forms.column(gap=12)
+        whole.addWidget(
+            Figures(self.entries, self.bytes, self.compiling, self.usable, self.reclaimable)
+        )
+        line = forms.row()
+        line.addWidget(self.crumbs, 1)
+        line.addWidget(self.show_button)
+        whole.addLayout(line)
+        self.split = _Split(Qt.Orientation.Horizontal)
+        self.split.setChildrenCollapsible(False)
+        # Between two that have an edge of their own, a line would be one too many.
+        self.split.setObjectName("framed")
+        self.split.addWidget(self.map)
+        self.split.addWidget(self.list)
+        self.split.setStretchFactor(0, 3)
+        self.split.setStretchFactor(1, 2)
+        self.split.setSizes([560, 500])
+        whole.addWidget(self.split, 1)
+        whole.addWidget(self.problems)
+        whole.addWidget(self.reclaiming)
+        page = QWidget()
+        page.setLayout(whole)
+        self.stack = QStackedWidget()
+        self.stack.addWidget(self.empty)
+        # A small window with an error, or the guide, has no room for all of it.
+        self.stack.addWidget(Scrolled(page))
+        self.body.addWidget(self.stack, 1)
+
+    # Looking.
+
+    def entered(self) -> None:
+        self._look_if_seen()
+
+    def refresh(self) -> None:
+        """Look at all places again."""
+        self._discovery.refresh()
+        self._look()
+
+    def let_go(self) -> None:
+        self.looking.cancel()
+
+    def _places(self) -> list[str]:
+        return [place.path for place in self._context.places.places if place.exists]
+
+    def _happened(self, _: str) -> None:
+        """A job has changed a place."""
+        self._outdated = True
+        self._soon.start()
+
+    def _look_if_seen(self) -> None:
+        if not self.isVisible() or not self._discovery.known:
+            return
+        # It does not wait for an environment: what places hold is known before what is usable.
+        if self._outdated or self.looking.differs(self._places()):
+            self._look()
+        else:
+            self._show()
+
+    def _look(self) -> None:
+        self._outdated = False
+        places = self._places()
+        if places:
+            self.looking.begin(places)
+        else:
+            self.looking.cancel()
+            self._show()
+
+    def _places_known(self) -> None:
+        self._look_if_seen()
+        self._show()
+
+    def _changed(self) -> None:
+        if not self.looking.running:
+            self._rest.stop()
+            self._show()
+        elif not self._rest.isActive():
+            self._rest.start()
+
+    # Going into it.
+
+    @property
+    def dimension(self) -> str | None:
+        """What the parts that are shown differ in; None where nothing is left to differ in."""
+        if self.within:
+            return words.further(self.within)
+        if self._by is not None:
+            return self._by
+        # One place is one tile, which tells nothing.
+        return "place" if self._count("place") > 1 else "kind"
+
+    def _choose_by(self) -> None:
+        self._by = str(self.by.currentData())
+        self._context.settings.setValue(_BY, self._by)
+        self.within.clear()
+        self._show()
+
+    def _open(self, value: str) -> None:
+        dimension = self.dimension
+        if dimension is None:
+            return
+        # What has only one part further on tells nothing new.
+        self.within[dimension] = value
+        while (following := self.dimension) is not None and self._count(following) == 1:
+            found = self.looking.shown
+            if following == "verdict" or found is None:
+                break
+            self.within[following] = found.groups(following, self.within)[0].value
+        if self.dimension is None:
+            self.show_entries()
+            del self.within[list(self.within)[-1]]
+        self._show()
+        self.map.setFocus()
+
+    def _count(self, dimension: str) -> int:
+        found = self.looking.shown
+        return len(found.groups(dimension, self.within)) if found is not None else 0
+
+    def go_up(self) -> None:
+        """Out of what was gone into last."""
+        if self.within:
+            value = self.within.pop(list(self.within)[-1])
+            self._show()
+            self.map.select([(value,)])
+            self.list.select([value])
+
+    def _go_up_to(self, level: int) -> None:
+        for name in list(self.within)[level:]:
+            del self.within[name]
+        self._show()
+
+    def show_entries(self) -> None:
+        """Show the entries of what was gone into, or of the selected part, in the table."""
+        within = dict(self.within)
+        dimension, selected = self.dimension, self.list.selected()
+        if dimension is not None and len(selected) == 1:
+            within[dimension] = selected[0]
+        if "place" in within:
+            self._show_in_table(within["place"], within)
+            return
+        found = self.looking.shown
+        places = found.groups("place", within) if found is not None else []
+        if len(places) == 1:
+            self._show_in_table(places[0].value, within)
+            return
+        menu = QMenu(self)
+        menu.aboutToHide.connect(menu.deleteLater)
+        for place, totals in sorted(places, key=lambda one: -one.totals.bytes)[:20]:
+            text = self.tr("{}: {}").format(self._title(place), say.content(totals.bytes))
+            action = menu.addAction(icons.icon("entries"), caption(text))
+            action.setStatusTip(self.tr("Show what of it is there in the table of entries"))
+            action.triggered.connect(
+                lambda _=False, place=place: self._show_in_table(place, within)
+            )
+        menu.popup(self.show_button.mapToGlobal(QPoint(0, self.show_button.height())))
+
+    def _show_in_table(self, place: str, within: dict[str, str]) -> None:
+        self.filtered.emit(place, words.filter_of(within))
+
+    def _menu(self, at: QPoint) -> None:
+        tile = self.map.current
+        if tile is not None:
+            self._menu_of(str(tile.key[-1]), self.map.mapToGlobal(at))
+
+    def _list_menu(self, at: QPoint) -> None:
+        value = self.list.current
+        if value is not None:
+            if value not in self.list.selected():
+                # By the keys one can be at a part that is not selected.
+                self.list.select([value])
+                self.map.select([(value,)])
+            self._menu_of(value, self.list.viewport().mapToGlobal(at))
+
+    def _menu_of(self, value: str, at: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setObjectName("of-part")
+        menu.aboutToHide.connect(menu.deleteLater)
+        for icon, text, hint, slot in (
+            ("next", self.tr("&Go into"), self.tr("Show what it is made of"),
+             lambda: self._open(value)),
+            ("entries", self.tr("&Show entries"),
+             self.tr("Show its entries in the table of the place"), self.show_entries),
+            ("up", self.tr("Go &up"), self.tr("Out of what was gone into last"), self.go_up),
+        ):  # fmt: skip
+            action = menu.addAction(icons.icon(icon), text)
+            action.setStatusTip(hint)
+            action.triggered.connect(lambda _=False, slot=slot: slot())
+        action.setEnabled(bool(self.within))  # the last, which goes up
+        menu.popup(at)
+
+    # Showing.
+
+    def _title(self, place: str) -> str:
+        return self._titles.get(place) or self._context.places.title(place)
+
+    def _show(self) -> None:
+        found, looking = self.looking.shown, self.looking
+        self.notice.tell(looking.error, again=True)
+        self.bar.setVisible(looking.running)
+        number, of = looking.at[1:] if looking.at is not None else (0, 0)
+        self.bar.setRange(0, of)
+        self.bar.setValue(max(0, number - 1))
+        self._say_about()
+        nothing = found is None or not (found.places or looking.running)
+        self._say_empty(found)
+        self.stack.setCurrentIndex(0 if nothing else 1)
+        self.by.setEnabled(not nothing)
+        if found is None or nothing:
+            return
+        self._show_parts(found)
+        self._show_figures(found)
+        waiting = self.tr("Not known yet.")
+        if not looking.running:
+            waiting = self.tr("Not known until all environments were asked, as Clean up does.")
+        self.reclaiming.show_found(found, self.within.get("place"), waiting)
+        failed = [one for one in found.places.values() if one.failed]
+        self.problems.setText("\n".join(
+            one.problem.what for one in failed[:3] if one.problem is not None
+        ))  # fmt: skip
+        self.problems.setToolTip(tip("\n".join(str(one.problem) for one in failed)))
+        self.problems.setVisible(bool(failed))
+
+    def _show_parts(self, found: Overview) -> None:
+        self._titles = words.apart(list(found.places), self._context.places.title)
+        # What was gone into may be gone.
+        while self.within and not self.looking.running:
+            if any(found.total(self.within).counts.values()):
+                break
+            self.within.popitem()
+        dimension = self.dimension or "verdict"
+        some = found.groups(dimension, self.within)
+        if dimension == "place":
+            some = [part for part in some if part.totals.entries]
+        looking = self.looking.running
+        self.map.nothing = self.tr("Looking…") if looking else self.tr("Nothing to show")
+        self.map.show_tiles(words.tiles(dimension, some, self._title))
+        self.list.show_parts(dimension, some, self._title)
+        names = [words.value_words(name, value, self._title) for name, value in self.within.items()]
+        self.crumbs.show_path(names)
+        self.by.setCurrentIndex(self.by.findData(dimension))
+
+    def _show_figures(self, found: Overview) -> None:
+        totals = found.total(self.within)
+        if self.looking.running and not any(totals.counts.values()):
+            # Nothing is not known to be nothing yet.
+            for figure in (self.entries, self.bytes, self.compiling, self.usable, self.reclaimable):
+                figure.tell("", "")
+            return
+        apart = say.apart(totals.counts)
+        beside = self.tr("and {}").format(apart) if apart else ""
+        about = [text for text in (self._in_places(found), beside) if text]
+        self.entries.tell(f"{totals.entries:,}", " · ".join(about))
+        self.bytes.tell(
+            say.size(totals.bytes), self._free(found),
+            self.tr("What the files of the entries hold, which is what a copy carries."),
+        )  # fmt: skip
+        timed = self.tr("known of {}").format(say.count(totals.timed, "entry", "entries"))
+        self.compiling.tell(
+            words.compile_words(totals), timed if 0 < totals.timed < totals.entries else "",
+            self.tr("The seconds of compiling that these entries stand for, as they record them."),
+        )  # fmt: skip
+        self.usable.tell(
+            words.usable_words(totals),
+            words.judged_words(totals),
+            self.tr("What a program finds in the environment that is chosen at the top, as it is "
+                    "or on a condition.") + (f"\n{unsafe()}" if totals.unsafe else ""),
+        )  # fmt: skip
+        could = found.reclaimable(self.within.get("place"))
+        self.reclaimable.tell(
+            say.measured(could.told),
+            self._of_all(could) if could.some else "",
+            self.tr("What could go, for the reasons below; what has several counts once."),
+        )  # fmt: skip
+
+    def _of_all(self, could: Reclaim) -> str:
+        """What could go is known of places alone: where less is shown, it is said of what."""
+        held = say.held(could.counts)
+        if not set(self.within) - {"place"}:
+            return held
+        of = self.tr("{} in the place") if "place" in self.within else self.tr("{} in all places")
+        return of.format(held)
+
+    def _in_places(self, found: Overview) -> str:
+        if "place" in self.within:
+            return ""
+        count = sum(1 for one in found.places.values() if not one.failed and not one.left_out)
+        return self.tr("in {}").format(say.count(count, "place", "places"))
+
+    def _free(self, found: Overview) -> str:
+        disks = found.disks
+        place = found.places.get(self.within.get("place", ""))
+        if place is not None:
+            free = place.free_bytes
+            return "" if free is None else self.tr("{} free").format(say.size(free))
+        if len(disks) == 1:
+            return self.tr("{} free").format(say.size(disks[0][0]))
+        return ""
+
+    def _say_about(self) -> None:
+        """How old is what is shown, and for whom it is."""
+        self.said.setText(self._about(self.looking.shown))
+        self.said.setVisible(bool(self.said.text()))
+
+    def _about(self, found: Overview | None) -> str:
+        looking = self.looking
+        if looking.running:
+            if looking.at is None:
+                return self.tr("Looking…")
+            place, number, of = looking.at
+            return self.tr("Looking at {} ({} of {})").format(printable(place, 120), number, of)
+        if found is None or not looking.looked:
+            return ""
+        environments = self._context.environments
+        chosen = environments.chosen
+        judged = chosen is not None and looking.python == chosen.python
+        torch = chosen.torch if chosen is not None and judged else ""
+        when = self.tr("Looked {}").format(say.ago(looking.looked))
+        return f"{when} · " + self.tr("usable in torch {}").format(torch) if torch else when
+
+    def _say_empty(self, found: Overview | None) -> None:
+        if found is not None and found.places:
+            return
+        self.add_folder.hide()
+        if not self._discovery.known or self._places():
+            self.empty.say(self.tr("Looking for caches…"), "", "overview")
+            self.empty.offer("")
+            return
+        if any(job.traits.fills for job in self._context.jobs.active):
+            self.empty.say(
+                self.tr("A cache is being filled"),
+                self.tr("What it holds is shown here as soon as that is done."),
+                "warm",
+            )
+            self.empty.offer(self.tr("Show activity"), "activity")
+            return
+        self.empty.say(
+            self.tr("No caches yet"),
+            self.tr("This page shows what the compile caches of this machine hold and cost, and "
+                    "what of it could go. To begin with, compile the recipe that comes with "
+                    "Torchkeeper, or add a folder."),
+            "overview",
+        )  # fmt: skip
+        self.empty.offer(self.tr("Warm…"), "warm")
+        self.add_folder.show()
+
+
+class _Split(QSplitter):
+    """The map and the list: they have the height that is left, and ask for little of it; else all
+    would be scrolled too soon.
+    """
+
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), _MAP)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(super().minimumSizeHint().width(), _MAP)

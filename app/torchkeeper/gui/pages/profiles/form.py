@@ -1,0 +1,320 @@
+"""The form: all settings in their groups, with a filter. A group that is closed has no fields yet,
+and those of one that is opened are made one after the other: all at once would hold up the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtWidgets import QCheckBox, QFrame, QLineEdit, QScrollArea, QToolButton, QWidget
+
+from torchkeeper.gui import icons, theme
+from torchkeeper.gui.later import Later
+from torchkeeper.gui.pages.profiles import words
+from torchkeeper.gui.pages.profiles.fields import Field
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words import say, tongue
+from torchkeeper.settings.finding import Finding
+from torchkeeper.settings.known import SETTINGS
+from torchkeeper.settings.setting import GROUPS, Setting
+
+#: Pixels that are seen of it at least.
+_LEAST = 44
+#: What most people set, which is first, and alone open at first.
+EVERYDAY = "everyday"
+_EVERYDAY = (
+    "TORCHINDUCTOR_FX_GRAPH_CACHE",
+    "TORCHINDUCTOR_AUTOGRAD_CACHE",
+    "TORCHINDUCTOR_FORCE_DISABLE_CACHES",
+    "TORCHINDUCTOR_CACHE_DIR",
+    "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE",
+    "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE",
+    "TORCHINDUCTOR_REDIS_URL",
+)
+
+
+def _of_section(name: str) -> list[Setting]:
+    """The settings under a heading."""
+    if name == EVERYDAY:
+        return [one for one in SETTINGS if one.name in _EVERYDAY]
+    return [one for one in SETTINGS if one.group == name and one.name not in _EVERYDAY]
+
+
+class Section(QWidget):
+    """The settings of one group under a heading that opens and closes them."""
+
+    changed = Signal(str, object)
+
+    def __init__(self, name: str, settings: Sequence[Setting]) -> None:
+        super().__init__()
+        self.settings = settings
+        self.fields: dict[str, Field] = {}
+        self._values: Mapping[str, str] = {}
+        self._found: Mapping[str, list[Finding]] = {}
+        self._version: str | None = None
+        self._triton: str | None = None
+        self._title = words.group(name)
+        #: Which are shown; None for all.
+        self._some: set[str] | None = None
+        self._making = Later(self)
+        #: Whether somebody has opened it, apart from what a filter opens.
+        self.open = name == EVERYDAY
+        self.heading = QToolButton()
+        self.heading.setAutoRaise(True)
+        self.heading.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.heading.setIconSize(QSize(14, 14))
+        self.heading.setProperty("small", True)
+        self.heading.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        font = self.heading.font()
+        font.setBold(True)
+        self.heading.setFont(font)
+        self.heading.clicked.connect(self._toggle)
+        self.count = forms.label("", "muted")
+        line = forms.row()
+        line.addWidget(self.heading)
+        line.addWidget(self.count)
+        line.addStretch(1)
+        self.rows = forms.column(gap=4)
+        self.rows.setContentsMargins(4, 0, 0, 8)
+        self.body = QWidget()
+        self.body.setLayout(self.rows)
+        whole = forms.column(gap=2)
+        whole.addLayout(line)
+        whole.addWidget(self.body)
+        self.setLayout(whole)
+        theme.follow(self, self._paint)
+        self._show(self.open)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all its fields are made, or none is wanted yet."""
+        return self._making.over
+
+    def show_values(self, values: Mapping[str, str]) -> None:
+        """Show what each is."""
+        self._values = values
+        for name, field in self.fields.items():
+            if field.text != values.get(name):
+                field.show_text(values.get(name))
+        self._say()
+
+    def show_findings(self, found: Mapping[str, list[Finding]]) -> None:
+        """Mark what is wrong, by variable."""
+        self._found = found
+        for name, field in self.fields.items():
+            field.show_findings(found.get(name, []))
+        self._say()
+
+    def use_versions(self, torch: str | None, triton: str | None) -> None:
+        """Whose defaults are shown."""
+        self._version, self._triton = torch, triton
+        for field in self.fields.values():
+            field.use_version(self._version_of(field.setting))
+
+    def _version_of(self, setting: Setting) -> str | None:
+        return self._triton if setting.name.startswith("TRITON") else self._version
+
+    def filter(self, some: set[str] | None) -> None:
+        """Show only these; None: all, as far as it is open."""
+        self._some = some
+        names = [one.name for one in self.settings]
+        seen = None if some is None else [name for name in names if name in some]
+        self.setVisible(seen is None or bool(seen))
+        self._show(self.open if seen is None else bool(seen))
+        for name, field in self.fields.items():
+            field.setVisible(some is None or name in some)
+
+    def field(self, name: str) -> Field:
+        """The field of one of its settings; it is open then."""
+        self.open = True
+        self._show(True)
+        self._make(next(one for one in self.settings if one.name == name))
+        field = self.fields[name]
+        field.show()
+        return field
+
+    def _toggle(self) -> None:
+        self.open = not self.body.isVisibleTo(self)
+        self._show(self.open)
+
+    def _show(self, on: bool) -> None:
+        if on and len(self.fields) < len(self.settings) and self._making.over:
+            # What a filter asks for is seen first.
+            some = self._some or set()
+            for setting in sorted(self.settings, key=lambda one: one.name not in some):
+                self._making.add(partial(self._make, setting))
+            self._making.start()
+        self.body.setVisible(on)
+        self.heading.setText(self._title)
+        state = self.tr("open") if on else self.tr("closed")
+        self.heading.setAccessibleName(f"{self._title}, {state}")
+        self._paint()
+
+    def _make(self, setting: Setting) -> None:
+        """The field of a setting, in its place."""
+        if setting.name in self.fields:
+            return
+        before = self.settings[: self.settings.index(setting)]
+        at = sum(one.name in self.fields for one in before)
+        field = Field(setting)
+        field.use_version(self._version_of(setting))
+        field.show_text(self._values.get(setting.name))
+        field.show_findings(self._found.get(setting.name, []))
+        field.changed.connect(self.changed)
+        self.fields[setting.name] = field
+        self.rows.insertWidget(at, field)
+        field.setVisible(self._some is None or setting.name in self._some)
+        # They are reached in the order in which they stand.
+        if at and (above := self.fields.get(before[-1].name)) is not None:
+            QWidget.setTabOrder(above.reset, field.editor.focusProxy() or field.editor)
+
+    def _paint(self) -> None:
+        shown = self.body.isVisibleTo(self)
+        self.heading.setIcon(icons.icon("open-group" if shown else "closed-group"))
+
+    def _say(self) -> None:
+        names = {one.name for one in self.settings}
+        some = sum(name in names for name in self._values)
+        found = list({id(x): x for name in names for x in self._found.get(name, [])}.values())
+        bad = [one for one in found if one.severity != "advice"]
+        parts = [self.tr("{} set").format(some)] if some else []
+        parts += [words.counted(bad)] if bad else []
+        self.count.setText(" · ".join(parts))
+        grave = any(one.severity == "error" for one in bad)
+        forms.set_role(self.count, "error" if grave else "warning" if bad else "muted")
+
+
+class Form(QWidget):
+    """All settings. ``values`` is what a profile sets; all else is left to PyTorch."""
+
+    #: Somebody has changed a value.
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: dict[str, str] = {}
+        self.sections: dict[str, Section] = {}
+        self.box = QLineEdit()
+        self.box.setPlaceholderText(self.tr("Filter settings"))
+        self.box.setAccessibleName(self.tr("Filter settings"))
+        forms.clearable(self.box)
+        self.only = QCheckBox(self.tr("&Only what is set"))
+        self.none = forms.label(self.tr("No setting is like that."), "muted")
+        self.none.setContentsMargins(8, 16, 8, 16)
+        self.none.hide()
+        self._rows = rows = forms.column(gap=4)
+        rows.setContentsMargins(0, 0, 12, 0)
+        rows.addWidget(self.none)
+        rows.addStretch(1)
+        page = QWidget()
+        page.setLayout(rows)
+        self.area = QScrollArea()
+        # It is scrolled: a low window stays one, whatever is said above.
+        self.area.setMinimumHeight(_LEAST)
+        self.area.setWidget(page)
+        self.area.setWidgetResizable(True)
+        # It lies on whatever it is put on.
+        page.setAutoFillBackground(False)
+        self.area.viewport().setAutoFillBackground(False)
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        above = forms.row(gap=16)
+        above.addWidget(self.box, 1)
+        above.addWidget(self.only)
+        whole = forms.column()
+        whole.addLayout(above)
+        whole.addWidget(self.area, 1)
+        self.setLayout(whole)
+        self.box.textChanged.connect(self._filter)
+        self.only.toggled.connect(self._filter)
+
+    def slices(self) -> Iterator[None]:
+        """Make the groups, one in a slice."""
+        for name in (EVERYDAY, *GROUPS):
+            if some := _of_section(name):
+                section = self.sections[name] = Section(name, some)
+                section.changed.connect(self._edited)
+                self._rows.insertWidget(len(self.sections) - 1, section)
+                yield
+
+    def show_values(self, values: Mapping[str, str]) -> None:
+        """Show what a profile sets; nobody has changed it then."""
+        self.values = dict(values)
+        for section in self.sections.values():
+            section.show_values(self.values)
+        if self.only.isChecked():
+            self._filter()
+
+    def apply(self, changes: Mapping[str, str | None]) -> None:
+        """Change some, as if somebody had."""
+        values = {**self.values, **changes}
+        self.show_values({name: text for name, text in values.items() if text is not None})
+        self.changed.emit()
+
+    def show_findings(self, found: Sequence[Finding]) -> None:
+        """Mark the fields that findings are about."""
+        by: dict[str, list[Finding]] = {}
+        for one in found:
+            for name in one.settings:
+                by.setdefault(name, []).append(one)
+        for section in self.sections.values():
+            section.show_findings(by)
+
+    def use_versions(self, torch: str | None, triton: str | None) -> None:
+        """Whose defaults are shown: those of the newest that is known, for None."""
+        for section in self.sections.values():
+            section.use_versions(torch, triton)
+
+    def field(self, name: str) -> Field | None:
+        """The field of a setting, which is seen then."""
+        for section in self.sections.values():
+            if any(one.name == name for one in section.settings):
+                return section.field(name)
+        return None
+
+    def go_to(self, name: str) -> None:
+        """Go to the field of a setting."""
+        if name not in self._wanted():
+            self.box.clear()
+            self.only.setChecked(False)
+        field = self.field(name)
+        if field is not None:
+            field.editor.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            # Not before what was opened for it has its place.
+            QTimer.singleShot(0, field, lambda: self.area.ensureWidgetVisible(field, 0, 24))
+
+    def _edited(self, name: str, text: str | None) -> None:
+        if text is None:
+            self.values.pop(name, None)
+        else:
+            self.values[name] = text
+        for section in self.sections.values():
+            section.show_values(self.values)
+        self.changed.emit()
+
+    def _wanted(self) -> set[str]:
+        words_ = self.box.text().casefold().split()
+        return {
+            one.name
+            for one in SETTINGS
+            if (not self.only.isChecked() or one.name in self.values)
+            and all(word in f"{one.name} {tongue.tr(one.does)} {words.group(one.group)}".casefold()
+                    for word in words_)
+        }  # fmt: skip
+
+    def _filter(self, *_: object) -> None:
+        everything = not self.box.text().strip() and not self.only.isChecked()
+        some = None if everything else self._wanted()
+        for section in self.sections.values():
+            section.filter(some)
+        self.none.setVisible(some is not None and not some)
+        self.none.setText(
+            self.tr("No setting is like that.")
+            if self.box.text().strip()
+            else self.tr("This profile sets nothing: all is left to PyTorch.")
+        )
+        if some is not None and self.box.text().strip():
+            many = say.count(len(some), "setting", "settings")
+            self.box.setAccessibleDescription(many)

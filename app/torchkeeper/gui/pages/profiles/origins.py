@@ -1,0 +1,398 @@
+"""Where values come from: of the environment that is chosen, or of a running process of this user,
+each setting with its value and what has made it so, and what is wrong with them beneath.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QIcon, QPixmap
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QStackedWidget,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QWidget,
+)
+
+from torchkeeper.gui import icons, theme
+from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.dialogs.pages import page_of
+from torchkeeper.gui.pages.profiles import words
+from torchkeeper.gui.pages.profiles.checked import Checked
+from torchkeeper.gui.pages.profiles.divided import Divided
+from torchkeeper.gui.pages.profiles.editors import apart
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.plain import tip
+from torchkeeper.gui.widgets.trees import columns
+from torchkeeper.link.profiles.profile import Profile, impossible
+from torchkeeper.link.words import say, settled, tongue
+from torchkeeper.link.words.problems import UserError, printable
+from torchkeeper.link.words.settled import Running, Settled
+from torchkeeper.settings import masks
+from torchkeeper.settings.finding import SEVERITIES
+from torchkeeper.settings.known import BY_NAME
+
+if TYPE_CHECKING:
+    from PySide6.QtGui import QShowEvent
+
+    from torchkeeper.engine.messages.environments import ProcessesResult
+    from torchkeeper.settings.origins import Origin
+    from torchkeeper.settings.processes import Process
+
+#: Pixels that are seen of the list at least.
+_LEAST = 60
+_NAME = Qt.ItemDataRole.UserRole
+#: Characters of a command in the choice.
+_COMMAND = 100
+
+
+def profile_of(found: Settled, name: str) -> tuple[Profile, list[str], list[str]]:
+    """What variables and code set there, as a profile; the variables whose password it lacks:
+    nobody is shown it; and those that it lacks altogether: they are no address without what is
+    hidden, or too long for a profile. What is as PyTorch has it is left to PyTorch.
+    """
+    values, lacking, left = {}, [], []
+    for one in found.shown(True):
+        if one.by not in ("variable", "code") or one.value is None or one.computed or not one.sure:
+            continue
+        variable = one.variable if one.by == "variable" and one.variable else one.name
+        text = one.value
+        hidden = masks.is_masked(one.name, text)
+        if hidden:
+            text = apart(text)[0].replace(f"{masks.HIDDEN}@", "")
+        if one.cut or impossible(text) or masks.is_masked(one.name, text):
+            left.append(variable)
+            continue
+        if hidden:
+            lacking.append(variable)
+        values[variable] = text
+    return Profile(name, values), lacking, left
+
+
+class OriginsTab(QWidget):
+    """Asks only while it is seen: an interpreter takes seconds to say what its torch holds."""
+
+    #: A profile is to be made of this: the profile, the variables whose password it lacks,
+    #: and those that it lacks altogether.
+    making = Signal(object, object, object)
+
+    def __init__(self, engines: Engines) -> None:
+        super().__init__()
+        self._engines = engines
+        self._python = ""
+        self._ticket: int | None = None
+        self._looking: int | None = None
+        self._looked = False
+        #: What was asked last: an interpreter, or the number of a process.
+        self._asked: str | int | None = None
+        self.found: Settled | None = None
+        #: The setting to go to once it is known.
+        self._going = ""
+        self.processes: list[Process] = []
+        self.of = Choice()
+        self.again = forms.button(self.tr("&Refresh"))
+        self.all = QCheckBox(self.tr("Show &all settings"))
+        self.about = forms.label("", "muted", wrap=True)
+        self.notice = Notice()
+        self.make = forms.button(self.tr("&Make a profile of this"))
+
+    def slices(self) -> Iterator[None]:
+        """Make what takes long, some of it in each slice."""
+        self.tree = QTreeWidget()
+        self.tree.setMinimumHeight(_LEAST)
+        self.unseen = forms.label("", "muted", wrap=True)
+        yield
+        self.blank = EmptyState("settings")
+        yield
+        self.checked = Checked(mends=False)
+        yield
+        self._lay_out()
+        yield
+        self._connect()
+        self._fill_choice([])
+
+    def _lay_out(self) -> None:
+        self.of.setSizeAdjustPolicy(
+            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        )
+        self.of.setMinimumContentsLength(40)
+        self.again.setToolTip(self.tr("Look for processes, and ask again"))
+        self.again.setAutoDefault(False)
+        self.make.setAutoDefault(False)
+        above = forms.row(gap=12)
+        name = forms.label(self.tr("Settings &of"), "heading")
+        name.setBuddy(self.of)
+        self.of.setAccessibleName(self.tr("Settings of"))
+        above.addWidget(name)
+        above.addWidget(self.of, 1)
+        self.tree.setAccessibleName(self.tr("Settings, their values, and where these come from"))
+        self.tree.setRootIsDecorated(False)
+        self.tree.setAllColumnsShowFocus(True)
+        self.tree.setUniformRowHeights(True)
+        self.tree.setHeaderLabels([self.tr("Setting"), self.tr("Value"), self.tr("From")])
+        self.tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        columns(self.tree, (424, 0, 320), 1)
+        listed = forms.column()
+        listed.setContentsMargins(0, 0, 0, 8)
+        line = forms.row(gap=16)
+        line.addWidget(self.about, 1)
+        line.addWidget(self.all, 0, Qt.AlignmentFlag.AlignTop)
+        listed.addLayout(line)
+        listed.addWidget(self.tree, 1)
+        listed.addWidget(self.unseen)
+        self.checked.setContentsMargins(0, 8, 0, 0)
+        self.split = Divided(page_of(listed), self.checked)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.split)
+        self.pages.addWidget(self.blank)
+        whole = forms.column()
+        whole.setContentsMargins(0, 8, 0, 0)
+        whole.addLayout(above)
+        whole.addWidget(self.notice)
+        whole.addWidget(self.pages, 1)
+        self.setLayout(whole)
+
+    @property
+    def tools(self) -> list[QWidget]:
+        """What is done with what is shown, for the head of the page."""
+        return [self.again, self.make]
+
+    def _connect(self) -> None:
+        self.of.activated.connect(lambda *_: self._ask())
+        self.again.clicked.connect(self.refresh)
+        self.notice.again.connect(self.refresh)
+        self.all.toggled.connect(lambda *_: self._show_rows())
+        self.make.clicked.connect(self._make)
+        self.checked.wanted.connect(lambda one: self.go_to(one.settings[0]))
+        theme.follow(self, self._paint, now=False)
+
+    # Asking.
+
+    def use(self, python: str) -> None:
+        """The environment that is chosen; "" for none."""
+        if python != self._python:
+            self._python = python
+            self._name_first()
+            if self.of.currentData() is None:
+                self.found = None
+                self._asked = None
+                self._ask_if_seen()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._ask_if_seen()
+
+    def _ask_if_seen(self) -> None:
+        if self.isVisible():
+            if not self._looked:
+                self._look()
+            if self._asked is None:
+                self._ask()
+
+    def refresh(self) -> None:
+        """Look for processes, and ask again."""
+        self._look()
+        self._ask()
+
+    def _look(self) -> None:
+        """Look for processes."""
+        self._looked = True
+        self._engines.forget(self._looking)
+        rows: list[Any] = []
+        listener = Listener(rows=rows.extend, result=lambda told: self._choose(rows, told),
+                            failed=lambda _: self._tell(Running([])))  # fmt: skip
+        self._looking = self._engines.ask("processes", {}, listener, shared=True, aside=True)
+
+    def _choose(self, rows: list[Any], told: ProcessesResult) -> None:
+        self._tell(settled.processes_from(rows, told))
+
+    def _tell(self, running: Running) -> None:
+        self._fill_choice(running.processes)
+        self.of.setToolTip(tip(settled.hidden_words(running)))
+
+    def _fill_choice(self, processes: list[Process]) -> None:
+        before = self.of.currentData()
+        self.processes = processes
+        self.of.blockSignals(True)
+        self.of.clear()
+        self.of.addItem("", None)
+        for one in self.processes:
+            torch = f"torch {printable(one.torch, 40)}" if one.torch else self.tr("torch unknown")
+            command = printable(" ".join(one.command), _COMMAND)
+            self.of.addItem(self.tr("Process {}: {}  ({})").format(one.pid, command, torch),
+                            one.pid)  # fmt: skip
+        self.of.setCurrentIndex(max(0, self.of.findData(before)) if before is not None else 0)
+        self.of.blockSignals(False)
+        self._name_first()
+        if before is not None and self.of.currentData() is None:
+            self._ask_if_seen()
+
+    def _name_first(self) -> None:
+        self.of.setItemText(
+            0,
+            self.tr("The environment above: a program that is started now")
+            if self._python
+            else self.tr("Choose an environment above, or a running process here"),
+        )
+
+    def _ask(self) -> None:
+        self._engines.forget(self._ticket)
+        self._ticket, self.found = None, None
+        self.notice.tell(None)
+        pid = self.of.currentData()
+        self._asked = self._python if pid is None else pid
+        if pid is None and not self._python:
+            self.blank.say(
+                self.tr("Nothing is chosen"),
+                self.tr("Choose an environment above to see what a program that is started now "
+                        "would have, or a running process, and where each value comes from."),
+            )  # fmt: skip
+            self.pages.setCurrentWidget(self.blank)
+        elif pid is None:
+            self.blank.say(self.tr("Asking the interpreter…"),
+                           self.tr("It imports its torch, which takes some seconds."))  # fmt: skip
+            self.pages.setCurrentWidget(self.blank)
+            listener = Listener(result=lambda told: self._show(settled.environment_from(told)),
+                                failed=self._failed)  # fmt: skip
+            self._ticket = self._engines.ask("settings", {}, listener, python=self._python)
+        else:
+            self.blank.say(self.tr("Looking at the process…"))
+            self.pages.setCurrentWidget(self.blank)
+            listener = Listener(result=lambda told: self._show(settled.process_from(told)),
+                                failed=self._failed)  # fmt: skip
+            self._ticket = self._engines.ask(
+                "process_settings", {"pid": pid}, listener, shared=True, aside=True
+            )
+        self._able()
+
+    def _failed(self, error: UserError) -> None:
+        self._ticket = None
+        self.blank.say("")
+        self.notice.tell(error, again=True)
+        self._able()
+
+    # Showing.
+
+    def _show(self, found: Settled) -> None:
+        self._ticket, self.found = None, found
+        self.pages.setCurrentWidget(self.split)
+        self.about.setText(self._about(found))
+        unseen = settled.unseen(found)
+        self.unseen.setText("\n".join(unseen))
+        self.unseen.setVisible(bool(unseen))
+        self.checked.show_findings(found.findings, checking=False)
+        self.split.fit()
+        self._show_rows()
+        self._able()
+        name, self._going = self._going, ""
+        if name:
+            self.go_to(name)
+
+    def _about(self, found: Settled) -> str:
+        one = found.process
+        if one is None:
+            return self.tr("torch {}, Triton {}: what a program has that is started now, from "
+                           "here, without settings of its own").format(
+                found.torch or "?", found.triton or "?")  # fmt: skip
+        parts = [printable(one.python, 400)]
+        if one.started:
+            parts.append(self.tr("started {}").format(say.when(one.started)))
+        if one.elsewhere:
+            parts.append(self.tr("in a container, or with mounts of its own: paths are its own"))
+        for folder in one.folders:
+            files = say.count(folder.files, "file", "files")
+            parts.append(self.tr("uses {} ({} {})").format(
+                printable(folder.path, 400), files, folder.why))  # fmt: skip
+        return " · ".join(parts)
+
+    def _show_rows(self) -> None:
+        found = self.found
+        self.tree.clear()
+        if found is None:
+            return
+        for one in found.shown(self.all.isChecked()):
+            item = QTreeWidgetItem(
+                [one.name, settled.value_words(one), settled.by_words(one, found)]
+            )
+            item.setData(0, _NAME, one.name)
+            item.setToolTip(0, tip(tongue.tr(BY_NAME[one.name].does)))
+            item.setToolTip(1, tip(item.text(1)))
+            item.setToolTip(2, tip(_more(one, item.text(2))))
+            if one.by not in ("default", "absent"):
+                font = item.font(0)
+                font.setBold(True)
+                item.setFont(0, font)
+            self.tree.addTopLevelItem(item)
+        self._paint()
+
+    def _paint(self) -> None:
+        if self.found is None:
+            return
+        shades = theme.shades()
+        grave: dict[str, str] = {}
+        for one in sorted(self.found.findings, key=lambda x: -SEVERITIES.index(x.severity)):
+            grave |= dict.fromkeys(one.settings, one.severity)
+        for row in range(self.tree.topLevelItemCount()):
+            item = self.tree.topLevelItem(row)
+            if item is None:
+                continue
+            if severity := grave.get(item.data(0, _NAME)):
+                name, colour = words.MARKS[severity]
+                item.setIcon(0, icons.icon(name, getattr(shades, colour)))
+            else:
+                item.setIcon(0, _nothing())
+
+    def show_setting(self, name: str) -> None:
+        """Go to the row of a setting of the environment that is chosen, once that has answered."""
+        self._going = name
+        if self.of.currentData() is not None:
+            self.of.setCurrentIndex(0)
+            self._ask()
+        elif self.found is not None:
+            self._show(self.found)
+
+    def go_to(self, name: str) -> None:
+        """Go to the row of a setting."""
+        self.all.setChecked(self.all.isChecked() or not self._row(name))
+        if (item := self._row(name)) is not None:
+            self.tree.setCurrentItem(item)
+            self.tree.setFocus()
+
+    def _row(self, name: str) -> QTreeWidgetItem | None:
+        items = (self.tree.topLevelItem(row) for row in range(self.tree.topLevelItemCount()))
+        return next((item for item in items if item and item.data(0, _NAME) == name), None)
+
+    def _able(self) -> None:
+        self.make.setEnabled(self.found is not None)
+
+    def _make(self) -> None:
+        if (found := self.found) is not None:
+            one = found.process
+            name = f"process-{one.pid}" if one is not None else self.tr("environment")
+            self.making.emit(*profile_of(found, name))
+
+    def let_go(self) -> None:
+        """Hear no more of what was asked for."""
+        self._engines.forget(self._ticket)
+        self._engines.leave(self._looking or 0)
+
+
+@functools.cache
+def _nothing() -> QIcon:
+    """As wide as a mark: what has none stands in line."""
+    made = QPixmap(16, 16)
+    made.fill(Qt.GlobalColor.transparent)
+    return QIcon(made)
+
+
+def _more(one: Origin, text: str) -> str:
+    """All that is known of what makes a value so."""
+    return "\n".join([text, *(settled.override_words(over) for over in one.overrides)])

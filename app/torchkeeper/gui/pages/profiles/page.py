@@ -1,0 +1,315 @@
+"""The page of the settings: profiles of them in a form, and where those of an environment or a
+process come from.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QTabWidget
+
+from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
+from torchkeeper.gui.later import Later
+from torchkeeper.gui.pages.page import Page
+from torchkeeper.gui.widgets import forms
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError, printable
+from torchkeeper.link.words.tongue import several
+
+if TYPE_CHECKING:
+    from PySide6.QtCore import QSettings
+
+    from torchkeeper.gui.background.engines import Engines
+    from torchkeeper.gui.dialogs.base import ConfirmDialog
+    from torchkeeper.gui.pages.profiles.origins import OriginsTab
+    from torchkeeper.gui.pages.profiles.tab import ProfilesTab
+    from torchkeeper.gui.verdicts.environments import Environments
+    from torchkeeper.link.profiles.profile import Profile
+
+#: Where it is remembered how wide the list is, and which tab was shown.
+_WIDTHS = "settings/list"
+_TAB = "settings/tab"
+#: What the tabs are made of; loading each is a step of its own.
+_MODULES = (
+    "link.words.findingwords", "link.profiles.profile", "settings.rules",
+    "gui.pages.profiles.words", "gui.pages.profiles.editors", "gui.pages.profiles.form",
+    "gui.pages.profiles.checked", "gui.pages.profiles.drafts", "gui.pages.profiles.tab",
+    "gui.pages.profiles.known", "gui.pages.profiles.live", "settings.origins",
+    "settings.processes", "link.words.settled", "gui.pages.profiles.origins",
+)  # fmt: skip
+
+
+class SettingsPage(Page):
+    """Both tabs are about the environment that is chosen above them. They are made piece by piece:
+    all at once would hold up the window.
+    """
+
+    #: It asks something, and is to be shown.
+    wanted = Signal()
+
+    def __init__(
+        self, engines: Engines, settings: QSettings, environments: Callable[[], Environments]
+    ) -> None:
+        super().__init__(QCoreApplication.translate("SettingsPage", "Settings"))
+        self._engines, self._settings, self._environments = engines, settings, environments
+        #: Files that are still to be imported.
+        self._files: list[str] = []
+        self._question: ConfirmDialog | None = None
+        self._profiles: ProfilesTab | None = None
+        self._origins: OriginsTab | None = None
+        self._later = Later(self)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.setElideMode(Qt.TextElideMode.ElideNone)
+        self.tabs.tabBar().setAccessibleName(self.tr("Profiles, or where values come from"))
+        self._name = forms.label(self.tr("Environmen&t"), "heading")
+        self._name.setContentsMargins(0, 7, 0, 0)
+        self._above = forms.row(gap=12)
+        self._above.addWidget(self._name, 0, Qt.AlignmentFlag.AlignTop)
+        self.body.addLayout(self._above)
+        self.body.addWidget(self.tabs, 1)
+        for module in _MODULES:
+            self._later.add(partial(importlib.import_module, f"torchkeeper.{module}"))
+        # Asked for it the first time, PySide makes all that QStyle names.
+        self._later.add(self.style)
+        self._later.add_slices(self._make())
+        self._later.start()
+
+    def _make(self) -> Iterator[None]:
+        self.choice_of = EnvironmentChoice(
+            self._environments(), self.tr("Any: the newest known defaults")
+        )
+        self.choice_of.setAccessibleName(self.tr("Environment"))
+        self._name.setBuddy(self.choice_of)
+        self._above.addWidget(self.choice_of, 1)
+        yield
+        from torchkeeper.gui.pages.profiles.tab import ProfilesTab
+
+        tab = ProfilesTab(self._engines)
+        yield
+        for button in tab.tools:
+            self.tools.addWidget(button)
+        yield
+        self.tabs.addTab(tab, self.tr("&Profiles"))
+        yield
+        yield from tab.slices()
+        self._profiles = tab
+        tab.importing.connect(self._choose)
+        tab.exporting.connect(self._export)
+        tab.changed.connect(self._mark)
+        QShortcut(QKeySequence(QKeySequence.StandardKey.Save), self, tab.save.click)
+        if (widths := self._settings.value(_WIDTHS)) is not None:
+            tab.across.restoreState(widths)
+        yield
+        from torchkeeper.gui.pages.profiles.origins import OriginsTab
+
+        origins = OriginsTab(self._engines)
+        yield
+        yield from origins.slices()
+        self._origins = origins
+        origins.making.connect(self._made)
+        yield
+        for button in origins.tools:
+            self.tools.addWidget(button)
+        self.tabs.addTab(origins, self.tr("&Where values come from"))
+        # Alone it was as wide as one that has no other after it.
+        self.tabs.setTabText(0, "")
+        self.tabs.setTabText(0, self.tr("&Profiles"))
+        self.tabs.currentChanged.connect(self._show_tools)
+        self._show_tools()
+        yield
+        if str(self._settings.value(_TAB)) == "1":
+            self.tabs.setCurrentIndex(1)
+        self.choice_of.changed.connect(self._use)
+        self._use()
+        if self.isVisible() and self.window().focusWidget() is None:
+            tab.list.setFocus()
+
+    @property
+    def profiles(self) -> ProfilesTab:
+        """The profiles and their form; what of it is not made yet is made at once."""
+        self._later.finish()
+        assert self._profiles is not None
+        return self._profiles
+
+    @property
+    def origins(self) -> OriginsTab:
+        """Where values come from, likewise."""
+        self._later.finish()
+        assert self._origins is not None
+        return self._origins
+
+    def _show_tools(self, *_: object) -> None:
+        """The tools of the tab that is shown."""
+        for tab in (self._profiles, self._origins):
+            for button in tab.tools if tab is not None else ():
+                button.setVisible(tab is self.tabs.currentWidget())
+
+    def _use(self) -> None:
+        facts = self.choice_of.facts
+        self.profiles.use(facts)
+        self.origins.use(self.choice_of.python if facts is not None else "")
+
+    def _mark(self) -> None:
+        """Say over all of it whether something is not saved."""
+        count = len(self._profiles.unsaved) if self._profiles is not None else 0
+        title = self.accessibleName()
+        self.heading.setText(self.tr("{} · {} not saved").format(title, count) if count else title)
+
+    # Coming and going.
+
+    def entered(self) -> None:
+        # What is being made reads them at its end.
+        if self._profiles is not None and self._later.over:
+            self._profiles.read_again()
+
+    def refresh(self) -> None:
+        """Read the profiles again, or ask again where values come from."""
+        if self.tabs.currentWidget() is self.origins:
+            self.origins.refresh()
+        else:
+            self.profiles.read_again()
+
+    def search(self) -> bool:
+        """Go to the filter of the form, or to the rows, in which typing searches."""
+        if self.tabs.currentWidget() is self.origins:
+            self.origins.tree.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        else:
+            self.profiles.form.box.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            self.profiles.form.box.selectAll()
+        return True
+
+    def left(self) -> None:
+        if self._profiles is not None and self._later.over:
+            self._settings.setValue(_WIDTHS, self._profiles.across.saveState())
+            self._settings.setValue(_TAB, self.tabs.currentIndex())
+
+    def let_go(self) -> None:
+        self.left()
+        self._later.stop()
+        if self._profiles is not None:
+            self._profiles.let_go()
+        if self._origins is not None:
+            self._origins.let_go()
+
+    def show_setting(self, name: str, python: str = "") -> None:
+        """Go to a setting. python: where its value in this environment comes from; without one, in
+        the form of the profile that is chosen.
+        """
+        if python:
+            self.tabs.setCurrentWidget(self.origins)
+            self.choice_of.choose(python)
+            self.origins.show_setting(name)
+        elif self.profiles.current is not None:
+            self.tabs.setCurrentWidget(self.profiles)
+            self.profiles.form.go_to(name)
+
+    # What is not saved.
+
+    @property
+    def unsaved(self) -> bool:
+        return self._profiles is not None and self._later.over and bool(self._profiles.unsaved)
+
+    def leave(self, then: Callable[[], object]) -> None:
+        if not self.unsaved:
+            then()
+            return
+        self.wanted.emit()
+        if self._question is not None:
+            self._question.activateWindow()
+            return
+        from torchkeeper.gui.dialogs.unsaved import ask
+
+        def without() -> None:
+            self.profiles.discard()
+            then()
+
+        def save() -> None:
+            dialog.reject()
+            self.profiles.save_all(then)
+
+        self._question = dialog = ask(self, self._unsaved_names(), without, save)
+        dialog.finished.connect(self._answered)
+
+    def _answered(self, _: int) -> None:
+        self._question = None
+
+    def _unsaved_names(self) -> str:
+        left = self.profiles.unsaved
+        if len(left) > 5:
+            return say.count(len(left), "profile", "profiles")
+        return say.together([printable(one.name, 64) for one in left])
+
+    # Import and export.
+
+    def _made(self, profile: Profile, lacking: list[str], left: list[str]) -> None:
+        """A profile of where values come from: it is begun, and kept when somebody says so."""
+        self.tabs.setCurrentWidget(self.profiles)
+        self.profiles.add(profile)
+        why = []
+        if lacking:
+            why.append(
+                several(
+                    len(lacking),
+                    "{names} has a password, which nobody is shown.",
+                    "{names} have passwords, which nobody is shown.",
+                    names=say.together(lacking),
+                )
+            )
+        if left:
+            why.append(
+                several(
+                    len(left),
+                    "{names} is left out: it cannot be shown whole, or is too long.",
+                    "{names} are left out: they cannot be shown whole, or are too long.",
+                    names=say.together(left),
+                )
+            )
+        if why:
+            self.profiles.notice.tell(
+                UserError(
+                    self.tr("Not everything was taken along."),
+                    " ".join(why),
+                    self.tr("Type it into its field before you save the profile."),
+                )
+            )
+
+    def open_files(self, files: Sequence[str]) -> None:
+        """Show what files make, one after the other; what is agreed to is kept."""
+        from torchkeeper.gui.dialogs.profileimport import ProfileImport
+
+        self._files += files
+        if not any(one.isVisible() for one in self.findChildren(ProfileImport)):
+            self._next()
+
+    def _next(self) -> None:
+        from torchkeeper.gui.dialogs.profileimport import ProfileImport
+
+        if not self._files:
+            return
+        file = self._files.pop(0)
+        names = [one.name for one in self.profiles.drafts]
+        dialog = ProfileImport(self, self._engines, file, names, self._take)
+        # Not while it is still being closed.
+        dialog.finished.connect(lambda _: QTimer.singleShot(0, self, self._next))
+        dialog.open()
+
+    def _take(self, profile: Profile) -> None:
+        self.tabs.setCurrentWidget(self.profiles)
+        self.profiles.add(profile, keep=True)
+
+    def _choose(self) -> None:
+        from torchkeeper.gui.dialogs.base import choose_files
+
+        kinds = self.tr("Scripts, .env, Dockerfiles, Kubernetes and profiles (*);;All files (*)")
+        choose_files(self, self.tr("Import settings"), "", kinds, self.open_files)
+
+    def _export(self, profile: Profile) -> None:
+        from torchkeeper.gui.dialogs.profileexport import ProfileExport
+
+        ProfileExport(self, self._engines, profile).open()

@@ -1,0 +1,522 @@
+"""The page of the recipes that are kept: files and folders at the left, and of what is chosen what
+it makes, what is wrong with it, and its text.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QCoreApplication, QPoint, Qt, Signal
+from PySide6.QtGui import QAction, QKeySequence, QShortcut
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QLineEdit,
+    QMenu,
+    QSplitter,
+    QStackedWidget,
+    QTreeWidgetItem,
+    QWidget,
+)
+
+from torchkeeper.gui import icons, theme
+from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.dialogs.base import choose_files, choose_folder
+from torchkeeper.gui.dialogs.pages import page_of
+from torchkeeper.gui.pages.page import Page
+from torchkeeper.gui.pages.recipes import known as known_recipes
+from torchkeeper.gui.pages.recipes import words
+from torchkeeper.gui.pages.recipes.faultlist import FaultList
+from torchkeeper.gui.pages.recipes.items import CELLS, FILE, NAME, OF, SOURCE, WARMED, item_of
+from torchkeeper.gui.pages.recipes.known import BUILTIN, Known, Listed
+from torchkeeper.gui.pages.recipes.tomledit import TomlEdit
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.fitted import Fitted
+from torchkeeper.gui.widgets.plain import tip
+from torchkeeper.link.words import say
+from torchkeeper.link.words.problems import UserError, printable
+
+if TYPE_CHECKING:
+    from PySide6.QtCore import QSettings
+
+    from torchkeeper.gui.background.engines import Engines
+    from torchkeeper.gui.places.listing import Listing
+
+#: Where it is remembered how wide the list is.
+_WIDTHS = "recipes/list"
+#: What the button of what stands in place of a text does.
+_WRITE, _CLEAR = "write", "clear-filter"
+
+
+class RecipesPage(Page):
+    """Reads the list in the worker's thread whenever it comes to be shown."""
+
+    #: A recipe is to be edited: its file, the line, and whether the form is wanted.
+    editing = Signal(object, int, bool)
+    #: One is to be begun, of a source.
+    beginning = Signal(str)
+    #: Some are to be warmed, or measured in the place that is shown.
+    warming = Signal(object)
+    verifying = Signal(object)
+
+    def __init__(self, engines: Engines, settings: QSettings, listing: Listing) -> None:
+        super().__init__(QCoreApplication.translate("RecipesPage", "Recipes"))
+        self._engines, self._settings, self._listing = engines, settings, listing
+        self._ticket: int | None = None
+        self._reading: int | None = None
+        self._listed: list[Listed] = []
+        self._wanted = ""
+        #: The file whose text is shown, or read.
+        self._text_of = ""
+        self.intro = forms.label(words.purpose(), "muted", wrap=True)
+        self.notice = Notice()
+        self.box = QLineEdit()
+        # Both stand beside the list for the chosen one.
+        self.tree = Fitted(NAME, (CELLS, SOURCE))
+        self.name = forms.label("", "heading", wrap=True)
+        self.about = forms.label("", "muted", wrap=True)
+        self.facts = forms.label("", "muted", wrap=True)
+        self.error = Notice()
+        self.faults = FaultList(self.tr("What is wrong with it"))
+        self.text = TomlEdit(self.tr("Text of the recipe"))
+        self.blank = EmptyState("recipes", side=True)
+        self.new = forms.button(self.tr("&New"))
+        self.add_file = forms.button(self.tr("&Add files…"))
+        self.add_folder = forms.button(self.tr("Add fol&der…"))
+        self.go = forms.button(self.tr("&Warm…"), primary=True)
+        self.verify = forms.button(self.tr("Verif&y…"))
+        self.edit = forms.button(self.tr("Ed&it…"))
+        self.fill_in = QAction(self.tr("Edit in a f&orm…"), self)
+        self.fill_in.setStatusTip(self.tr("Change what it compiles, in fields"))
+        theme.follow(self, lambda: self.fill_in.setIcon(icons.icon("recipes")))
+        self.remove = forms.button(self.tr("Re&move"))
+        self._dress()
+        self._lay_out()
+        self._connect()
+
+    def _dress(self) -> None:
+        tree = self.tree
+        tree.setAccessibleName(self.tr("Recipes"))
+        tree.setUniformRowHeights(True)
+        tree.setAllColumnsShowFocus(True)
+        tree.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        tree.head(
+            [self.tr("Recipe"), self.tr("Compiles"), self.tr("Cells"), self.tr("Last warmed"),
+             self.tr("File")],
+            (CELLS,), (WARMED, FILE),
+        )  # fmt: skip
+        self.box.setPlaceholderText(self.tr("Filter recipes"))
+        self.box.setAccessibleName(self.tr("Filter recipes"))
+        self.box.setAcceptDrops(False)
+        forms.clearable(self.box)
+        self.text.setReadOnly(True)
+        for label in (self.about, self.facts):
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.faults.setToolTip(self.tr("Press Enter, or click twice, to go to the line"))
+        for button, hint in (
+            (self.new, self.tr("Write a recipe, beginning with an example")),
+            (self.add_file, self.tr("Put recipes that are there already on the list")),
+            (self.add_folder, self.tr("Put a folder on the list, with all recipes in it")),
+            (self.edit, self.tr("Change the text of the recipe; so does clicking it twice")),
+            (self.remove, self.tr("Take it off the list; the file stays")),
+        ):
+            button.setToolTip(tip(hint))
+        menu = QMenu(self.new)
+        ways = {words.FORM: self.tr("Fill in a form…")}
+        example = self.tr("Example: {}")
+        ways |= {source: example.format(words.source_title(source)) for source in words.SOURCES}
+        for source, text in ways.items():
+            action = QAction(text, menu)
+            form = source == words.FORM
+            action.setStatusTip(
+                self.tr("Say in fields what is to be compiled") if form
+                else self.tr("Begin with a text that can be warmed as it is")
+            )  # fmt: skip
+            theme.follow(action, partial(_dress, action, "recipes" if form else "log"))
+            action.triggered.connect(lambda _=False, source=source: self.beginning.emit(source))
+            menu.addAction(action)
+            if source == words.FORM:
+                menu.addSeparator()
+        self.new.setMenu(menu)
+        # What the style sheet draws at the side has no room beside a text in the middle.
+        self.new.setStyleSheet("QPushButton { padding-right: 28px; }")
+
+    def _lay_out(self) -> None:
+        for button in (self.new, self.add_file, self.add_folder):
+            self.tools.addWidget(button)
+        self.body.addWidget(self.intro)
+        self.body.addWidget(self.notice)
+        listed = forms.column()
+        listed.setContentsMargins(0, 0, 8, 0)
+        listed.addWidget(self.box)
+        listed.addWidget(self.tree, 1)
+        does = forms.row()
+        for button in (self.go, self.verify, self.edit, self.remove):
+            does.addWidget(button)
+        does.addStretch(1)
+        beside = forms.column()
+        beside.setContentsMargins(8, 0, 0, 0)
+        for widget in (self.name, self.about, self.facts):
+            beside.addWidget(widget)
+        beside.addLayout(does)
+        beside.addWidget(self.error)
+        self.below = QStackedWidget()
+        self._nothing = QWidget()
+        for page in (self._nothing, self.text, self.blank):
+            self.below.addWidget(page)
+        beside.addWidget(self.faults)
+        beside.addWidget(self.below, 1)
+        self.across = QSplitter(Qt.Orientation.Horizontal)
+        self.across.setObjectName("framed")
+        self.across.setChildrenCollapsible(False)
+        self.across.addWidget(page_of(listed))
+        self.across.addWidget(page_of(beside))
+        self.across.setStretchFactor(1, 1)
+        self.across.setSizes([400, 600])
+        if (widths := self._settings.value(_WIDTHS)) is not None:
+            self.across.restoreState(widths)
+        self.body.addWidget(self.across, 1)
+
+    def _connect(self) -> None:
+        self.notice.again.connect(self.refresh)
+        self.box.textChanged.connect(self._filter)
+        self.blank.asked.connect(self._asked)
+        self.tree.itemSelectionChanged.connect(self._chosen)
+        self.tree.itemDoubleClicked.connect(lambda *_: self._edit())
+        for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            QShortcut(QKeySequence(key), self.tree, self._enter,
+                      context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
+        self.tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.tree.customContextMenuRequested.connect(self._menu)
+        self.faults.wanted.connect(lambda line, _: self._edit(line))
+        self.add_file.clicked.connect(self._choose_files)
+        self.add_folder.clicked.connect(self._choose_folder)
+        self.edit.clicked.connect(self._edit)
+        self.fill_in.triggered.connect(lambda *_: self._edit(form=True))
+        self.remove.clicked.connect(self._remove)
+        self.go.clicked.connect(self._go)
+        self.verify.clicked.connect(self._verify)
+        self._listing.changed.connect(self._chosen)
+        QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.tree, self._remove,
+                  context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
+        theme.follow(self, self._paint)
+
+    # Coming and going.
+
+    def entered(self) -> None:
+        self.refresh()
+
+    def left(self) -> None:
+        self._settings.setValue(_WIDTHS, self.across.saveState())
+
+    def let_go(self) -> None:
+        self.left()
+        self._engines.forget(self._ticket)
+        self._engines.forget(self._reading)
+
+    def search(self) -> bool:
+        self.box.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.box.selectAll()
+        return True
+
+    # Asking.
+
+    def refresh(self, *_: object) -> None:
+        """Read the list and the recipes again."""
+        self._ask()
+
+    def add(self, paths: Sequence[str]) -> None:
+        """Put files and folders on the list, and choose the last of them."""
+        if paths:
+            self._wanted = os.path.abspath(paths[-1])
+            self._ask(add=paths)
+
+    def saved(self, path: str) -> None:
+        """A recipe was written: it is on the list from now on, if no folder of it has it."""
+        self._wanted = path
+        self._ask(add=[path], unless=True)
+
+    def _ask(
+        self, add: Sequence[str] = (), remove: Sequence[str] = (), unless: bool = False
+    ) -> None:
+        self._engines.leave(self._ticket or 0, cancel=False)
+        listener = Listener(result=self._show, failed=self._failed)
+        self._ticket = self._engines.background(
+            listener, known_recipes.listed, list(add), list(remove), unless
+        )
+
+    def _failed(self, error: UserError) -> None:
+        self.notice.tell(error, again=True)
+        self._chosen()
+
+    def _show(self, listed: list[Listed]) -> None:
+        self.notice.tell(None)
+        wanted, self._wanted = self._wanted, ""
+        chosen = {wanted} if wanted else set(self.selected())
+        self._listed = listed
+        tree = self.tree
+        tree.blockSignals(True)
+        tree.clear()
+        for one in listed:
+            tree.addTopLevelItem(item_of(one))
+        tree.expandAll()
+        items = self._items()
+        again = [item for item in items if item.data(NAME, OF)[0] in chosen] or items[:1]
+        for item in again:
+            item.setSelected(True)
+        if again:
+            tree.setCurrentItem(again[0])
+            tree.scrollToItem(again[0])
+        tree.blockSignals(False)
+        self._paint()
+        tree.fit()
+        self._hide()
+        if any(item.isHidden() and item.data(NAME, OF)[0] == wanted for item in again):
+            self.box.clear()  # what was just put there is to be seen
+        self._text_of = ""
+        self._filter()
+        if self.isVisible() and self.window().focusWidget() is None:
+            tree.setFocus()
+
+    def _filter(self, *_: object) -> None:
+        """Show what has all words of the filter, and have nothing chosen that is not shown."""
+        found, tree = self._hide(), self.tree
+        tree.blockSignals(True)
+        for item in self._items():
+            if item.isHidden():
+                item.setSelected(False)
+        if not tree.selectedItems() and found:
+            tree.setCurrentItem(found[0])
+            found[0].setSelected(True)
+        tree.blockSignals(False)
+        tree.viewport().update()
+        self._chosen()
+
+    def _hide(self) -> list[QTreeWidgetItem]:
+        """Hide what does not have all words of the filter, and is no folder in which something has;
+        what has them.
+        """
+        found: list[QTreeWidgetItem] = []
+        sought = self.box.text().casefold().split()
+
+        def has(item: QTreeWidgetItem) -> bool:
+            text = " ".join(item.text(column) for column in (NAME, SOURCE, FILE)).casefold()
+            return all(word in text for word in sought)
+
+        for row in range(self.tree.topLevelItemCount()):
+            if (top := self.tree.topLevelItem(row)) is None:
+                continue
+            inner = [x for at in range(top.childCount()) if (x := top.child(at))]
+            own = has(top)
+            fitting = inner if own else [item for item in inner if has(item)]
+            for item in inner:
+                item.setHidden(item not in fitting)
+            top.setHidden(not own and not fitting)
+            found += [top, *fitting] if own else fitting
+        return found
+
+    def _items(self) -> list[QTreeWidgetItem]:
+        tops = (self.tree.topLevelItem(row) for row in range(self.tree.topLevelItemCount()))
+        found: list[QTreeWidgetItem] = []
+        for top in tops:
+            if top is not None:
+                found.append(top)
+                found += [x for row in range(top.childCount()) if (x := top.child(row))]
+        return found
+
+    def _paint(self) -> None:
+        shades = theme.shades()
+        for item in self._items():
+            good, folder = item.data(NAME, OF)[1:]
+            name = "folder" if folder else "warm" if good else "error"
+            item.setIcon(NAME, icons.icon(name, None if good else shades.error))
+
+    # What is chosen.
+
+    def selected(self) -> list[str]:
+        """The paths of what is chosen, as it is listed."""
+        return [item.data(NAME, OF)[0] for item in self._items() if item.isSelected()]
+
+    def choose(self, path: str) -> None:
+        """Choose one, by its path."""
+        for item in self._items():
+            if item.data(NAME, OF)[0] == path:
+                self.tree.clearSelection()
+                self.tree.setCurrentItem(item)
+                item.setSelected(True)
+
+    def of(self, path: str) -> Listed | Known | None:
+        """What is known of a path on the list, or of a file in one of its folders."""
+        for one in self._listed:
+            if one.path == path and (one.folder or one.error is not None):
+                return one
+            for recipe in one.recipes:
+                if recipe.path == path:
+                    return recipe
+        return None
+
+    def _chosen(self) -> None:
+        paths = self.selected()
+        one = self.of(paths[0]) if len(paths) == 1 else None
+        tops = {listed.path for listed in self._listed}
+        file = one if isinstance(one, Known) and one.path != BUILTIN else None
+        self.edit.setEnabled(file is not None)
+        self.fill_in.setEnabled(file is not None and file.good and file.source == "callable")
+        self.remove.setEnabled(bool(paths) and all(x in tops and x != BUILTIN for x in paths))
+        bad = isinstance(one, Known) and not one.good
+        self.go.setEnabled(bool(paths) and not bad and not (one and one.error))
+        folder = isinstance(one, Listed) or len(paths) > 1
+        self.go.setText(self.tr("&Warm all…") if folder else self.tr("&Warm…"))
+        self.go.setToolTip(
+            self.tr("Choose where to, and compile all of it")
+            if folder
+            else self.tr("Choose where to, and compile it")
+        )
+        self.name.setText(self._heading(paths, one))
+        about = one.about if isinstance(one, Known) else ""
+        self.about.setText(words.builtin_help() if paths == [BUILTIN] else printable(about, 400))
+        self.about.setVisible(bool(self.about.text()))
+        self.facts.setText(self._told(one))
+        self.facts.setVisible(bool(self.facts.text()))
+        self.error.tell(one.error if one is not None else None)
+        self.faults.show_faults(one.faults if isinstance(one, Known) else ())
+        listing = self._listing
+        there = listing.is_folder or listing.what == "file"
+        self.verify.setEnabled(self.go.isEnabled() and there)
+        self.verify.setToolTip(
+            tip(self.tr("Measure what a fresh process finds of it in {}").format(
+                printable(listing.place or "", 200))
+            if there else self.tr("Choose a folder or a bundle on the left, to measure it there"))
+        )  # fmt: skip
+        self._show_text(paths, one)
+
+    def _told(self, one: Listed | Known | None) -> str:
+        """The file, what it compiles, and when it was warmed."""
+        if isinstance(one, Listed) and one.recipes:
+            cells = sum(known.cells for known in one.recipes)
+            many = say.count(len(one.recipes), "recipe", "recipes")
+            return self.tr("{} · {}").format(many, say.count(cells, "cell", "cells"))
+        if not isinstance(one, Known):
+            return ""
+        parts = [words.source_title(one.source)] if one.good else []
+        parts += [say.count(one.cells, "cell", "cells")] if one.cells else []
+        warmed = words.warmed_text(one)
+        parts += [self.tr("last warmed {}").format(warmed)] if one.warmed else []
+        file = "" if one.path == BUILTIN else printable(one.path, 4096)
+        return "\n".join(x for x in (file, " · ".join(parts)) if x)
+
+    def _show_text(self, paths: list[str], one: Listed | Known | None) -> None:
+        """The text of a recipe that has a file; of anything else what it is."""
+        path = one.path if isinstance(one, Known) and one.path != BUILTIN else ""
+        if not path:
+            self._engines.forget(self._reading)
+            self._text_of = ""
+            # What is wrong with it is said above.
+            told = bool(paths) and (one is None or one.error is None)
+            hidden = not paths and bool(self._listed and self.box.text().strip())
+            if told:
+                # A list that could not be read may have had some.
+                alone = len(self._listed) <= 1 and self.notice.error is None
+                self.blank.say(*words.instead_of_text(paths, alone))
+                self.blank.offer(self.tr("Write a recipe…") if paths == [BUILTIN] else "", _WRITE)
+            elif hidden:
+                self.blank.say(
+                    self.tr("Nothing matches the filter"),
+                    self.tr("No recipe matches “{}”.").format(printable(self.box.text(), 120)),
+                )
+                self.blank.offer(self.tr("Clear filter"), _CLEAR)
+            told = told or hidden
+            self.below.setCurrentWidget(self.blank if told else self._nothing)
+            return
+        if path == self._text_of:
+            return
+        self._engines.forget(self._reading)
+        self._text_of = path
+        faults = one.faults if isinstance(one, Known) else ()
+
+        def show(text: str) -> None:
+            self._reading = None
+            self.text.setPlainText(text)
+            self.text.mark({fault.line: fault.text for fault in faults})
+            self.below.setCurrentWidget(self.text)
+
+        # Why it cannot be read is said above it.
+        listener = Listener(
+            result=show, failed=lambda _: self.below.setCurrentWidget(self._nothing)
+        )
+        self._reading = self._engines.background(listener, known_recipes.text, path)
+
+    def _heading(self, paths: list[str], one: Listed | Known | None) -> str:
+        if isinstance(one, Known):
+            if one.faults:
+                count = say.count(len(one.faults), "fault", "faults")
+                return f"{words.name_of(one.path, one.name)}: {count}"
+            return words.name_of(one.path, one.name)
+        if isinstance(one, Listed):
+            return printable(one.path, 400)
+        return self.tr("{} chosen").format(len(paths)) if paths else ""
+
+    # What can be done.
+
+    def _menu(self, at: QPoint) -> None:
+        menu = QMenu(self)
+        for button, icon in (
+            (self.go, "warm"), (self.verify, "verify"), (self.edit, "rename"),
+            (self.remove, "folder-remove"),
+        ):  # fmt: skip
+            action = menu.addAction(icons.icon(icon), button.text())
+            action.setStatusTip(button.toolTip())
+            action.setEnabled(button.isEnabled())
+            action.triggered.connect(button.click)
+            if button is self.edit:
+                menu.addAction(self.fill_in)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(self.tree.viewport().mapToGlobal(at))
+
+    def _edit(self, line: object = 1, *, form: bool = False) -> None:
+        paths = self.selected()
+        if len(paths) == 1 and isinstance(self.of(paths[0]), Known) and paths[0] != BUILTIN:
+            number = line if isinstance(line, int) and not isinstance(line, bool) else 1
+            self.editing.emit(paths[0], number, form)
+
+    def _asked(self, what: str) -> None:
+        """The button of what stands in place of a text was pressed."""
+        if what == _CLEAR:
+            self.box.clear()
+            self.tree.setFocus()
+        else:
+            self.beginning.emit(words.FORM)
+
+    def _enter(self) -> None:
+        """What is chosen is warmed, or corrected where that cannot be."""
+        if self.go.isEnabled():
+            self._go()
+        else:
+            self._edit()
+
+    def _remove(self) -> None:
+        if self.remove.isEnabled():
+            self._ask(remove=self.selected())
+
+    def _go(self) -> None:
+        if paths := self.selected():
+            self.warming.emit(paths)
+
+    def _verify(self) -> None:
+        if paths := self.selected():
+            self.verifying.emit(paths)
+
+    def _choose_files(self) -> None:
+        kinds = self.tr("Recipes (*.toml);;All files (*)")
+        choose_files(self, self.tr("Add recipes"), "", kinds, self.add)
+
+    def _choose_folder(self) -> None:
+        choose_folder(self, self.tr("Add a folder of recipes"), "", lambda path: self.add([path]))
+
+
+def _dress(action: QAction, icon: str) -> None:
+    action.setIcon(icons.icon(icon))

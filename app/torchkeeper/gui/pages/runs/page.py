@@ -1,0 +1,349 @@
+"""The runs that are kept: a list with totals and a small history, and each run's graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QCoreApplication, Qt, Signal
+from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QAbstractItemView, QSplitter, QStackedWidget, QTreeWidgetItem, QWidget
+
+from torchkeeper.gui import theme
+from torchkeeper.gui.background import lookups
+from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.dialogs.base import ConfirmDialog, confirm
+from torchkeeper.gui.matrix.words import outcome_words
+from torchkeeper.gui.pages.page import Page
+from torchkeeper.gui.pages.runs.history import History
+from torchkeeper.gui.widgets import forms, trees
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.fitted import Fitted
+from torchkeeper.gui.widgets.plain import tip
+from torchkeeper.link.kept.runs import TOTALS, Kept, Run
+from torchkeeper.link.words import causes, say
+from torchkeeper.link.words.problems import UserError, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from torchkeeper.gui.background.engines import Engines
+
+#: The shade of each outcome.
+_SHADES = {"hit": "good", "miss": "warning", "bypass": "muted"}
+#: What is shown where nothing was run yet.
+COMMAND = "torchkeeper run -- python train.py"
+
+#: Milliseconds for which it is said what was copied.
+_SAID_MS = 8_000
+_WHEN, _COMMAND, _HITS, _MISSES, _BYPASSES, _SPENT, _SAVED, _EXIT = range(8)
+_OUTCOME, _GRAPH, _FUNCTION, _TIME, _WHY = range(5)
+
+
+class RunsPage(Page):
+    """Reads the runs in the worker's thread whenever it comes to be shown."""
+
+    #: What was done, for so many milliseconds.
+    said = Signal(str, int)
+
+    def __init__(self, engines: Engines) -> None:
+        super().__init__(QCoreApplication.translate("RunsPage", "Runs"))
+        self._engines = engines
+        self._ticket: int | None = None
+        self._runs: list[Run] = []
+        #: The run that is to be chosen once the runs are read.
+        self._wanted = ""
+        self.totals = forms.label("", "muted", wrap=True)
+        self.notice = Notice()
+        self.notice.again.connect(self.refresh)
+        self.rate = History(self.tr("Hit rate"), lambda value: f"{value:.0%}", "good", 1.0)
+        self.saved = History(self.tr("Time saved"), say.seconds, "accent")
+        self.list = _tree(
+            self.tr("Runs, the latest first"),
+            [self.tr("When"), self.tr("Command"), self.tr("Hits"), self.tr("Misses"),
+             self.tr("Not cacheable"), self.tr("Spent"), self.tr("Saved"), self.tr("Exit")],
+            _COMMAND, frozenset(range(_HITS, _EXIT + 1)), (_BYPASSES, _SPENT, _SAVED, _EXIT),
+        )  # fmt: skip
+        self.list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.graphs = _tree(
+            self.tr("Graphs of the chosen run"),
+            [self.tr("Outcome"), self.tr("Graph"), self.tr("Function"), self.tr("Time"),
+             self.tr("Why")],
+            _WHY, frozenset(), (_TIME, _GRAPH),
+        )  # fmt: skip
+        self.head = forms.label("", "muted", wrap=True)
+        self.why = forms.label("", wrap=True)
+        for label in (self.head, self.why):
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.blank = EmptyState("runs")
+        self.command = forms.label(COMMAND)
+        self.command.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        theme.follow(self.command, lambda: self.command.setFont(theme.monospace()))
+        self.blank.beside(self.command)
+        self.blank.asked.connect(self._copy_command)
+        self.forget = forms.button(self.tr("Forget…"), danger=True)
+        self.again = forms.button(self.tr("Refresh"))
+        self._lay_out()
+        self.list.itemSelectionChanged.connect(self._chosen)
+        self.graphs.currentItemChanged.connect(lambda *_: self._explain())
+        for history in (self.rate, self.saved):
+            history.chosen.connect(self._choose_bar)
+        self.forget.clicked.connect(self._forget)
+        self.again.clicked.connect(self.refresh)
+        QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.list, self._forget,
+                  context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
+        theme.follow(self, self._paint, now=False)
+        self._kept(Kept([], 0), known=False)
+
+    def _lay_out(self) -> None:
+        self.body.addWidget(self.totals)
+        self.body.addWidget(self.notice)
+        bars = forms.row(gap=32)
+        bars.addWidget(self.rate)
+        bars.addWidget(self.saved)
+        detail = forms.column(gap=8)
+        detail.setContentsMargins(0, 4, 0, 0)
+        detail.addWidget(self.head)
+        detail.addWidget(self.graphs, 1)
+        detail.addWidget(self.why)
+        below = QWidget()
+        below.setLayout(detail)
+        self.split = QSplitter(Qt.Orientation.Vertical)
+        self.split.setObjectName("framed")
+        self.split.setChildrenCollapsible(False)
+        self.split.addWidget(self.list)
+        self.split.addWidget(below)
+        self.split.setSizes([220, 260])
+        whole = forms.column(gap=12)
+        whole.addLayout(bars)
+        whole.addWidget(self.split, 1)
+        page = QWidget()
+        page.setLayout(whole)
+        whole.setContentsMargins(0, 8, 0, 0)
+        self.stack = QStackedWidget()
+        self.stack.addWidget(self.blank)
+        self.stack.addWidget(page)
+        self.body.addWidget(self.stack, 1)
+        self.tools.addWidget(self.forget)
+        self.tools.addWidget(self.again)
+
+    # Asking.
+
+    def refresh(self) -> None:
+        """Read the runs again."""
+        self._ask([])
+
+    def entered(self) -> None:
+        self.refresh()
+
+    def let_go(self) -> None:
+        self._engines.forget(self._ticket)
+
+    def _failed(self, error: UserError) -> None:
+        self.notice.tell(error, again=True)
+
+    def _kept(self, kept: Kept, *, known: bool = True) -> None:
+        self.notice.tell(None)
+        chosen = {self._wanted} if self._wanted else {run.id for run in self.selected()}
+        if known:
+            self._wanted = ""
+        self._runs = kept.runs
+        self.command.setVisible(known)
+        self.blank.offer(self.tr("Copy command") if known else "")
+        if known and not kept.runs:
+            self.blank.say(
+                self.tr("No run yet"),
+                self.tr("This runs a program as it is, and then tells which graphs were in the "
+                        "cache, and of each that was not, what differs. Every run that asked the "
+                        "cache for something is listed here."),
+            )  # fmt: skip
+        elif not known:
+            self.blank.say("", self.tr("Reading…"))
+        if kept.runs and not self.stack.currentIndex() and self.isVisible():
+            self.list.setFocus()
+        self.stack.setCurrentIndex(int(bool(kept.runs)))
+        self.totals.setText(_totals(kept) if known else "")
+        self.totals.setVisible(bool(self.totals.text()))
+        oldest = kept.runs[::-1]
+        hints = [f"{say.when(run.at)}\n{_command(run)[:120]}" for run in oldest]
+        self.rate.fill([run.rate for run in oldest], hints)
+        self.saved.fill([run.totals["saved"] for run in oldest], hints)
+        self.list.blockSignals(True)
+        self.list.clear()
+        for run in kept.runs:
+            self.list.addTopLevelItem(_run_item(run))
+        again = [n for n, run in enumerate(kept.runs) if run.id in chosen] or [0]
+        for number in again:
+            if item := self.list.topLevelItem(number):
+                item.setSelected(True)
+        if item := self.list.topLevelItem(again[0]):
+            self.list.setCurrentItem(item, 0)
+        self.list.fit()
+        self.list.blockSignals(False)
+        self._chosen()
+
+    def _copy_command(self, _: str) -> None:
+        QGuiApplication.clipboard().setText(COMMAND)
+        # Nothing else shows that something was done.
+        text = self.tr("Copied: {}").format(COMMAND)
+        self.said.emit(text, _SAID_MS)
+
+    # What is chosen.
+
+    def selected(self) -> list[Run]:
+        """The chosen runs, as they are listed."""
+        numbers = {self.list.indexOfTopLevelItem(item) for item in self.list.selectedItems()}
+        return [run for number, run in enumerate(self._runs) if number in numbers]
+
+    def choose_run(self, ident: str) -> None:
+        """Choose a run by its id, once the page is shown and has read which there are."""
+        self._wanted = ident
+
+    def _choose_bar(self, index: int) -> None:
+        if item := self.list.topLevelItem(len(self._runs) - 1 - index):
+            self.list.clearSelection()
+            self.list.setCurrentItem(item)
+            self.list.scrollToItem(item)
+
+    def _chosen(self) -> None:
+        chosen = self.selected()
+        self.forget.setEnabled(bool(chosen))
+        one = chosen[0] if len(chosen) == 1 else None
+        number = len(self._runs) - 1 - self._runs.index(one) if one else -1
+        for history in (self.rate, self.saved):
+            history.mark(number)
+        self.graphs.clear()
+        if one is None:
+            self.head.setText(self.tr("{} runs chosen").format(len(chosen)) if chosen else "")
+        else:
+            self.head.setText(_head(one))
+            for graph in one.graphs:
+                self.graphs.addTopLevelItem(_graph_item(graph))
+            self.graphs.fit()
+            self._paint()
+            # What was compiled is what there is to ask about.
+            if first := self.graphs.topLevelItem(0):
+                self.graphs.setCurrentItem(first)
+        self._explain()
+
+    def _explain(self) -> None:
+        item = self.graphs.currentItem()
+        text = item.text(_WHY) if item else ""
+        # Only what has no room in its column is said once more.
+        room = self.graphs.columnWidth(_WHY) - 12
+        cut = self.fontMetrics().horizontalAdvance(text) > room
+        self.why.setText(text if cut else "")
+        self.why.setVisible(cut)
+
+    def _paint(self) -> None:
+        for number in range(self.graphs.topLevelItemCount()):
+            item = self.graphs.topLevelItem(number)
+            if item is not None:
+                outcome = str(item.data(_OUTCOME, Qt.ItemDataRole.UserRole))
+                shade = getattr(theme.shades(), _SHADES.get(outcome, "text"))
+                item.setForeground(_OUTCOME, QColor(shade))
+
+    def _forget(self) -> ConfirmDialog | None:
+        chosen = self.selected()
+        if not chosen:
+            return None
+        runs = say.count(len(chosen), "run", "runs")
+        return confirm(
+            self,
+            self.tr("Forget runs"),
+            self.tr("Forget {}?").format(runs),
+            self.tr("Only what is listed here goes; caches stay as they are."),
+            self.tr("Forget"),
+            lambda: self._ask([run.id for run in chosen]),
+        )
+
+    def _ask(self, forget: Sequence[str]) -> None:
+        self._engines.forget(self._ticket)
+        listener = Listener(result=self._kept, failed=self._failed)
+        self._ticket = self._engines.background(listener, lookups.runs, list(forget))
+
+
+class _Rows(Fitted):
+    """Rows that are copied whole: a line each, with tabs between their cells."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not event.matches(QKeySequence.StandardKey.Copy):
+            super().keyPressEvent(event)
+            return
+        rows = sorted(self.selectedItems(), key=self.indexOfTopLevelItem)
+        lines = ["\t".join(item.text(n) for n in range(self.columnCount())) for item in rows]
+        QGuiApplication.clipboard().setText("\n".join(lines))
+
+
+def _tree(
+    name: str, columns: list[str], wide: int, right: frozenset[int], leaves: Sequence[int]
+) -> Fitted:
+    made = _Rows(wide, leaves)
+    made.setAccessibleName(name)
+    made.setRootIsDecorated(False)
+    made.setUniformRowHeights(True)
+    made.setAllColumnsShowFocus(True)
+    made.head(columns, right, ())
+    return made
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("RunsPage", text)
+
+
+def _command(run: Run) -> str:
+    return printable(" ".join(run.command), 1000)
+
+
+def _run_item(run: Run) -> QTreeWidgetItem:
+    totals = run.totals
+    item = QTreeWidgetItem(
+        [say.when(run.at)[:-3], _command(run),
+         *(f"{totals[name]:,.0f}" for name in ("hits", "misses", "bypasses")),
+         say.seconds(totals["spent"]), say.seconds(totals["saved"]), str(run.code)]
+    )  # fmt: skip
+    item.setToolTip(_COMMAND, tip(_command(run)))
+    for column in range(_HITS, _EXIT + 1):
+        item.setTextAlignment(column, trees.RIGHT)
+    return item
+
+
+def _graph_item(graph: Mapping[str, object]) -> QTreeWidgetItem:
+    outcome = printable(str(graph.get("outcome")), 20)
+    said, where = outcome_words(outcome), causes.place(graph)
+    item = QTreeWidgetItem(
+        [_tr("{}, {}").format(said, where) if where else said, printable(str(graph.get("id")), 80),
+         causes.named(graph), causes.seconds(graph),
+         say.unmarked(printable(str(graph.get("why") or ""), 2000))]
+    )  # fmt: skip
+    item.setData(_OUTCOME, Qt.ItemDataRole.UserRole, outcome)
+    for column in (_FUNCTION, _WHY):
+        item.setToolTip(column, tip(item.text(column)))
+    # Where there is little room, these have no column.
+    beside = (text for column in (_GRAPH, _TIME) if (text := item.text(column)))
+    item.setToolTip(_OUTCOME, tip(" · ".join(beside)))
+    return item
+
+
+def _head(run: Run) -> str:
+    parts = [
+        _command(run),
+        _tr("torch {}").format(printable(run.torch, 40)) if run.torch else "",
+        printable(run.place),
+        _tr("took {}").format(say.seconds(run.seconds)),
+        run.shortened,
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def _totals(kept: Kept) -> str:
+    if not kept.runs and not kept.damaged:
+        return ""
+    totals = {name: sum(run.totals[name] for run in kept.runs) for name in TOTALS}
+    runs = say.count(len(kept.runs), "run", "runs")
+    said = _tr("{} · {}").format(runs, causes.summary(totals))
+    if kept.damaged:
+        files = say.count(kept.damaged, "file", "files")
+        said += _tr(" · {} could not be read").format(files)
+    return said
