@@ -16,14 +16,14 @@ import torchkeeper
 APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
-    "files": 720,
-    "lines": 112_600,
-    "lines of code": 82_000,
+    "files": 660,
+    "lines": 116_800,
+    "lines of code": 84_470,
     "lines of code in the longest file": 499,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,
     "files in circles of imports": 0,
-    "dict[str, Any]": 714,
+    "dict[str, Any]": 0,
     "questions for the kind of place outside of stores": 3,
 }
 _KIND_OF_PLACE = re.compile(r"isinstance\([^)]*\b(?:Folder|Redis|Bundle)\b|\bis_server\(")

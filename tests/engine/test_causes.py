@@ -20,7 +20,7 @@ from torchkeeper.engine.messages.verdicts import Explained, ExplainParams
 from torchkeeper.engine.running import held
 from torchkeeper.engine.session import Session
 from torchkeeper.link.words import causes, explaining
-from torchkeeper.verdict import comparing, graphdiff
+from torchkeeper.verdict import comparing
 from torchkeeper.verdict.comparing import Side
 
 pytestmark = pytest.mark.torch
@@ -106,12 +106,12 @@ def test_no_operation_is_lacking_that_is_behind_a_cut(casts: Path) -> None:
     assert len(whole) > 20_000 and "tanh" in whole[-1000:]
     short = f"{whole[:4000]}\n… {len(whole) - 4000:,} characters more"
     for a, b in ((short, whole), (whole, short), (short, short)):
-        found = graphdiff.difference(a, b)
+        found = comparing.difference(a, b)
         assert (found.only_a, found.only_b, found.cut) == ((), (), True)
         assert found.alike == 1.0
     # What is before the cut is compared as ever.
     other = short.replace("aten.mul.Tensor", "aten.div.Tensor", 1)
-    found = graphdiff.difference(other, whole)
+    found = comparing.difference(other, whole)
     assert (found.only_a, found.only_b) == (("div",), ("mul",))
     factors = [(digest, name, value) for digest, name, value in facts["factors"] if name != "gm"]
     sides = [Side([*factors, (text[:9], "gm", text)]) for text in (f"{short} ", whole)]
@@ -127,5 +127,5 @@ def test_lines_of_a_model_are_not_lacking_where_not_all_are_known(casts: Path) -
     [gm] = [value for _, name, value in facts["factors"] if name == "gm"]
     whole = facts["graph"]
     short = f"{whole[:4000]}\n… {len(whole) - 4000:,} characters more"
-    found = graphdiff.difference(gm, gm.replace("aten.amax", "aten.amin"), short, whole)
+    found = comparing.difference(gm, gm.replace("aten.amax", "aten.amin"), short, whole)
     assert (found.model_a, found.model_b, found.same_model) == ((), (), None)

@@ -24,7 +24,7 @@ from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.verdicts.environments import KEY, NONE
 from torchkeeper.gui.window import PAGE, Window
 from torchkeeper.link.engines import probes
-from torchkeeper.link.words import kinds
+from torchkeeper.link.words import say
 from torchkeeper.verdict.probed import Device, Env
 
 #: Milliseconds a real engine may take on a busy machine.
@@ -125,7 +125,7 @@ def nothing_survives(
     began = native_threads()
     processes = set(children())
     yield
-    kinds.use_names(False)  # what is tested of the command line in this process has ids
+    say.use_names(False)  # what is tested of the command line in this process has ids
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     open_ones = [w.objectName() or str(w) for w in qapp.topLevelWidgets() if w.isVisible()]
     # What a test leaves is its own failure: it is gone before the next one begins.

@@ -25,8 +25,8 @@ from PySide6.QtCore import (
     Slot,
 )
 
-from torchkeeper.gui.background.arrivals import Arrivals
-from torchkeeper.gui.background.garbage import Collector
+from torchkeeper.gui.background.engines import Collector
+from torchkeeper.gui.background.requests import Arrivals
 
 
 class Receiver:

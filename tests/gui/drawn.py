@@ -27,7 +27,8 @@ from PySide6.QtWidgets import QAbstractItemView, QMenu, QWidget
 
 from torchkeeper.gui.desktop.dropping import Veil
 from torchkeeper.gui.table.view import EntryTable
-from torchkeeper.gui.treemap import painting, speaking
+from torchkeeper.gui.treemap import speaking
+from torchkeeper.gui.treemap import view as painting
 from torchkeeper.gui.treemap.colours import contrast
 from torchkeeper.gui.treemap.view import Treemap
 

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication
 
 from torchkeeper.gui import start
 from torchkeeper.gui.app import application
-from torchkeeper.gui.dialogs.leaving import LeaveDialog
+from torchkeeper.gui.dialogs.base import LeaveDialog
 from torchkeeper.gui.jobs.model import Job, state_text
 from torchkeeper.gui.pages.activity.strip import JobStrip
 from torchkeeper.gui.verdicts.environments import KEY, NONE

@@ -20,7 +20,7 @@ from tests.pace import within
 from tests.shots import sample_cells
 from torchkeeper.engine.messages.findings import CellFinding, Finding
 from torchkeeper.gui.dialogs.laptable import VerifiedCells
-from torchkeeper.gui.dialogs.resultpage import ResultPage
+from torchkeeper.gui.dialogs.pages import ResultPage
 from torchkeeper.gui.jobs import findings
 from torchkeeper.gui.jobs.asked import Then
 from torchkeeper.gui.jobs.model import Job, JobsModel, State, cells_text, outcome
@@ -31,8 +31,7 @@ from torchkeeper.gui.matrix.phases import PHASES as NAMES
 from torchkeeper.gui.matrix.phases import spent, title, words
 from torchkeeper.gui.matrix.words import told
 from torchkeeper.gui.pages.activity.shown import mark
-from torchkeeper.gui.pages.recipes.known import BUILTIN
-from torchkeeper.gui.pages.recipes.ofjob import counted, file_of
+from torchkeeper.gui.pages.recipes.known import BUILTIN, counted, file_of
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
 from torchkeeper.gui.verdicts.verifications import Beside
 from torchkeeper.link.kept.verified import Verified

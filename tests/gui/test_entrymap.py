@@ -23,7 +23,7 @@ from torchkeeper.gui.entrymap.shelf import SHOWN
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.treemap.tiles import MOST
-from torchkeeper.link.words.kinds import kind_words
+from torchkeeper.link.words.say import kind_words
 from torchkeeper.stores.query import parse
 
 #: The kinds of entries: others are listed only when they are asked for.

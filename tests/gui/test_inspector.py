@@ -27,9 +27,8 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.layout import payload_path
 from torchkeeper.engine.messages.entries import Detail as Told
 from torchkeeper.gui.background.engines import Listener
-from torchkeeper.gui.chrome.spread import Spread
-from torchkeeper.gui.chrome.wing import Wing
-from torchkeeper.gui.inspector import syntax
+from torchkeeper.gui.chrome.wing import Spread, Wing
+from torchkeeper.gui.inspector import code_edit
 from torchkeeper.gui.inspector.code_edit import LINE, CodeEdit
 from torchkeeper.gui.inspector.details import (
     Counts,
@@ -41,8 +40,8 @@ from torchkeeper.gui.inspector.details import (
 from torchkeeper.gui.inspector.factors import FactorsPane
 from torchkeeper.gui.inspector.pane import SETTLE_MS, Inspector
 from torchkeeper.gui.inspector.rows import RowsModel
-from torchkeeper.gui.inspector.sharing import REST_MS
 from torchkeeper.gui.inspector.sources import Text, TextPane
+from torchkeeper.gui.inspector.summary import REST_MS
 from torchkeeper.gui.table.cells import NAME
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
 from torchkeeper.gui.widgets import plain
@@ -50,7 +49,7 @@ from torchkeeper.gui.window import Window
 from torchkeeper.link.words import say
 
 SUMMARY, GRAPH, SOURCE, FACTORS, FILES = range(5)
-PYTHON, CPP = syntax.PYTHON, syntax.CPP
+PYTHON, CPP = code_edit.PYTHON, code_edit.CPP
 
 
 def open_inspector(qtbot: QtBot, open_window: OpenWindow, place: Path) -> Window:
@@ -665,13 +664,13 @@ def test_searching_counts_as_qt_does(qtbot: QtBot) -> None:
     assert marks == ["here", "HERE"]
 
 
-def parts(line: str, state: syntax.State, language: str) -> tuple[list[str], syntax.State]:
-    found, after = syntax.tokens(line, state, language)
+def parts(line: str, state: code_edit.State, language: str) -> tuple[list[str], code_edit.State]:
+    found, after = code_edit.tokens(line, state, language)
     return [f"{part}:{line[at : at + size]}" for at, size, part in found], after
 
 
 def test_colours_of_python_and_of_the_kernels_in_it() -> None:
-    state = syntax.NOTHING
+    state = code_edit.NOTHING
     said, state = parts("@torch.no_grad()  # why", state, PYTHON)
     assert said == ["special:@torch.no_grad", "comment:# why"]
     said, state = parts("def call(x): return 'a\\'b' + 0x1F", state, PYTHON)
@@ -684,26 +683,26 @@ def test_colours_of_python_and_of_the_kernels_in_it() -> None:
     assert said == ["comment:one */", "keyword:auto", "number:1.5f"]
     said, state = parts("}''', 3)", state, PYTHON)
     assert said == ["string:'''", "number:3"]
-    assert state == syntax.NOTHING
-    assert parts('"""doc', state, PYTHON) == (['string:"""doc'], syntax.State('"""'))
+    assert state == code_edit.NOTHING
+    assert parts('"""doc', state, PYTHON) == (['string:"""doc'], code_edit.State('"""'))
     assert parts("#pragma omp for // x", state, CPP)[0] == [
         "special:#pragma", "keyword:for", "comment:// x",
     ]  # fmt: skip
-    assert syntax.language_of("a.main.cpp") == CPP
-    assert syntax.language_of("graph") == PYTHON
+    assert code_edit.language_of("a.main.cpp") == CPP
+    assert code_edit.language_of("graph") == PYTHON
 
 
 @pytest.mark.parametrize("line", ["'" * 2000, "((" * 1000, "\\" * 2000, "/*" * 1000, "1e" * 1000])
 def test_no_line_is_slow(line: str) -> None:
     begun = time.thread_time()
     for language in (PYTHON, CPP):
-        syntax.tokens(line, syntax.NOTHING, language)
+        code_edit.tokens(line, code_edit.NOTHING, language)
     assert time.thread_time() - begun < within(0.1)
 
 
 @pytest.mark.parametrize("shades", [LIGHT, DARK], ids=["light", "dark"])
 def test_the_colours_can_be_read(shades: Shades) -> None:
-    assert set(shades.syntax) == set(syntax.PARTS)
+    assert set(shades.syntax) == set(code_edit.PARTS)
     for colour in shades.syntax.values():
         for ground in (shades.base, shades.selected, shades.selected_quiet):
             assert contrast(colour, ground) >= 4.5, (colour, ground)

@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, children, click, type_in
-from torchkeeper.gui.dialogs.base import ConfirmDialog
-from torchkeeper.gui.dialogs.leaving import LeaveDialog
+from torchkeeper.gui.dialogs.base import ConfirmDialog, LeaveDialog
 from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.window import Window

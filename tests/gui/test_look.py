@@ -21,7 +21,7 @@ from tests.gui.conftest import OpenWindow, click
 from tests.shots import run as shots
 from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.gui import icons, theme
-from torchkeeper.gui.bugs import Bugs
+from torchkeeper.gui.app import Bugs
 from torchkeeper.gui.dialogs.bug import BugDialog
 from torchkeeper.gui.shots import run as pictures
 from torchkeeper.gui.theme import DARK, LIGHT, Shades, Theme

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchkeeper.gui.jobs.pace import Pace, coarse
+from torchkeeper.gui.jobs.model import Pace, coarse
 
 
 def run(

@@ -23,9 +23,8 @@ from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.pages.recipes import known, words
-from torchkeeper.gui.pages.recipes.items import CELLS, NAME, SOURCE
 from torchkeeper.gui.pages.recipes.known import BUILTIN
-from torchkeeper.gui.pages.recipes.page import RecipesPage
+from torchkeeper.gui.pages.recipes.page import CELLS, NAME, SOURCE, RecipesPage
 from torchkeeper.gui.window import Window
 from torchkeeper.link.kept import warmed
 from torchkeeper.link.recipes import examples

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from torchkeeper.gui.pages.recipes import forming, reforming
-from torchkeeper.gui.pages.recipes.forming import GRADIENTS, KINDS, Form
-from torchkeeper.gui.pages.recipes.reforming import Unfit
+from torchkeeper.gui.pages.recipes import forming
+from torchkeeper.gui.pages.recipes.forming import GRADIENTS, KINDS, Form, Unfit
 from torchkeeper.link.recipes import tomltext
 from torchkeeper.warm.recipes.recipe import without_faults
 
@@ -118,15 +117,15 @@ def test_what_the_form_does_not_show_stays(seed: int) -> None:
         data: Any = recipe(chance)
         text = commented(tomltext.text_of(data))
         assert tomllib.loads(text) == data
-        at = chance.randrange(len(reforming.names(data)))
-        form = reforming.form_of(data, at)
-        assert reforming.changed(text, data, form, at) == text, "as it is, it stays"
+        at = chance.randrange(len(forming.names(data)))
+        form = forming.form_of(data, at)
+        assert forming.changed(text, data, form, at) == text, "as it is, it stays"
         asked = changes(chance, form)
         wanted = replace(form, **asked)
         with contextlib.suppress(Unfit):
-            new = reforming.changed(text, data, wanted, at)
+            new = forming.changed(text, data, wanted, at)
             done += 1
-            again = reforming.form_of(without_faults(tomllib.loads(new)), at)
+            again = forming.form_of(without_faults(tomllib.loads(new)), at)
             for name in set(asked) - ({"inputs"} if wanted.kind == "example" else set()):
                 assert as_said(name, again) == as_said(name, wanted), (name, text, new)
             assert unseen(tomllib.loads(new)) == unseen(data)

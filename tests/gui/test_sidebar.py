@@ -35,7 +35,7 @@ from torchkeeper.gui.pages.doctor.page import DoctorPage
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.pages.table import ENTRIES, PAGES
 from torchkeeper.gui.places.model import FEW, Place, PlacesModel
-from torchkeeper.gui.sidebar import gauge
+from torchkeeper.gui.sidebar import more as gauge
 from torchkeeper.gui.sidebar.carried import Carried, carried
 from torchkeeper.gui.sidebar.lists import Onto, SideList
 from torchkeeper.gui.sidebar.more import More

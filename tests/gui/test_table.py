@@ -26,8 +26,8 @@ from tests.gui.conftest import PATIENCE, OpenWindow, settle
 from tests.gui.test_models import entry, load, under_test
 from tests.pace import within
 from torchkeeper.artifacts.entry import KINDS, VERDICTS, Entry
-from torchkeeper.gui.places import watching
-from torchkeeper.gui.table import copying
+from torchkeeper.gui.places import listing
+from torchkeeper.gui.table import mimedata
 from torchkeeper.gui.table.cells import (
     COLUMNS,
     EXPIRES,
@@ -48,7 +48,7 @@ from torchkeeper.gui.table.delegate import MARKED, PAD, EntryDelegate
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.table.widths import first_widths
-from torchkeeper.link.words.kinds import kind_words
+from torchkeeper.link.words.say import kind_words
 
 ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
 
@@ -311,24 +311,24 @@ def test_copies_what_the_command_line_prints_and_takes(
 
 def test_a_key_that_looks_like_an_option_is_none() -> None:
     odd = [entry(1, key="-x y"), entry(2, key="-x y"), entry(3, key="$(rm)")]
-    assert list(copying.commands("/a b/", odd)) == [
+    assert list(mimedata.commands("/a b/", odd)) == [
         "torchkeeper show '/a b/' -- '-x y'",
         "torchkeeper show '/a b/' '$(rm)'",
     ]
 
 
 def test_many_lines_are_copied_without_a_pause(qtbot: QtBot) -> None:
-    copier = copying.Copier()
+    copier = mimedata.Copier()
     clipboard = QGuiApplication.clipboard()
     clipboard.setText("before")
     many = [entry(n) for n in range(60_000)]
     begun = time.thread_time()
-    copier.put(copying.objects(many))
+    copier.put(mimedata.objects(many))
     assert time.thread_time() - begun < within(0.1)
     assert copier.busy
-    copier.put(copying.keys(many[:3]))
+    copier.put(mimedata.keys(many[:3]))
     assert clipboard.text().split() == [e.key for e in many[:3]]
-    copier.put(copying.objects(many[:20_000]))
+    copier.put(mimedata.objects(many[:20_000]))
     qtbot.waitUntil(lambda: not copier.busy)
     assert clipboard.text().count("\n") == 19_999
 
@@ -395,8 +395,8 @@ def test_what_is_compiled_meanwhile_appears(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(watching, "SLOW", 0.2)
-    monkeypatch.setattr(watching, "_SHARE", 1.0)
+    monkeypatch.setattr(listing, "SLOW", 0.2)
+    monkeypatch.setattr(listing, "_SHARE", 1.0)
     place = tmp_path / "place"
     window = open_window()
     window.places.add(str(place))
@@ -406,7 +406,7 @@ def test_what_is_compiled_meanwhile_appears(
     window.listing.changed.connect(lambda: told.append(window.listing.loading))
     qtbot.wait(600)
     assert told == [], "a place that is still missing is nothing new"
-    monkeypatch.setattr(watching, "FAST", 0.2)
+    monkeypatch.setattr(listing, "FAST", 0.2)
     kinds: dict[str, int] = {}
     for name in ("fxgraph", "aotautograd"):
         # All at once: a look could see half of what is copied, and be content.
@@ -438,8 +438,8 @@ def test_what_is_compiled_meanwhile_appears(
 def test_a_place_is_looked_at_only_while_it_can_be_seen_and_seldom_if_it_is_slow(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "SLOW", 0.1)
-    monkeypatch.setattr(watching, "_SHARE", 1.0)
+    monkeypatch.setattr(listing, "SLOW", 0.1)
+    monkeypatch.setattr(listing, "_SHARE", 1.0)
     window = open_window(fixture_cache)
     with qtbot.waitSignal(window.listing.over, timeout=PATIENCE):
         pass

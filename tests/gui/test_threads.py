@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import OpenWindow
 from tests.pace import LONG
 from torchkeeper import gui
-from torchkeeper.gui.background import garbage
+from torchkeeper.gui.background import engines
 
 GUI = Path(gui.__file__).parent
 #: What runs in the worker's thread, and the functions of it that are called before.
@@ -69,8 +69,8 @@ class Cycle:
 def test_while_there_is_a_window_only_its_thread_looks_for_garbage(
     open_window: OpenWindow, fixture_cache: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(garbage, "EVERY", 20)
-    monkeypatch.setattr(garbage, "YOUNG", 5000)
+    monkeypatch.setattr(engines, "EVERY", 20)
+    monkeypatch.setattr(engines, "YOUNG", 5000)
     assert gc.isenabled()
     window = open_window(fixture_cache)
     assert not gc.isenabled()

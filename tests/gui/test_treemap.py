@@ -18,7 +18,8 @@ from tests.gui.test_look import contrast
 from torchkeeper.artifacts.entry import KINDS, VERDICTS
 from torchkeeper.gui import theme
 from torchkeeper.gui.theme import DARK, LIGHT, Shades, Theme
-from torchkeeper.gui.treemap import colours, painting
+from torchkeeper.gui.treemap import colours
+from torchkeeper.gui.treemap import view as painting
 from torchkeeper.gui.treemap.layout import Box, neighbour, squarify
 from torchkeeper.gui.treemap.tiles import MOST, REST, Tile, fold
 from torchkeeper.gui.treemap.view import Treemap

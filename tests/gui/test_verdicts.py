@@ -26,7 +26,7 @@ from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.table.cells import VERDICT, accessible_text, cell_text, tooltip
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
-from torchkeeper.gui.verdicts import shown as gui_verdicts
+from torchkeeper.gui.verdicts import here as gui_verdicts
 from torchkeeper.gui.verdicts.environments import KEY, Environment, State
 from torchkeeper.gui.window import Window
 from torchkeeper.link.engines import interpreters, probes

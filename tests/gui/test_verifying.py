@@ -24,12 +24,12 @@ from tests.stores.building import NATIVE, rename
 from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.background.worker import NICE
-from torchkeeper.gui.dialogs.aftermath import Aftermath
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
 from torchkeeper.gui.dialogs.laptable import LapTable
+from torchkeeper.gui.dialogs.pages import Aftermath
 from torchkeeper.gui.dialogs.preparing import PrepareDialog
-from torchkeeper.gui.dialogs.progresspage import ProgressPage
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
+from torchkeeper.gui.dialogs.working import ProgressPage
 from torchkeeper.gui.jobs import laps
 from torchkeeper.gui.jobs.model import Job, JobsModel, State, outcome
 from torchkeeper.gui.jobs.naming import Naming

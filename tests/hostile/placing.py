@@ -15,7 +15,7 @@ from torchkeeper.engine import wire
 from torchkeeper.engine.session import tell_left, tell_refused
 from torchkeeper.link.words.catalogue import CATALOGUE
 from torchkeeper.link.words.problems import user_error
-from torchkeeper.stores.bundles import exact, signing
+from torchkeeper.stores.bundles import parts, signing
 from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.compare import compare
 from torchkeeper.stores.describe import describe
@@ -57,7 +57,7 @@ def imported(arena: Arena, data: bytes, reader: Reader | None = None) -> list[st
         with bundle, signing._opened(str(file)) as opened:
             try:
                 if opened:
-                    exact.check(str(file), opened.stream, opened.members, opened.manifest, Report())
+                    parts.check(str(file), opened.stream, opened.members, opened.manifest, Report())
             except Problem as problem:
                 told(problem)
             tell_refused(bundle, Told())

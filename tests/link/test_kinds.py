@@ -9,16 +9,16 @@ import pytest
 from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.artifacts.leaked import Secret
 from torchkeeper.engine.messages.entries import RunnableResult
-from torchkeeper.link.words import kinds, leaks, runnable
+from torchkeeper.link.words import leaks, runnable, say
 from torchkeeper.link.words.problems import user_error
 
 
 @pytest.fixture
 def named() -> Iterator[None]:
     """As in the window."""
-    kinds.use_names(True)
+    say.use_names(True)
     yield
-    kinds.use_names(False)
+    say.use_names(False)
 
 
 def sentences() -> list[str]:
@@ -63,7 +63,7 @@ def test_the_window_has_names(named: None) -> None:
 
 
 def test_each_kind_has_a_name(named: None) -> None:
-    assert all(kinds.called(kind) != kind for kind in KINDS)
-    assert len({kinds.called(kind) for kind in KINDS}) == len(KINDS)
+    assert all(say.called(kind) != kind for kind in KINDS)
+    assert len({say.called(kind) for kind in KINDS}) == len(KINDS)
     # What a stranger's file says is a kind may be anything.
-    assert kinds.called("odd") == "odd"
+    assert say.called("odd") == "odd"

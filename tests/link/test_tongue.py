@@ -43,6 +43,7 @@ from torchkeeper.link.words import (
     owned,
     phases,
     preparing,
+    problems,
     recipewords,
     runnable,
     say,
@@ -51,7 +52,6 @@ from torchkeeper.link.words import (
     tongue,
     verdicts,
     verifying,
-    whys,
 )
 from torchkeeper.link.words import problems as words
 from torchkeeper.link.words.catalogue import CATALOGUE
@@ -60,7 +60,7 @@ from torchkeeper.settings.origins import Origin, Override
 from torchkeeper.settings.processes import Process
 from torchkeeper.stores.folders.in_use import InUse
 from torchkeeper.stores.shapes import CutOff, Who
-from torchkeeper.verdict.graphdiff import GraphDifference
+from torchkeeper.verdict.comparing import GraphDifference
 from torchkeeper.verdict.judging import Difference, Verdict
 from torchkeeper.verdict.probed import Env
 from torchkeeper.verdict.shapes import AotTold, FactorTold, FieldTold, GraphTold
@@ -593,15 +593,15 @@ def _is_why(node: ast.expr) -> bool:
 
 
 def test_what_engines_say_with_figures_can_be_translated(spoken: None) -> None:
-    known = {re.sub(r"{\w+}", "{}", one) for one in whys.TEMPLATES}
+    known = {re.sub(r"{\w+}", "{}", one) for one in problems.TEMPLATES}
     found = set(templates_of_engines()) - _OF_ERRORS
     assert found <= known
     assert len(found) > 15, "or nothing was found"
-    for template in whys.TEMPLATES:
-        told = whys.reworded(template.format_map(params(template)))
+    for template in problems.TEMPLATES:
+        told = problems.reworded(template.format_map(params(template)))
         assert not re.search(r"[a-z]{3}", bare(told)), told
         assert told.startswith("⟦")
-    assert whys.reworded("Permission denied") == "Permission denied"
+    assert problems.reworded("Permission denied") == "Permission denied"
 
 
 def test_nothing_is_said_past_the_tongue() -> None:

@@ -12,9 +12,17 @@ from pathlib import Path
 import pytest
 
 from tests.settings.conftest import Torch
-from torchkeeper.settings.known import BY_NAME, SETTINGS
+from torchkeeper.settings.known import (
+    BY_NAME,
+    SETTINGS,
+    at_least,
+    decides,
+    default,
+    on,
+    there,
+    value,
+)
 from torchkeeper.settings.setting import GROUPS, READINGS, TYPES, Setting
-from torchkeeper.settings.values import at_least, decides, default, on, there, value
 
 TEXTS = ("1", "0", "", "true", "false", "yes", "No", "2", " 1")
 #: Where PyTorch and Triton read variables that are about what they keep.

@@ -10,9 +10,8 @@ from torchkeeper.link.profiles.profile import Profile
 from torchkeeper.link.words.problems import user_error
 from torchkeeper.settings import masks
 from torchkeeper.settings.finding import Finding
-from torchkeeper.settings.known import SETTINGS
+from torchkeeper.settings.known import SETTINGS, default
 from torchkeeper.settings.rules import check
-from torchkeeper.settings.values import default
 
 GOOD = Profile(
     "serving",

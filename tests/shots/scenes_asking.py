@@ -11,8 +11,8 @@ from tests.shots.sample_engines import SampleEngines
 from tests.shots.scenes_window import halfway
 from tests.shots.stage import Stage, turn
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.dialogs.base import UnsavedDialog
 from torchkeeper.gui.dialogs.profileimport import ProfileImport
-from torchkeeper.gui.dialogs.unsaved import UnsavedDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages.guide.steps import STEPS

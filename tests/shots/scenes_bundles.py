@@ -12,8 +12,8 @@ from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import UserError, user_error
+from torchkeeper.link.words.say import kind_words
 
 _BUNDLES = "/home/ada/bundles"
 _FILE = f"{_BUNDLES}/torchinductor_ada.torchcache"

@@ -13,7 +13,7 @@ from torchkeeper.gui.treemap import colours
 from torchkeeper.gui.treemap.tiles import MOST, Tile
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words.kinds import kind_words
+from torchkeeper.link.words.say import kind_words
 
 _SIZE = (1000, 380)
 #: Bytes of each kind in a cache of some months, the most common ones first.

@@ -8,9 +8,9 @@ from tests.shots import sample_keys, samples
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
 from torchkeeper.gui.dialogs.keychoice import SIGN_WITH
-from torchkeeper.gui.dialogs.passphrase import PassphraseDialog
+from torchkeeper.gui.dialogs.login import PassphraseDialog
 from torchkeeper.gui.dialogs.signers import SignersDialog
-from torchkeeper.gui.dialogs.trusting import TrustDialog
+from torchkeeper.gui.dialogs.trust import TrustDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import SIGNING, State
 from torchkeeper.gui.places.model import EXPORTED_TO

@@ -12,8 +12,7 @@ from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
 from torchkeeper.gui import CURRENT, theme
 from torchkeeper.gui.desktop.dragging import picture
-from torchkeeper.gui.jobs.model import Job, State
-from torchkeeper.gui.jobs.pace import Pace
+from torchkeeper.gui.jobs.model import Job, Pace, State
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.widgets import plain
 from torchkeeper.gui.window import Window

@@ -20,15 +20,15 @@ from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
 from torchkeeper.engine.session import Session, chosen_of
-from torchkeeper.stores import budget, offering
-from torchkeeper.stores.budget import BASE, Budget, present
+from torchkeeper.stores import offering
+from torchkeeper.stores import reader as budget
 from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.dead import Dead, Wanted
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.index import Index
 from torchkeeper.stores.items import File
-from torchkeeper.stores.reader import BATCH_ITEMS, Reader, Reading
+from torchkeeper.stores.reader import BASE, BATCH_ITEMS, Budget, Reader, Reading, present
 from torchkeeper.stores.store import Store
 
 #: A tuple that holds itself 2 to the power of 60 times, as a key whose hash has to be found.

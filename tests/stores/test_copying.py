@@ -14,8 +14,7 @@ from tests.conftest import RunPlain
 from tests.stores.bundles.test_bundle import Left
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.stores.beforehand import check_target
-from torchkeeper.stores.copying import Copied, copy, newest, plan_copy
+from torchkeeper.stores.copying import Copied, check_target, copy, newest, plan_copy
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.reader import Reader

@@ -15,8 +15,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import query
 from torchkeeper.stores.dead import Dead, Wanted
 from torchkeeper.stores.describe import Described, describe
-from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.folders.uses import rests_on, uses
+from torchkeeper.stores.folders.folder import Folder, rests_on, uses
 from torchkeeper.stores.needs import Living, known_as, needed
 from torchkeeper.stores.reader import Reader
 

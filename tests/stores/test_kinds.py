@@ -29,7 +29,7 @@ from torchkeeper.stores.folders import receipts, trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.importing import import_bundle
 from torchkeeper.stores.folders.locks import in_use
-from torchkeeper.stores.folders.withdrawing import parted
+from torchkeeper.stores.folders.restoring import parted
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
 

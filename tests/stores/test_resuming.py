@@ -20,7 +20,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.copying import Copied, copy, plan_copy
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.folders import arriving
+from torchkeeper.stores.folders import importing
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.needs import needed
@@ -74,7 +74,7 @@ def fetch(url: str, target: Path, placed: Callable[[Item, str], None] | None = N
 @pytest.fixture(autouse=True)
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each entry arrives before the next is asked for; otherwise all of these would at once."""
-    monkeypatch.setattr(arriving, "_FILES", 1)
+    monkeypatch.setattr(importing, "_FILES", 1)
 
 
 class After:

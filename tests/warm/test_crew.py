@@ -24,7 +24,7 @@ from torchkeeper.artifacts.report import Cancelled
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words.problems import user_error
-from torchkeeper.warm import processes, queueing
+from torchkeeper.warm import processes, workers
 from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.recipes.foreseeing import foreseen
 from torchkeeper.warm.supervise import checked, environment, of_cell, warm
@@ -112,7 +112,7 @@ def test_two_at_a_time(
 ) -> None:
     monkeypatch.setattr(processes, "cores", lambda: 8)
     monkeypatch.setattr(processes, "busy", lambda: False)
-    monkeypatch.setattr(queueing, "LONG", 0.05)
+    monkeypatch.setattr(workers, "LONG", 0.05)
     # The first waits for a second, which only another process can begin meanwhile.
     said = ["sh", "-c", "echo compile with $TORCHINDUCTOR_COMPILE_THREADS; echo >> begun; "
             "until [ $(wc -l < begun) -ge 2 ]; do sleep 0.05; done"]  # fmt: skip
@@ -136,7 +136,7 @@ def test_two_at_a_time(
 def test_another_process_has_to_be_worth_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "busy", lambda: False)
     cells = [Cell(index, "a", str(index), "callable", device="cpu") for index in range(20)]
-    queue = queueing.Queue(cells, 2)
+    queue = workers.Queue(cells, 2)
     one = Worker(cast("Any", None), group_of(cells[0]), cell=cells.pop(0))
     queue.cells.pop(0)
     assert queue.newcomer([one]) is None
@@ -195,7 +195,7 @@ def test_cancel_ends_all_at_once(
 ) -> None:
     monkeypatch.setattr(processes, "cores", lambda: 8)
     monkeypatch.setattr(processes, "busy", lambda: False)
-    monkeypatch.setattr(queueing, "LONG", 0.05)
+    monkeypatch.setattr(workers, "LONG", 0.05)
     stubborn = ["sh", "-c", "trap '' TERM; echo up; sleep 6000 & wait; sleep 6000"]
     asked: list[float] = []
 
@@ -253,7 +253,7 @@ def test_the_environment_of_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_takes_too_much_beside_others_is_tried_alone() -> None:
-    queue = queueing.Queue([Cell(n, "a", str(n), "callable") for n in range(2)], 2)
+    queue = workers.Queue([Cell(n, "a", str(n), "callable") for n in range(2)], 2)
     worker = Worker(cast(Any, None), group_of(queue.cells[0]), fresh=False)
     queue.alone.add(0)
     following = queue.next(worker, [worker])

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.warm.following import fitting
 from torchkeeper.warm.recipes import faults as looking
 from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.recipes.expanding import cells_of
 from torchkeeper.warm.recipes.recipe import MOST_CELLS, checked, faults, of_request
 from torchkeeper.warm.recipes.sections import bytes_of
-from torchkeeper.warm.told import fitting
 
 CALLABLE = '[callable]\nfunction = "m:f"\n'
 EAGER = '[eager]\nop = "aten::add.Tensor"\ninputs = [1]\n'

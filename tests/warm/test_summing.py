@@ -20,8 +20,7 @@ from torchkeeper.warm.ground import Ground
 from torchkeeper.warm.options import RUNS
 from torchkeeper.warm.ran import Ran
 from torchkeeper.warm.recipes.cells import Cell
-from torchkeeper.warm.summing import of_cell, told
-from torchkeeper.warm.verify import runs_of
+from torchkeeper.warm.verify import of_cell, runs_of, told
 
 
 def cell(index: int, source: str = "callable", **more: Any) -> Cell:

@@ -20,7 +20,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
 from torchkeeper.engine.decoding import misfit
 from torchkeeper.engine.protocol import WARM, traits
-from torchkeeper.warm import crew, following, prepare, processes, supervise, workers
+from torchkeeper.warm import following, prepare, processes, supervise, workers
 from torchkeeper.warm.recipes.cells import Cell
 
 APP = str(Path(torchkeeper.__file__).resolve().parent.parent)
@@ -173,7 +173,7 @@ HANG = "import subprocess, sys, time; subprocess.Popen(['sleep', '6000']); print
 def test_a_hang_ends_at_its_limit(
     fake_torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crew, "STARTUP", 0.8)
+    monkeypatch.setattr(workers, "STARTUP", 0.8)
     jobs = fake_torch(HANG + "time.sleep(6000)")
     problem = problem_of({"into": str(tmp_path / "place"), "limit_s": 0.8})
     assert (problem.code, problem.params) == ("warm-timeout", {"limit_s": 0.8})
@@ -256,8 +256,8 @@ def test_the_environment_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_answers_that_are_not_as_promised_are_ignored() -> None:
     work, report, cell = prepare._Work(), Recorder(), Cell(3, "mine", "one", "builtin")
-    means = crew.Means(1, lambda _, __: pytest.fail("started"), lambda _, __: None)
-    one = crew.Crew([cell], means, report)
+    means = workers.Means(1, lambda _, __: pytest.fail("started"), lambda _, __: None)
+    one = workers.Crew([cell], means, report)
     worker = workers.Worker(typing.cast("Any", None), (), cell=cell)
     for line in (
         b"",

@@ -12,7 +12,7 @@ import pytest
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.warm.traces import records, trace
+from torchkeeper.warm.traces import trace
 from torchkeeper.warm.traces.trace import Trace
 
 CHANGES = ("shape", "dtype", "autotune", "threads", "precision", "line")
@@ -187,7 +187,7 @@ def test_what_a_stranger_may_write(tmp_path: Path) -> None:
 
 
 def test_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "MAX_LINE", 2000)
+    monkeypatch.setattr(trace, "MAX_LINE", 2000)
     monkeypatch.setattr(trace, "MAX_GRAPHS", 3)
     many = [lookup("hit", frame=n, key=f"f{n}") for n in range(5)]
     long = lookup("miss", frame=9, key="f9", components=["[h] name: " + "x" * 9000])

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from torchkeeper.warm.sources.written import whole
+from torchkeeper.warm.sources.eager import whole
 
 #: As PyTorch changes its list (aoti_compile_with_persistent_cache); then one half is there.
 _CHANGES = """
@@ -31,7 +31,7 @@ def change(path, new, half=lambda: None):
 """
 _KILLED = f"""
 import os, json, signal, sys, types
-from torchkeeper.warm.sources.written import whole
+from torchkeeper.warm.sources.eager import whole
 module = types.ModuleType("lists")
 exec({_CHANGES!r}, module.__dict__)
 module.os, module.json = os, json

@@ -48,7 +48,7 @@ WITHOUT_VERDICT = frozenset({"code", "header", "lock", "unknown"})
 #: Kinds that tell something of what their key was made of, so that two can be compared.
 COMPARED = frozenset({"fxgraph", "aotautograd", "triton", "autotune", "precompile", "aoti_eager"})
 
-#: Problems of what would have taken longer to read than its place is given (stores.budget): nobody
+#: Problems of what would have taken longer to read than its place is given (stores.reader): nobody
 #: has seen what is in it. Of a file with holes, most is not on the disk.
 PUT_OFF = frozenset({"entry-unread", "file-hollow", "reader-starved"})
 #: Problems that say nothing of an entry but that it was not read.

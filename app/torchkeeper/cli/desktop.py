@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable
 
 from torchkeeper.cli import looking, output
-from torchkeeper.link.desktop import entry, files, placing
-from torchkeeper.link.desktop.files import Draw
+from torchkeeper.link.desktop import entry, placing
+from torchkeeper.link.desktop.entry import Draw
 from torchkeeper.link.desktop.placing import Placed
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
@@ -51,7 +51,7 @@ def install_desktop(args: argparse.Namespace, drawing: Callable[[], Draw | None]
     else:
         command, draw = entry.program(), drawing()
         draws = draw is not None
-        placed = placing.install(root, files.made(command, draw), args.dry_run, shared=shared)
+        placed = placing.install(root, entry.made(command, draw), args.dry_run, shared=shared)
     if args.json:
         output.emit({"result": _result(args, placed, command, draws)})
     else:

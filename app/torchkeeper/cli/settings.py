@@ -9,11 +9,10 @@ from torchkeeper.cli import findings, output, profiles
 from torchkeeper.link.engines import interpreters, knowing
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
-from torchkeeper.settings.known import SETTINGS
+from torchkeeper.settings.known import SETTINGS, default
 from torchkeeper.settings.rules import About, about_of
 from torchkeeper.settings.rules import check as rules
 from torchkeeper.settings.setting import Setting
-from torchkeeper.settings.values import default
 
 
 def check(args: argparse.Namespace) -> int:

@@ -24,9 +24,8 @@ from torchkeeper.engine.session import (
     tell_left,
     tell_refused,
 )
-from torchkeeper.stores.beforehand import check_target
 from torchkeeper.stores.bundles.bundle import Bundle
-from torchkeeper.stores.copying import Copied, Foretold, copy, plan_copy
+from torchkeeper.stores.copying import Copied, Foretold, check_target, copy, plan_copy
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item, Offered
 from torchkeeper.stores.names import scheme_of

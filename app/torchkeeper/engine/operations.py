@@ -14,7 +14,7 @@ verdicts in these; without, no filter can ask for verdicts. ``places``, ``list``
 ``check`` say of a folder who else can change what lies in it, as ``owners`` (folders.owners); what
 writes into one or runs what is in it finds that first. What was cut off in a folder is told by all
 that look at it, as ``cut_off``, and brought to its end by ``recover`` and by all that change it, as
-``recovered`` (folders.recovering).
+``recovered`` (folders.guard).
 """
 
 from __future__ import annotations

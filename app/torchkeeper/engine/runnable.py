@@ -10,9 +10,8 @@ from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.artifacts.facts import NAMED, PICKLES
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session, place_of
-from torchkeeper.stores.budget import Budget
 from torchkeeper.stores.items import File, Item, Source
-from torchkeeper.stores.reader import MAX_PAYLOAD, Reading
+from torchkeeper.stores.reader import MAX_PAYLOAD, Budget, Reading
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.entries import RunnableParams, RunnableResult

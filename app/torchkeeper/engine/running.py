@@ -17,11 +17,11 @@ from torchkeeper.artifacts.layout import is_graph_key
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import explaining, wire
 from torchkeeper.engine.session import Session, path_of, place_of
-from torchkeeper.stores.budget import Budget
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.walking import file_at
 from torchkeeper.stores.items import Item, in_order
+from torchkeeper.stores.reader import Budget
 from torchkeeper.verdict import comparing
 from torchkeeper.verdict.comparing import Side
 from torchkeeper.warm.traces import trace as traces

@@ -13,10 +13,10 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session, batches_of, tell_left
 from torchkeeper.stores.items import in_order
 from torchkeeper.stores.redis import kernels
+from torchkeeper.stores.redis.database import times
 from torchkeeper.stores.redis.describing import described, too_large
 from torchkeeper.stores.redis.packed import Packed
 from torchkeeper.stores.redis.store import Redis
-from torchkeeper.stores.redis.times import times
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.servers import (

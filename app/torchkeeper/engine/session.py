@@ -86,7 +86,7 @@ class Session:
 
 
 def tell_cut_off(folder: str, report: Report) -> None:
-    """Say what was cut off in a folder (folders.recovering), and change nothing."""
+    """Say what was cut off in a folder (folders.guard), and change nothing."""
     if journal.lies_in(folder):
         # Loaded where it is needed: an engine that lists a folder shall start at once.
         from torchkeeper.stores.folders.guard import cut_off

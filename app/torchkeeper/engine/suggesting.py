@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Look:
     """What a place was found to be.
 
-    rests: what last uses rest on, one of folders.uses.RESTS; None where nobody knows them.
+    rests: what last uses rest on, one of folders.folder.RESTS; None where nobody knows them.
     judged: in which environments entries have their verdicts.
     """
 

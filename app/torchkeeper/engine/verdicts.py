@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import VERDICTS, WITHOUT_VERDICT
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.budget import Budget
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import in_order
 from torchkeeper.stores.needs import YOUNG
-from torchkeeper.stores.reader import Reader
+from torchkeeper.stores.reader import Budget, Reader
 from torchkeeper.stores.store import Store
-from torchkeeper.verdict import judging, kinds, remotely
+from torchkeeper.verdict import autograd, judging, kinds
 from torchkeeper.verdict.judging import Difference, Verdict
 from torchkeeper.verdict.native import Code
 
@@ -213,7 +212,7 @@ class _Judge:
         """What is said of an entry by itself, given whether programs look for it where it is."""
         kind = one.entry.kind
         if self._server is not None:
-            return remotely.looked_for(kind, one.entry.key, self._server, said, self._env)
+            return autograd.looked_for(kind, one.entry.key, self._server, said, self._env)
         return judging.looked_for(kind, said, self._env) if kind in GRAPHS else said
 
     def _code(self, one: Described) -> tuple[Code, str | None]:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QDialog
 
 if TYPE_CHECKING:
     from torchkeeper.gui.context import Context
-    from torchkeeper.gui.dialogs.leaving import LeaveDialog
+    from torchkeeper.gui.dialogs.base import LeaveDialog
 
 
 class Closing(QObject):
@@ -35,7 +35,7 @@ class Closing(QObject):
             return True
         active = self._context.jobs.active
         if active and self._leaving is None:
-            from torchkeeper.gui.dialogs.leaving import LeaveDialog
+            from torchkeeper.gui.dialogs.base import LeaveDialog
 
             window = self._context.window
             self._leaving = LeaveDialog(window, active, self.leave_jobs, self.stop_jobs)

@@ -17,16 +17,16 @@ from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.jobs.results import Results
 from torchkeeper.gui.pages.comparing.flow import CompareFlows
 from torchkeeper.gui.pages.recipes import known as known_recipes
-from torchkeeper.gui.pages.recipes.ofjob import counted
+from torchkeeper.gui.pages.recipes.known import counted
+from torchkeeper.gui.pages.recipes.words import FORM
 from torchkeeper.gui.places.model import EXPORTED_TO, Place
-from torchkeeper.gui.recipeflows import RecipeFlows
-from torchkeeper.gui.signingflows import SigningFlows
 from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Sized
     from torchkeeper.engine.messages.bundles import Builders
+    from torchkeeper.gui.background.keygens import Said
     from torchkeeper.gui.chrome.bars import NoteBar
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.desktop.dragging import DragOut
@@ -34,11 +34,196 @@ if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.copying import CopyDialog
     from torchkeeper.gui.dialogs.exporting import ExportDialog
     from torchkeeper.gui.dialogs.importing import ImportDialog
+    from torchkeeper.gui.dialogs.login import PassphraseDialog
     from torchkeeper.gui.dialogs.preparing import PrepareDialog
+    from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
+    from torchkeeper.gui.dialogs.signers import SignersDialog
+    from torchkeeper.gui.dialogs.signing import SignDialog
     from torchkeeper.gui.dialogs.verifying import VerifyDialog
     from torchkeeper.gui.dialogs.warming import WarmDialog
     from torchkeeper.gui.dialogs.working import WorkDialog
+    from torchkeeper.gui.pages.recipes.page import RecipesPage
     from torchkeeper.stores.shapes import CutOff
+
+
+# Writing recipes and putting them on the list: each dialog is loaded when it is first opened.
+
+#: Where the folder of the last recipe is remembered.
+_RECIPES_IN = "recipes/folder"
+
+
+class RecipeFlows(QObject):
+    """Edits recipes and begins new ones."""
+
+    #: Recipes, by their files and folders, are to be warmed.
+    warm = Signal(list)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context.window)
+        self._context = context
+
+    @property
+    def page(self) -> RecipesPage | None:
+        """The page with the list, where somebody has looked at it."""
+        from torchkeeper.gui.pages.recipes.page import RecipesPage
+
+        return next((x for x in self._context.pages.made() if isinstance(x, RecipesPage)), None)
+
+    def edit_recipe(self, path: str, line: int = 1, *, form: bool = False) -> RecipeEditor:
+        """Edit the text of a recipe; one that is being edited already is shown. form: open the
+        form on it, too.
+        """
+        from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
+
+        editors = self._context.window.findChildren(RecipeEditor)
+        editor = next((one for one in editors if one.isVisible() and one.path == path), None)
+        if editor is None:
+            window, engines = self._context.window, self._context.engines
+            return self._edit(RecipeEditor(window, engines, path, line=line, form=form))
+        editor.go_to_line(line)
+        if form:
+            editor.fill_in()
+        editor.activateWindow()
+        return editor
+
+    def new_recipe(self, source: str) -> None:
+        """Write a recipe of a source, beginning with its example; ``FORM``: with a form."""
+        from torchkeeper.gui.dialogs.recipeform import RecipeForm
+
+        context = self._context
+        if source == FORM:
+            RecipeForm(
+                context.window,
+                lambda text, folder: self._begin_recipe(text, written=True, folder=folder),
+                folder=self._recipes_folder(),
+            ).open()
+            return
+        listener = Listener(
+            result=lambda text: self._begin_recipe(text, example=source),
+            failed=context.tell,
+        )
+        context.engines.background(listener, known_recipes.example, source)
+
+    def new_recipe_for(self, programs: Sequence[str]) -> None:
+        """Begin a recipe for exported programs, beside the first of them."""
+        from torchkeeper.gui.pages.recipes.forming import text_for
+
+        folder = os.path.dirname(os.path.abspath(programs[0]))
+        self._begin_recipe(text_for(programs, folder), folder=folder)
+
+    def _recipes_folder(self) -> str:
+        return str(self._context.settings.value(_RECIPES_IN) or "") or QDir.homePath()
+
+    def _begin_recipe(
+        self, text: str, *, written: bool = False, folder: str = "", example: str = ""
+    ) -> None:
+        """written: whether somebody would miss it. folder: where it is to be; "" for where the last
+        one was. example: the source that it is an example of.
+        """
+        from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
+
+        context, folder = self._context, folder or self._recipes_folder()
+        window, engines = context.window, context.engines
+        editor = RecipeEditor(window, engines, text=text, folder=folder, example=example)
+        editor.text.document().setModified(written)
+        self._edit(editor)
+
+    def _edit(self, editor: RecipeEditor) -> RecipeEditor:
+        editor.saved.connect(self._recipe_saved)
+        editor.warm.connect(lambda path: self.warm.emit([path]))
+        editor.show()
+        return editor
+
+    def _recipe_saved(self, path: str) -> None:
+        context = self._context
+        context.settings.setValue(_RECIPES_IN, os.path.dirname(path))
+        if (page := self.page) is not None:
+            page.saved(path)
+        else:
+            listener = Listener(failed=context.tell)
+            context.engines.background(listener, known_recipes.listed, [path], unless=True)
+
+    def open_recipes(self, paths: Sequence[str]) -> None:
+        """Put recipes on the list, and show it."""
+        self._context.pages.go("recipes")
+        if (page := self.page) is not None:
+            page.add(paths)
+
+
+# What the window does with signatures: making them, and knowing whose are trusted.
+
+
+class SigningFlows(QObject):
+    """From an action about signatures to what comes of it; and what ssh-keygen asks meanwhile."""
+
+    def __init__(self, context: Context, show: Callable[[WorkDialog], None]) -> None:
+        """show: opens a dialog that follows a job."""
+        super().__init__(context.window)
+        self._context = context
+        self._show = show
+        #: What asks on behalf of a job.
+        self._asking: dict[int, PassphraseDialog] = {}
+        context.operations.asked.connect(self._ask)
+        context.jobs.finished.connect(self._over)
+
+    def sign_bundle(self) -> None:
+        """Sign the bundle that is shown; where none is, ask for one."""
+        from torchkeeper.gui.dialogs.base import choose_files
+
+        context = self._context
+        if context.listing.what == "file" and context.place is not None:
+            self.sign(context.place)
+            return
+        kept = str(context.settings.value(EXPORTED_TO) or "") or QDir.homePath()
+        kinds = self.tr("Torchkeeper bundles (*.torchcache);;All files (*)")
+        choose_files(
+            context.window, self.tr("Sign bundle"), os.path.join(kept, ""), kinds,
+            lambda files: self.sign(files[0]), several=False,
+        )  # fmt: skip
+
+    def sign(self, file: str) -> SignDialog:
+        """Ask with which key, then sign a bundle."""
+        from torchkeeper.gui.dialogs.signing import SignDialog
+
+        context = self._context
+        dialog = SignDialog(
+            context.window, context.engines, context.jobs, context.settings, file,
+            lambda key, before: context.operations.sign(file, key, before),
+        )  # fmt: skip
+        self._show(dialog)
+        return dialog
+
+    def show_signers(self) -> SignersDialog:
+        """Show whose signatures are trusted."""
+        from torchkeeper.gui.dialogs.signers import SignersDialog
+
+        dialog = SignersDialog(self._context.window, self._context.engines)
+        dialog.open()
+        return dialog
+
+    def _ask(self, job: Job, ticket: int, ask: Said) -> None:
+        from torchkeeper.gui.dialogs.login import PassphraseDialog
+
+        context = self._context
+        key = job.asked.get("key", "")
+        name = printable(os.path.basename(key) if os.path.isabs(key) else key, 60)
+        # Not over the dialog that follows the job, which may be closed while the job goes on.
+        dialog = PassphraseDialog(context.window, name, ask.text, ask.wrong)
+        self._asking[job.id] = dialog
+        dialog.accepted.connect(lambda: context.operations.answer(ticket, dialog.text.text()))
+        dialog.rejected.connect(lambda: context.operations.cancel(job))
+        dialog.finished.connect(lambda *_: self._forget(job, dialog))
+        dialog.open()
+
+    def _forget(self, job: Job, dialog: PassphraseDialog) -> None:
+        if self._asking.get(job.id) is dialog:
+            del self._asking[job.id]
+
+    def _over(self, job: Job) -> None:
+        """Nobody waits for an answer any more."""
+        dialog = self._asking.pop(job.id, None)
+        if dialog is not None:
+            dialog.reject()
 
 
 #: Where the folder of the last import is remembered.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.places.recent import Recent
     from torchkeeper.gui.places.servers import Servers
     from torchkeeper.gui.sidebar.more import More
-    from torchkeeper.gui.table.copying import RowCopier
+    from torchkeeper.gui.table.mimedata import RowCopier
     from torchkeeper.gui.verdicts.here import Here
 
 
@@ -52,7 +52,7 @@ class Parts(Shell):
     @cached_property
     def copier(self) -> RowCopier:
         """What puts selected entries on the clipboard; made when it is first asked for."""
-        from torchkeeper.gui.table.copying import RowCopier
+        from torchkeeper.gui.table.mimedata import RowCopier
 
         return RowCopier(self.table, lambda: self.place)
 

@@ -24,9 +24,8 @@ from torchkeeper.gui.chrome.bars import ErrorBar, NoteBar, UndoBar
 from torchkeeper.gui.chrome.menubar import MenuBar
 from torchkeeper.gui.chrome.owning import OwnersBar
 from torchkeeper.gui.chrome.panes import Head
-from torchkeeper.gui.chrome.spread import Spread
 from torchkeeper.gui.chrome.statusline import StatusBar, Trash
-from torchkeeper.gui.chrome.wing import Wing
+from torchkeeper.gui.chrome.wing import Spread, Wing
 from torchkeeper.gui.entrymap.shelf import Shelf
 from torchkeeper.gui.jobs.model import JobsModel
 from torchkeeper.gui.later import Later

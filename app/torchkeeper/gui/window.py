@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.desktop.dragging import DragOut
     from torchkeeper.gui.inspector.inspecting import Inspecting
     from torchkeeper.gui.places.facts import Facts
-    from torchkeeper.gui.places.watching import Watch
+    from torchkeeper.gui.places.listing import Watch
     from torchkeeper.gui.verdicts.verifications import Verifications
 
 #: The page that was shown last.
@@ -261,7 +261,7 @@ class Window(Parts):
         self.places_pane.offer(self.tr("Add a place"), [self.actions_[name] for name in names])
 
     def _watch_place(self) -> None:
-        from torchkeeper.gui.places.watching import Watch
+        from torchkeeper.gui.places.listing import Watch
 
         self._watch = Watch(self, self.listing, self._filling)
         self._watch.update()

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.settings import rules, values
+from torchkeeper.settings import known, rules
 from torchkeeper.settings.assigned import CHIEF, Unreadable, look
 from torchkeeper.settings.known import SETTINGS
 from torchkeeper.settings.origins import (
@@ -103,10 +103,10 @@ class _Reading:
     def origin(self, setting: Setting) -> Origin:
         """Where the value of a setting comes from."""
         version = self._versions.of(setting)
-        if not values.there(setting, version) or version is None:
+        if not known.there(setting, version) or version is None:
             return Origin(setting.name, None, "absent")
-        variable = values.decides(os.environ, setting.name, version)
-        before = values.decides(self._started, setting.name, version)
+        variable = known.decides(os.environ, setting.name, version)
+        before = known.decides(self._started, setting.name, version)
         if setting.config:
             try:
                 by, value = self._held(setting, variable)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from torchkeeper.artifacts.masking import brief
-from torchkeeper.settings import masks, rules, values
+from torchkeeper.settings import known, masks, rules
 from torchkeeper.settings.assigned import CHIEF
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import BY_NAME
@@ -124,7 +124,7 @@ def shown(setting: Setting, text: str | None) -> str | None:
 def comes_to(setting: Setting, text: str | None, version: str | None) -> str | None:
     """What a text comes to, as a text; one that cannot be read is left as it is."""
     try:
-        return written(values.value(setting, text, version))
+        return written(known.value(setting, text, version))
     except ValueError:
         return text
 

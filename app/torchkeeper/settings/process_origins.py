@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.settings import processes, programs, values
+from torchkeeper.settings import known, processes, programs
 from torchkeeper.settings.assigned import CHIEF
 from torchkeeper.settings.known import BY_NAME, SETTINGS
 from torchkeeper.settings.origins import (
@@ -142,7 +142,7 @@ class _Seeing:
     def origin(self, setting: Setting, found: tuple[Where, ...]) -> Origin:
         """Where the value of a setting comes from."""
         version = self.versions.of(setting)
-        if version is not None and not values.there(setting, version):
+        if version is not None and not known.there(setting, version):
             return Origin(setting.name, None, "absent")
         plain = self._plain(setting, version)
         chief = CHIEF[setting.name]
@@ -179,7 +179,7 @@ class _Seeing:
 
     def _plain(self, setting: Setting, version: str | None) -> Origin:
         """What the variables that it was started with, or the defaults of its torch, make it."""
-        variable = values.decides(self.env, setting.name, version)
+        variable = known.decides(self.env, setting.name, version)
         text = self.env[variable] if variable else None
         value = comes_to(setting, text, version)
         if setting.name == FOLDER and variable is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from torchkeeper.settings.checks.about import MASTER, REMOTES
-from torchkeeper.settings.values import on
+from torchkeeper.settings.known import on
 from torchkeeper.stores.redis.address import Address, from_environment
 
 #: What has Triton use one (triton/runtime/cache.py).

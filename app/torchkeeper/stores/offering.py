@@ -14,8 +14,8 @@ from typing import BinaryIO
 from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import PORTABLE, Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores import singly
-from torchkeeper.stores.describe import Described
+from torchkeeper.stores import describe
+from torchkeeper.stores.describe import Described, Singly
 from torchkeeper.stores.items import (
     CHUNK,
     File,
@@ -27,7 +27,6 @@ from torchkeeper.stores.items import (
 )
 from torchkeeper.stores.pouring import Pouring, drop, unreadable
 from torchkeeper.stores.progress import Progress
-from torchkeeper.stores.singly import Singly
 
 Left = Callable[[Item, Problem], None]
 
@@ -163,7 +162,7 @@ def homes(one: Described) -> list[str]:
     if kind in ("fxgraph", "aotautograd", "pgo"):
         return [layout.payload_path(kind, mega_key(one), sha256, one.item.files[0].name)]
     if kind == "aoti_eager":
-        return singly.homes(one.item)
+        return describe.homes(one.item)
     paths = [layout.canonical(file.path) for file in one.item.files]
     if kind == "precompile":
         home = layout.payload_path(kind, mega_key(one), sha256)

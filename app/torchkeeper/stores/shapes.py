@@ -113,7 +113,7 @@ class Users(InUse):
 
 
 class CutOff(TypedDict):
-    """What was cut off in a place, and what has become of it (``folders.recovering``)."""
+    """What was cut off in a place, and what has become of it (``folders.guard``)."""
 
     place: str
     what: str

@@ -14,12 +14,11 @@ from torchkeeper.artifacts.entry import KINDS, Problem
 from torchkeeper.artifacts.layout import inner_cache
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import query
-from torchkeeper.stores.budget import Budget
 from torchkeeper.stores.describe import Carried, Described, describe, unread
 from torchkeeper.stores.folders.index import Index, signature
 from torchkeeper.stores.items import Item, Offered, Source
 from torchkeeper.stores.needs import TELLING, Living, Relatives, Told, relatives
-from torchkeeper.stores.reader import Reader
+from torchkeeper.stores.reader import Budget, Reader
 
 if TYPE_CHECKING:
     from typing import Self
@@ -196,7 +195,7 @@ class Store(Source):
         """The entries of some items in batches, as stores.describe.describe gives them.
 
         budget: what is left of the time for what takes longer than the items are given for what
-        they hold (stores.budget), from reading others of the place before.
+        they hold (stores.reader), from reading others of the place before.
         """
         return describe(items, self, reader, report, full, budget=budget or Budget())
 
@@ -210,7 +209,7 @@ class Store(Source):
         """Its entries in batches, with progress; ``items``: all of them, if known already.
 
         Otherwise the first come while it is still looked through. ``carried``: as of ``describe``;
-        ``all_of_it``: also what takes longer than there is time (stores.budget).
+        ``all_of_it``: also what takes longer than there is time (stores.reader).
         """
         done, told = 0, 0.0
         index = self.index(memory.index)
@@ -270,7 +269,7 @@ class Store(Source):
         self, items: Sequence[Item], report: Report
     ) -> tuple[list[float | None] | None, str | None]:
         """When each item was last used, None where ``timed`` entries tell; and on what that rests
-        (folders.uses.RESTS), None where nobody knows.
+        (folders.folder.RESTS), None where nobody knows.
         """
         return None, None
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 
-from torchkeeper.settings import values
+from torchkeeper.settings import known
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.verdict.probed import Switch
 
@@ -90,8 +90,8 @@ def settings(cache_dir: str) -> list[Switch]:
         {"name": "triton_alone_cache_dir", "value": os.path.abspath(alone), "by": decided},
     ]
     for name, variable in _SWITCHES:
-        decided = values.decides(env, variable)
-        told = values.value(BY_NAME[variable], env[decided]) if decided else None
+        decided = known.decides(env, variable)
+        told = known.value(BY_NAME[variable], env[decided]) if decided else None
         told = told[:80] if isinstance(told, str) else told
         found.append({"name": name, "value": told, "by": decided})
     for name, variable in _SECRET:

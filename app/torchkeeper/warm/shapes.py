@@ -121,7 +121,7 @@ class Warming(_Warming, Compiling):
 class Summed(Counts):
     """What became of the cells of a job, and sums. cells: as many as fit, without their logs.
 
-    things: how many things were looked up of each sort (``warm.told.things``). torch: its
+    things: how many things were looked up of each sort (``warm.following.things``). torch: its
     version, "" where none was needed. done, failed: how many cells.
     """
 

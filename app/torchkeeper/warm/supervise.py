@@ -22,14 +22,19 @@ from torchkeeper.settings.known import BY_NAME
 from torchkeeper.stores import places
 from torchkeeper.stores.folders import folder
 from torchkeeper.warm import processes, sweep
-from torchkeeper.warm.crew import Crew, Means
 from torchkeeper.warm.devices import check_place
-from torchkeeper.warm.following import check_limit, launch, make_writable, tell_swept
+from torchkeeper.warm.following import (
+    check_limit,
+    launch,
+    make_writable,
+    summed,
+    tell_swept,
+    told_of,
+)
 from torchkeeper.warm.options import MOST_JOBS, MOST_THREADS, PRECOMPILE
 from torchkeeper.warm.recipes import expanding, recipe
 from torchkeeper.warm.recipes.cells import Cell
-from torchkeeper.warm.told import summed, told_of
-from torchkeeper.warm.workers import accelerator
+from torchkeeper.warm.workers import Crew, Means, accelerator
 
 if TYPE_CHECKING:
     from torchkeeper.warm.mending import After

@@ -5,15 +5,26 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import selectors
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from torchkeeper.artifacts.report import Report
-from torchkeeper.warm.following import State
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Cancelled, Report
+from torchkeeper.warm import following, processes
+from torchkeeper.warm.following import TURN, Codes, State, done_of, graph_of, line, told_of
 from torchkeeper.warm.recipes.cells import REFERENCES, Cell
+from torchkeeper.warm.recipes.foreseeing import foreseen
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.shapes import Fault
+    from torchkeeper.warm.shapes import Became, Device, WarmCell
+
 
 #: Where a GPU shows that torch may prefer to the CPU, without torch being asked.
 _ACCELERATORS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dri")
@@ -88,3 +99,417 @@ def _beside(cell: Cell) -> str | None:
 def accelerator() -> bool:
     """Whether torch may prefer something to the CPU."""
     return sys.platform == "darwin" or any(os.path.exists(path) for path in _ACCELERATORS)
+
+
+# The processes that compile cells: how many there are, which cell goes to which, what they tell,
+# and what becomes of one that dies, hangs, or takes more memory than its cell may.
+#
+# Cells that need the same environment share a process, one after another: importing torch, and what
+# it does when it first compiles, takes longer than many a cell. A process that ends before its time
+# takes only its cell with it; another takes its place.
+
+# Which cell a process is given next, and how many processes are worth their start.
+
+#: Seconds after which a cell is long enough for another process to be worth its start: longer than
+#: a precompiled header takes, for which both would wait.
+LONG = 30.0
+#: How many times as long as a process takes to start what is left has to take, to be worth one.
+WORTH = 4.0
+#: Cells for each process, from which on as many as may be are sure to be at work.
+_MANY = 8
+#: A device that is none of those that have a name.
+UNKNOWN = "?"
+
+
+class Queue:
+    """The cells that wait, in their order. default: the device that torch chooses where nobody
+    names one. alone: the indexes of those that are only for a process which nothing else has used.
+    """
+
+    def __init__(self, cells: Sequence[Cell], most: int) -> None:
+        self.cells = list(cells)
+        self.default = UNKNOWN if accelerator() else "cpu"
+        self.alone: set[int] = set()
+        self._most = most
+        # Seconds: of a start, and of a cell in a process that had compiled before.
+        self._start: float | None = None
+        self._cell: float | None = None
+
+    def started(self, seconds: float) -> None:
+        """A process took so long until it had begun."""
+        self._start = seconds
+
+    def ended(self, seconds: float, first: bool) -> None:
+        """A cell took so long; first: of its process, which is slower."""
+        if not first:
+            self._cell = seconds
+
+    def share(self, workers: Sequence[Worker]) -> int:
+        """How many are at work soon, with one that is about to start."""
+        at_work = sum(not worker.leaving for worker in workers)
+        devices = {self.device(cell) for cell in self.cells}
+        most = self._most if None in devices else min(self._most, len(devices))
+        return max(min(most, len(self.cells) // _MANY), at_work + 1)
+
+    def newcomer(self, workers: Sequence[Worker]) -> Cell | None:
+        """What one more process is to be started for, if one is."""
+        at_work = [worker for worker in workers if not worker.leaving]
+        if not self.cells or len(at_work) >= self._most:
+            return None
+        groups = {worker.group for worker in at_work}
+        # What no process that is there can take needs one in any case.
+        other = next(
+            (
+                one
+                for one in self._free(None, workers)
+                if one.index in self.alone or group_of(one) not in groups
+            ),
+            None,
+        )
+        return self.next(None, workers) if other is None and self._worth(at_work) else other
+
+    def _worth(self, at_work: Sequence[Worker]) -> bool:
+        if processes.busy():
+            return False
+        now = time.monotonic()
+        if any(worker.begun and now > worker.clock + LONG for worker in at_work):
+            return True
+        if self._start is None or self._cell is None:
+            return False
+        return len(self.cells) * self._cell / len(at_work) > WORTH * self._start
+
+    def next(self, worker: Worker | None, workers: Sequence[Worker]) -> Cell | None:
+        """The first cell that a process can take, or a new one: no two use a GPU at a time."""
+        return next(self._free(worker, workers), None)
+
+    def left_for(self, worker: Worker) -> bool:
+        """Whether a process that has compiled before can still be of use."""
+        return any(self._fits(worker, cell) for cell in self.cells)
+
+    def _fits(self, worker: Worker, cell: Cell) -> bool:
+        return group_of(cell) == worker.group and cell.index not in self.alone
+
+    def _free(self, worker: Worker | None, workers: Sequence[Worker]) -> Iterator[Cell]:
+        # One that waits has its hands off the device that it had.
+        taken = {one.device for one in workers if one is not worker and one.cell and one.device}
+        for cell in self.cells:
+            if worker is not None and not self._fits(worker, cell):
+                continue
+            device = self.device(cell)
+            if device is None or not taken & ({device, UNKNOWN} if device != UNKNOWN else taken):
+                yield cell
+
+    def device(self, cell: Cell) -> str | None:
+        """The GPU of a cell by one name, None where it needs none; UNKNOWN while it may be any."""
+        if cell.source == "triton":
+            return None  # compiles for a GPU without one
+        name = cell.device or self.default
+        if name.startswith("cpu"):
+            return None
+        return name if ":" in name or name == UNKNOWN else f"{name}:0"
+
+
+CODES = Codes("warm-failed", "warm-killed", "warm-timeout")
+#: What holds for every cell, whichever finds it out.
+FOR_ALL = ("disk-full", "place-unwritable")
+#: Seconds that importing torch may take where cells have a limit; it is not part of that.
+STARTUP = 60.0
+#: Seconds between two looks at the memory of a cell with a limit.
+_LOOK = 0.25
+#: Lines of its log that a failed cell has.
+_LOG = 40
+#: Seconds that a process may take to say goodbye once it has nothing to do.
+_LEAVE = 60.0
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a crew works with: how many processes at most; what starts one for a cell, where so
+    many share the cores; and what hears the ids of those that are gone, and whether others are
+    still at work. saves: they have something to do when there are no more cells. each: a single
+    cell that fails does so as one of several, and raises nothing.
+    """
+
+    most: int
+    start: Callable[[Cell, int], subprocess.Popen[bytes]]
+    gone: Callable[[Collection[int], bool], None]
+    saves: bool = False
+    each: bool = False
+
+
+class Crew:
+    """Compiles cells; ``rows`` has what became of each, by its index."""
+
+    def __init__(self, cells: Sequence[Cell], means: Means, report: Report) -> None:
+        self.rows = {cell.index: told_of(cell) for cell in cells}
+        self.torch = ""
+        self._total = len(cells)
+        self._queue = Queue(cells, means.most)
+        self._means, self._report = means, report
+        self._workers: list[Worker] = []
+        self._selector = selectors.DefaultSelector()
+        self._devices: list[Device] = []
+
+    def work(self) -> None:
+        """Until all cells are done or have failed. No process is left, whatever is raised.
+
+        Raises Problem for what holds for all of them, and passes Cancelled on.
+        """
+        try:
+            self._foretell()
+            self._progress()
+            while self._queue.cells or self._workers:
+                self._report.check()
+                self._hand_out()
+                self._listen()
+                for worker in list(self._workers):
+                    self._look(worker)
+        except BaseException as e:
+            self._end(self._workers)
+            if isinstance(e, Cancelled):
+                for index, row in self.rows.items():
+                    if row["state"] not in ("done", "failed"):
+                        self._report.finding(cell={"index": index, "state": "cancelled"})
+            raise
+        finally:
+            self._selector.close()
+
+    @property
+    def failed(self) -> list[WarmCell]:
+        """The rows of the cells that have."""
+        return [row for row in self.rows.values() if row["state"] == "failed"]
+
+    @property
+    def _alone(self) -> bool:
+        """Whether there is but one cell, whose failure is that of the whole."""
+        return self._total == 1 and not self._means.each
+
+    def _foretell(self) -> None:
+        """What is certain to fail has failed before hours of compiling, and not after them."""
+        cells = list(self._queue.cells)
+        for cell, problem in zip(cells, foreseen(cells), strict=True):
+            # Of a name that is missing, its import says more.
+            if problem is None or problem.code == "name-missing":
+                continue
+            if self._alone:
+                raise problem
+            self._queue.cells.remove(cell)
+            self._tell(cell, "failed", {"problem": _told(problem), "seconds": 0.0, "log": []})
+
+    def _hand_out(self) -> None:
+        """Something to do for those who have nothing, and more of them where it is worth it."""
+        for worker in self._workers:
+            if worker.cell is None and not worker.leaving:
+                cell = self._queue.next(worker, self._workers)
+                if cell is not None:
+                    self._give(worker, cell)
+                elif not self._queue.left_for(worker):
+                    send(worker, {"end": True})
+                    worker.leaving, worker.clock = True, time.monotonic()
+        queue, workers = self._queue, self._workers
+        while cell := queue.newcomer(workers):
+            process = self._means.start(cell, queue.share(workers))
+            worker = Worker(process, group_of(cell))
+            workers.append(worker)
+            assert process.stdout and process.stderr
+            for pipe in (process.stdout, process.stderr):
+                os.set_blocking(pipe.fileno(), False)
+                self._selector.register(pipe, selectors.EVENT_READ, worker)
+            self._give(worker, cell)
+
+    def _give(self, worker: Worker, cell: Cell) -> None:
+        self._queue.cells.remove(cell)
+        worker.cell, worker.begun = cell, False
+        worker.device = self._queue.device(cell) or worker.device
+        worker.clock = time.monotonic()
+        worker.state = State(lines=worker.state.lines)
+        send(worker, {"cell": cell.to_json()})
+        if worker.fresh:
+            # It imports torch first, which takes seconds.
+            self._tell(cell, "starting", {})
+
+    def _listen(self) -> None:
+        for key, _ in self._selector.select(TURN):
+            self._read(key.data, key.fileobj)
+
+    def _read(self, worker: Worker, pipe: Any, drain: bool = False) -> None:
+        if pipe is worker.process.stdout:
+            buffer, hear = worker.answers, lambda said: self._take(worker, said)
+        else:
+            buffer, hear = worker.log, lambda said: self._log(worker, said)
+        while following.pump(pipe.fileno(), buffer, hear):
+            if not drain or not following.select_now(pipe.fileno()):
+                return
+        with contextlib.suppress(KeyError):
+            self._selector.unregister(pipe)
+
+    def _log(self, worker: Worker, said: bytes) -> None:
+        following.log(said, worker.state, Tagged(self._report, worker))
+
+    def _take(self, worker: Worker, said: bytes) -> None:
+        following.take(said, worker.state, lambda what, value: self._hear(worker, what, value))
+
+    def _hear(self, worker: Worker, what: str, value: Any) -> None:
+        """Take what a process tells. Raises whatever it may where that is not as promised."""
+        cell, report = worker.cell, self._report
+        if what == "result":
+            worker.state.result = line(value["torch"])
+            self.torch = worker.state.result or self.torch
+        elif what == "device":
+            told: Device = {
+                "type": line(value["type"]),
+                "name": line(value["name"]),
+                "why": line(value["why"]),
+            }
+            if told not in self._devices and len(self._devices) < self._total:
+                self._devices.append(told)
+                report.finding(device=told)
+        elif cell is None:
+            return
+        elif what == "begun":
+            now = time.monotonic()
+            if worker.fresh:
+                self._queue.started(now - worker.clock)
+            worker.begun, worker.clock = True, now
+            if value["default"]:
+                self._queue.default = line(value["default"])
+                if worker.device == UNKNOWN:
+                    worker.device = self._queue.device(cell)
+            self._tell(cell, "compiling", {})
+        elif what == "step":
+            worker.state.step = line(value["name"])
+            step = {"index": int(value["index"]), "name": worker.state.step}
+            report.finding(step={**step, "cell": cell.index})
+        elif what == "graph":
+            report.finding(graph={**graph_of(value), "cell": cell.index})
+        elif what == "cell" and value["state"] == "done":
+            try:
+                answer = done_of(value)
+            except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as e:
+                # Its process waits for the next one.
+                self._failed(worker, Problem(CODES.failed, why=f"{type(e).__name__}: {e}"))
+            else:
+                self._done(worker, answer)
+        elif what == "cell":
+            code = line(value["problem"]["code"])
+            problem = Problem(code, **value["problem"]["params"])
+            assert worker.process.stderr
+            self._read(worker, worker.process.stderr, drain=True)
+            self._failed(worker, problem)
+
+    def _tell(self, cell: Cell, state: str, more: Became) -> None:
+        self.rows[cell.index] = {**self.rows[cell.index], "state": state, **more}
+        self._report.finding(cell={"index": cell.index, "state": state, **more})
+
+    def _progress(self) -> None:
+        ended = sum(row["state"] in ("done", "failed") for row in self.rows.values())
+        self._report.progress(ended, self._total, "cells")
+
+    def _done(self, worker: Worker, answer: Became) -> None:
+        assert worker.cell
+        self._queue.ended(answer["seconds"], worker.fresh)
+        self._tell(worker.cell, "done", answer)
+        worker.cell, worker.fresh = None, False
+        self._progress()
+
+    def _failed(self, worker: Worker, problem: Problem) -> None:
+        """The cell of a process has failed. Raises the problem where it is that of all cells."""
+        cell, step = worker.cell, worker.state.step
+        assert cell
+        if problem.code == CODES.failed:
+            problem = Problem(problem.code, **{"step": step, **problem.params})
+        if problem.code in FOR_ALL or self._alone:
+            raise problem
+        if problem.code == "compiler-missing" and self._all_need(cell):
+            raise problem
+        seconds = time.monotonic() - worker.clock
+        log = list(worker.state.tail)[-_LOG:]
+        self._tell(cell, "failed", {"problem": _told(problem), "seconds": seconds, "log": log})
+        worker.cell, worker.fresh = None, False
+        self._progress()
+
+    def _all_need(self, cell: Cell) -> bool:
+        """Whether what this cell lacks, every one that is left lacks, too."""
+        return all(
+            one.device == cell.device and one.source in ("callable", "exported", "builtin", "eager")
+            for one in self._queue.cells
+        ) and not any(row["state"] == "done" for row in self.rows.values())
+
+    def _look(self, worker: Worker) -> None:
+        """Whether it has ended, or is to be ended."""
+        process, now = worker.process, time.monotonic()
+        if process.poll() is not None:
+            assert process.stdout and process.stderr
+            # Whatever it said is in the pipes; a child of its may hold them open for ever.
+            for pipe in (process.stderr, process.stdout):
+                self._read(worker, pipe, drain=True)
+            if worker.log:
+                self._log(worker, bytes(worker.log))
+                worker.log.clear()
+            self._gone(worker)
+        elif worker.leaving and (now > worker.clock + _LEAVE):
+            self._gone(worker)
+        elif worker.cell is not None:
+            limit = worker.cell.seconds
+            if limit is not None and not worker.begun:
+                limit = max(limit, STARTUP)
+            if limit is not None and now > worker.clock + limit:
+                self._stop(worker, Problem(CODES.timeout, limit_s=worker.cell.seconds))
+            elif worker.cell.memory is not None and now > worker.looked + _LOOK:
+                worker.looked = now
+                if used := processes.memory(process.pid, worker.cell.memory):
+                    self._too_large(worker, used)
+
+    def _too_large(self, worker: Worker, used: int) -> None:
+        cell = worker.cell
+        assert cell
+        if worker.fresh or cell.index in self._queue.alone:
+            about = {"limit_mb": (cell.memory or 0) // 10**6, "used_mb": used // 10**6}
+            self._stop(worker, Problem("cell-memory", **about))
+            return
+        # What others left in the process is not its own: once more, in one of its own.
+        self._queue.alone.add(cell.index)
+        self._queue.cells.insert(0, cell)
+        worker.cell = None
+        self._gone(worker)
+
+    def _stop(self, worker: Worker, problem: Problem) -> None:
+        """End a process, whose cell has failed with this."""
+        self._end([worker])
+        self._failed(worker, problem)
+
+    def _gone(self, worker: Worker) -> None:
+        """It has ended, or is to: what it was at has failed, and what it left is cleaned up."""
+        state = worker.state
+        self._end([worker])
+        if state.problem:
+            raise state.problem
+        if worker.cell is not None or (worker.leaving and state.result is None):
+            tagged = Tagged(self._report, worker)
+            why = following.why_not(state, worker.process.poll() or 0, tagged, CODES)
+            if worker.cell is not None:
+                self._failed(worker, why)
+            elif self._means.saves:
+                raise why
+
+    def _end(self, workers: Sequence[Worker]) -> None:
+        """End processes with all that they started, at once, and have cleaned up after them."""
+        workers = list(workers)
+        if not workers:
+            return
+        with ThreadPoolExecutor(len(workers)) as pool:
+            ended = list(pool.map(lambda worker: processes.end(worker.process), workers))
+        unfinished = [worker for worker in workers if worker.state.result is None]
+        for worker in workers:
+            self._workers.remove(worker)
+            for pipe in (worker.process.stdout, worker.process.stderr):
+                with contextlib.suppress(KeyError, ValueError):
+                    self._selector.unregister(pipe)  # type: ignore[arg-type]
+            with contextlib.suppress(OSError):
+                worker.process.__exit__(None, None, None)
+        if unfinished:
+            self._means.gone(set[int]().union(*ended), bool(self._workers))
+
+
+def _told(problem: Problem) -> Fault:
+    return {"code": problem.code, "params": problem.params}

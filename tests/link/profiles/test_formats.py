@@ -18,8 +18,7 @@ from torchkeeper.link.profiles import dockerfile, formats
 from torchkeeper.link.profiles.profile import Profile
 from torchkeeper.link.words.problems import UserError
 from torchkeeper.settings.applied import SHARED
-from torchkeeper.settings.known import BY_NAME, SETTINGS
-from torchkeeper.settings.values import value
+from torchkeeper.settings.known import BY_NAME, SETTINGS, value
 
 FOLDER, URL = "TORCHINDUCTOR_CACHE_DIR", "TORCHINDUCTOR_REDIS_URL"
 TEXTS = st.text(

@@ -15,7 +15,8 @@ from tests.stores.bundles.test_bundle import Left, bring, described
 from torchkeeper.artifacts import manifest, megacache, sshsig
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.stores.bundles import exact, signing
+from torchkeeper.stores.bundles import parts as exact
+from torchkeeper.stores.bundles import signing
 from torchkeeper.stores.bundles.bundle import Bundle, members_of
 from torchkeeper.stores.bundles.export import export
 from torchkeeper.stores.bundles.members import info

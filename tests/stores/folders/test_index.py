@@ -18,12 +18,11 @@ import pytest
 from tests.pace import LONG
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.budget import Budget
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders import index as indexing
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.index import Index
-from torchkeeper.stores.reader import Reader, Reading
+from torchkeeper.stores.reader import Budget, Reader, Reading
 
 
 class CountingReader(Reader):

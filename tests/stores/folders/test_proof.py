@@ -27,9 +27,8 @@ from torchkeeper.engine.session import Session
 from torchkeeper.link.words import cutoff
 from torchkeeper.stores import atrest
 from torchkeeper.stores.folders import journal, proof, receipts, trash
-from torchkeeper.stores.folders.guard import brought_to_end, changing, cut_off
+from torchkeeper.stores.folders.guard import BELIEVE, FORGET, brought_to_end, changing, cut_off
 from torchkeeper.stores.folders.journal import Journal, in_folder
-from torchkeeper.stores.folders.recovering import BELIEVE, FORGET
 
 
 def records() -> list[str]:

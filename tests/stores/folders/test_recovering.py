@@ -21,9 +21,8 @@ from torchkeeper.stores.copying import copy
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders import journal, merging, receipts, steps, trash
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.folders.guard import brought_to_end, changing, cut_off
+from torchkeeper.stores.folders.guard import brought_to_end, changing, cut_off, recover
 from torchkeeper.stores.folders.journal import Journal, in_folder
-from torchkeeper.stores.folders.recovering import recover
 from torchkeeper.stores.reader import Reader
 from torchkeeper.stores.shapes import CutOff
 

@@ -16,7 +16,7 @@ import pytest
 from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.redis import connecting, endless, publishing, server, wire
+from torchkeeper.stores.redis import connecting, endless, publishing, server
 from torchkeeper.stores.redis.connecting import pack
 from torchkeeper.stores.redis.store import Redis
 
@@ -228,7 +228,7 @@ def test_what_a_redis_answers_is_followed_to_its_end() -> None:
 
     for _ in range(300):
         data = b"".join(answer(0) for _ in range(chance.randrange(1, 40)))
-        bounds, reader, found, at = wire.Bounds(), hiredis.Reader(), 0, 0
+        bounds, reader, found, at = connecting.Bounds(), hiredis.Reader(), 0, 0
         while at < len(data):
             piece = data[at : at + chance.randrange(1, 60)]
             at += len(piece)

@@ -14,9 +14,9 @@ from torchkeeper.artifacts.entry import Problem, tallied
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.link.words.problems import removed_by_then
 from torchkeeper.stores.items import in_order
+from torchkeeper.stores.redis.database import Seen
 from torchkeeper.stores.redis.packed import Packed
 from torchkeeper.stores.redis.removing import remove
-from torchkeeper.stores.redis.seen import Seen
 from torchkeeper.stores.redis.store import Redis
 
 

@@ -136,7 +136,7 @@ class _RecoverParams(TypedDict):
 
 
 class RecoverParams(_RecoverParams, total=False):
-    """insisted: what becomes of what is not believed (``folders.recovering.recover``). dry: nothing
+    """insisted: what becomes of what is not believed (``folders.guard.recover``). dry: nothing
     is done; what would be is told.
     """
 

@@ -178,7 +178,7 @@ OverviewRow = GroupRow | ReclaimRow
 
 
 class PlaceLooked(Held):
-    """What was found in a place. rests: what last uses rest on, one of ``folders.uses.RESTS``."""
+    """What was found in a place. rests: what last uses rest on, one of ``folders.folder.RESTS``."""
 
     place: str
     trash_bytes: int

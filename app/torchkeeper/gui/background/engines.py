@@ -7,16 +7,16 @@ thread. Nothing here waits; what waits does so in the worker's thread.
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
-from PySide6.QtCore import QObject, QThread, QTimer, Signal
+from PySide6.QtCore import QObject, QThread, QTimer, QTimerEvent, Signal, Slot
 
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.asides import aside
-from torchkeeper.gui.background.garbage import Collector
 from torchkeeper.gui.background.requests import Request
 from torchkeeper.gui.background.worker import Worker
 from torchkeeper.link.engines.ahead import Ahead
@@ -27,6 +27,61 @@ if TYPE_CHECKING:
     from torchkeeper.gui.background.keygens import Keygens
     from torchkeeper.link.kept.history import Past
     from torchkeeper.link.kept.running import Board, Running
+
+
+# Where Python looks for garbage while there is a window: in the main thread and nowhere else.
+#
+# By itself it looks wherever something is made just then, the worker's thread included, and lets go
+# there of what the main thread left: widgets, and receivers of signals. ``arrivals`` says what
+# comes of that.
+
+#: Milliseconds between looks at how much was made.
+EVERY = 200
+#: How much more is made than freed before the youngest is looked through: a slice of 1 ms or two.
+YOUNG = 4000
+#: How often a generation is looked through before the next older one is, too. Python's own figure.
+_OLDER = 10
+
+#: Those that look.
+_looking: set[Collector] = set()
+
+
+class Collector(QObject):
+    """Looks for garbage from ``begin`` to ``end``, in the thread that it belongs to, in which both
+    are called.
+    """
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._timer = 0
+
+    @property
+    def looks(self) -> bool:
+        """Whether it has begun and not ended."""
+        return bool(self._timer)
+
+    def begin(self) -> None:
+        """From now on Python does not look by itself."""
+        _looking.add(self)
+        gc.disable()
+        self._timer = self.startTimer(EVERY)
+
+    @Slot()
+    def end(self) -> None:
+        """From now on it does, unless another one looks."""
+        if self._timer:
+            self.killTimer(self._timer)
+            self._timer = 0
+            _looking.discard(self)
+            if not _looking:
+                gc.enable()
+
+    def timerEvent(self, _event: QTimerEvent) -> None:
+        """Qt's."""
+        young, middle, old = gc.get_count()
+        if young > YOUNG:
+            gc.collect(2 if old > _OLDER else 1 if middle > _OLDER else 0)
+
 
 P = ParamSpec("P")
 
@@ -53,7 +108,7 @@ class Engines(QObject):
     """The main thread's handle on the worker."""
 
     trouble = Signal(object)
-    #: What was cut off in a place and is at its end now (folders.recovering).
+    #: What was cut off in a place and is at its end now (folders.guard).
     recovered = Signal(object)
     #: What was cut off there and waits for being brought to its end.
     cut_off = Signal(object)

@@ -17,9 +17,8 @@ from PySide6.QtCore import QObject, QTimerEvent, Signal, Slot
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.engine.protocol import Ends, traits
 from torchkeeper.engine.wire import Message
-from torchkeeper.gui.background.arrivals import Arrivals
 from torchkeeper.gui.background.asides import Asides, Work, aside
-from torchkeeper.gui.background.requests import Asked, Line, Request, Revealed, servers_of
+from torchkeeper.gui.background.requests import Arrivals, Asked, Line, Request, Revealed, servers_of
 from torchkeeper.gui.background.scratch import Scratch
 from torchkeeper.link import secrets
 from torchkeeper.link.engines.ahead import Ahead

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSettings, Signal
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtCore import QEvent, QSettings, Qt, Signal
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QFrame, QSplitter, QWidget
 
 from torchkeeper.gui.widgets import forms
 
@@ -76,3 +77,134 @@ class Wing(QFrame):
     def _show(self, shown: bool) -> None:
         self.setVisible(shown)
         self.turned.emit()
+
+
+# How the sidebar, the page and the inspector share the window, whatever its size.
+
+#: Pixels that the page keeps at least, beside the others: the kind, the name and the verdict of an
+#: entry can be read; and of its height, where the inspector stands below.
+LEAST, LEAST_HIGH = 440, 200
+#: Pixels of the sidebar, and of the inspector beside the page and below it, where nobody said
+#: otherwise.
+_SIDE, _WING, _BELOW = 252, 420, 280
+#: Where it is kept what somebody has said.
+SIDE, WING, BELOW = "places/width", "inspector/width", "inspector/height"
+
+
+class Spread(QSplitter):
+    """The sidebar, the page, and the inspector: beside the page where there is room, else below.
+
+    The window never grows because of what it shows. The sidebar keeps its width on all pages; what
+    there is too little of is taken from the inspector first, then from the page.
+    """
+
+    def __init__(self, settings: QSettings, side: QWidget, page: QWidget, wing: Wing) -> None:
+        super().__init__(Qt.Orientation.Horizontal)
+        self._settings = settings
+        self._side, self._page, self._wing = side, page, wing
+        self._fitting = False
+        self._down = QSplitter(Qt.Orientation.Vertical)
+        self._down.setChildrenCollapsible(False)
+        self._down.addWidget(page)
+        page.setMinimumSize(LEAST, LEAST_HIGH)
+        self._down.setMinimumWidth(LEAST)
+        self.setChildrenCollapsible(False)
+        for part in (side, self._down, wing):
+            self.addWidget(part)
+        self.splitterMoved.connect(lambda *_: self._moved())
+        self._down.splitterMoved.connect(lambda *_: self._moved())
+        wing.turned.connect(self.fit)
+
+    @property
+    def below(self) -> bool:
+        """Whether the inspector stands below the page, shown or not."""
+        return self._wing.parentWidget() is self._down
+
+    def fit(self, *, anew: bool = False) -> None:
+        """Give each part the room it is to have; ``anew``: although they have as much by now."""
+        too_small = self.width() < self._side.minimumWidth() + LEAST
+        if self._fitting or (too_small and not self.isVisible()):
+            return  # it does not have its size yet
+        self._fitting = True
+        try:
+            self._fit(anew)
+        finally:
+            self._fitting = False
+
+    def _fit(self, anew: bool) -> None:
+        wide, gap = self.width(), self.handleWidth()
+        side = 0 if self._side.isHidden() else self._sidebar_width(wide)
+        left = max(1, wide - (side + gap if side else 0))
+        self._let_shrink(left)
+        sizes = [side, left]
+        if not self._wing.isHidden():
+            least = self._wing.least
+            self._stand(left - gap - LEAST >= least)
+            if not self.below:
+                width = max(least, min(self._kept(WING, _WING), left - gap - LEAST))
+                sizes = [side, left - gap - width, width]
+        if anew or self.sizes()[: len(sizes)] != sizes:
+            self.setSizes(sizes)
+        if self.below and not self._wing.isHidden():
+            self._fit_down()
+
+    def _sidebar_width(self, wide: int) -> int:
+        room = wide - self.handleWidth() - LEAST
+        return max(self._side.minimumWidth(), min(self._kept(SIDE, _SIDE), room))
+
+    def _fit_down(self) -> None:
+        high, gap = self._down.height(), self.handleWidth()
+        room = high - gap - max(LEAST_HIGH, self._page.minimumSizeHint().height())
+        wing = EMPTY if self._wing.empty else max(LOWEST, min(self._kept(BELOW, _BELOW), room))
+        sizes = [max(1, high - gap - wing), wing]
+        if self._down.sizes() != sizes:
+            self._down.setSizes(sizes)
+
+    def _let_shrink(self, left: int) -> None:
+        """Have the window be made no smaller than what the page needs; nor any larger by that."""
+        needed, side = self._page.minimumSizeHint(), self._side.minimumSizeHint()
+        wide = self.width() - left + max(LEAST, needed.width())
+        high = max(needed.height(), side.height())
+        self.setMinimumSize(max(1, min(wide, self.width())), max(1, min(high, self.height())))
+
+    def _stand(self, beside: bool) -> None:
+        """Have the inspector stand beside the page, or below it; who is in it stays there."""
+        if beside == (not self.below):
+            return
+        wing, window = self._wing, self.window()
+        at = window.focusWidget()
+        inside = at is not None and wing.isAncestorOf(at)
+        (self if beside else self._down).addWidget(wing)
+        wing.setVisible(True)
+        if inside and at is not None:
+            at.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    # What somebody does, and what happens.
+
+    def _moved(self) -> None:
+        if not self._side.isHidden():
+            # Of one that is hidden it stays as it was.
+            self._settings.setValue(SIDE, self.sizes()[0])
+        if not self._wing.isHidden() and not (self.below and self._wing.empty):
+            size = self._wing.height() if self.below else self._wing.width()
+            self._settings.setValue(BELOW if self.below else WING, size)
+
+    def _kept(self, name: str, otherwise: int) -> int:
+        try:
+            return int(str(self._settings.value(name) or otherwise))
+        except ValueError:
+            return otherwise
+
+    def resizeEvent(self, _: QResizeEvent) -> None:
+        # Instead of what Qt would do, which takes from all alike.
+        self.fit(anew=True)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.fit()
+
+    def event(self, event: QEvent) -> bool:
+        done = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest:
+            self.fit()
+        return done

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -19,11 +19,13 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import taborder
+from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.host import host_of
 from torchkeeper.gui.widgets.plain import window_title
+from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
 
 
@@ -339,3 +341,148 @@ def choose_target(
     dialog.selectFile(os.path.basename(name))
     dialog.fileSelected.connect(then)
     dialog.open()
+
+
+# Asking before what is not saved is lost; and a dialog in which somebody writes, which asks so.
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("UnsavedDialog", text)
+
+
+def ask(
+    parent: QWidget, names: str, without: Callable[[], object], save: Callable[[], object]
+) -> ConfirmDialog:
+    """Ask what is to become of what is not saved. names: a part of the question; without, save:
+    what is done on each answer.
+    """
+    dialog = confirm(
+        parent,
+        _tr("Unsaved changes"),
+        _tr("Close without saving {}?").format(names),
+        _tr("What was changed since it was last saved is lost."),
+        _tr("Close without saving"),
+        without,
+    )
+    button = forms.button(_tr("&Save"))
+    button.clicked.connect(save)
+    dialog.add_way(button)
+    return dialog
+
+
+class UnsavedDialog(Dialog):
+    """Closes at once where nothing is unsaved, and else asks: save, close without, or stay."""
+
+    def __init__(self, parent: QWidget | None, title: str, width: int) -> None:
+        super().__init__(parent, title, width)
+        self._sure = False
+        self._question: ConfirmDialog | None = None
+        #: What was asked for that comes after its end.
+        self._then: Callable[[], object] | None = None
+
+    def unsaved_names(self) -> str:
+        """What is not saved, as a part of the question."""
+        raise NotImplementedError
+
+    def save_unsaved(self, then: Callable[[], object]) -> None:
+        """Save it; ``then``: what follows where all could be saved."""
+        raise NotImplementedError
+
+    def reject(self) -> None:
+        # Escape and the button of the frame come here, too.
+        if self.unsaved and not self._sure:
+            self._ask()
+            return
+        super().reject()
+
+    def leave(self, then: Callable[[], object]) -> None:
+        self._then = then
+        self.reject()
+
+    def done(self, result: int) -> None:
+        super().done(result)
+        then, self._then = self._then, None
+        if then is not None:
+            then()
+
+    def _ask(self) -> None:
+        if self._question is not None:
+            self._question.activateWindow()
+            return
+
+        def save_first() -> None:
+            then = self._then
+            dialog.reject()
+            self.save_unsaved(lambda: self._close_surely(then))
+
+        self._question = dialog = ask(self, self.unsaved_names(), self._close_surely, save_first)
+        dialog.finished.connect(self._answered)
+
+    def _answered(self, _: int) -> None:
+        """It stays, or is closed by now; later it is closed for its own sake."""
+        self._question = self._then = None
+
+    def _close_surely(self, then: Callable[[], object] | None = None) -> None:
+        """Close without asking; ``then``: what comes after it, where that is not known."""
+        self._then = then or self._then
+        self._sure = True
+        self.reject()
+
+
+# Asked when the window is closed while jobs run: whether they go on without it.
+
+#: Jobs that are named one by one.
+_NAMED = 5
+
+
+class LeaveDialog(Dialog):
+    """Go on in the background, stop, or stay. Cancel is the default: nothing happens then."""
+
+    def __init__(
+        self,
+        parent: QWidget,
+        active: Sequence[Job],
+        background: Callable[[], object],
+        stop: Callable[[], object],
+    ) -> None:
+        """active: what has not ended. background, stop: what is called for each answer."""
+        super().__init__(parent, "", 520)
+        self.setWindowTitle(self.tr("Quit"))
+        texts = forms.column(gap=forms.GAP)
+        number = say.count(len(active), "job is", "jobs are")
+        self.question = forms.label(
+            self.tr("{} still running or waiting").format(number), "heading", wrap=True
+        )
+        names = [job.title for job in active[:_NAMED]]
+        if len(active) > _NAMED:
+            names.append(self.tr("and {} more").format(len(active) - _NAMED))
+        self.jobs = forms.label("\n".join(names), wrap=True)
+        self.detail = forms.label(
+            self.tr("In the background, the window is gone at once. Start Torchkeeper again to "
+                    "have it back; without that, everything ends with the last job. Stopped now, "
+                    "what is finished stays; nothing is left half-written."), "muted", wrap=True,
+        )  # fmt: skip
+        for label in (self.question, self.jobs, self.detail):
+            texts.addWidget(label)
+        texts.addStretch(1)
+        line = forms.row(gap=16)
+        line.addWidget(forms.picture("running", 32, "accent"), 0, Qt.AlignmentFlag.AlignTop)
+        line.addLayout(texts, 1)
+        self.body.addLayout(line)
+        self.cancel = forms.button(self.tr("Cancel"))
+        self.cancel.setAccessibleDescription(self.tr("The window stays open, and jobs go on"))
+        self.stop = forms.button(self.tr("&Stop and quit"), danger=True)
+        self.background = forms.button(self.tr("Go on in the &background"))
+        self.cancel.clicked.connect(self.reject)
+        self.stop.clicked.connect(lambda: self._answer(stop))
+        self.background.clicked.connect(lambda: self._answer(background))
+        self.buttons(self.background, self.stop, self.cancel)
+        for button in (self.background, self.stop, self.cancel):
+            # Enter presses what has the focus, and Cancel has it first.
+            button.setAutoDefault(True)
+        self.cancel.setDefault(True)
+        self.cancel.setFocus()
+
+    def _answer(self, then: Callable[[], object]) -> None:
+        self.accept()
+        then()

@@ -10,18 +10,16 @@ from PySide6.QtGui import QKeySequence, QShortcut, QTextCursor
 from PySide6.QtWidgets import QFileDialog, QSplitter, QWidget
 
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.dialogs.base import confirm
+from torchkeeper.gui.dialogs.base import UnsavedDialog, confirm
 from torchkeeper.gui.dialogs.recipeform import RecipeForm, why_not
-from torchkeeper.gui.dialogs.unsaved import UnsavedDialog
 from torchkeeper.gui.later import once
 from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.pages.recipes import words
-from torchkeeper.gui.pages.recipes.faultlist import FaultList
+from torchkeeper.gui.pages.recipes.forming import Unfit, names
 from torchkeeper.gui.pages.recipes.known import Looked
 from torchkeeper.gui.pages.recipes.makes import Makes
-from torchkeeper.gui.pages.recipes.reforming import Unfit, names
-from torchkeeper.gui.pages.recipes.tomledit import TomlEdit
+from torchkeeper.gui.pages.recipes.tomledit import FaultList, TomlEdit
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.plain import tip

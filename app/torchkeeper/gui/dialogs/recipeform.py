@@ -19,12 +19,18 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import theme
-from torchkeeper.gui.dialogs.base import choose_files
-from torchkeeper.gui.dialogs.unsaved import UnsavedDialog
+from torchkeeper.gui.dialogs.base import UnsavedDialog, choose_files
 from torchkeeper.gui.pages.help.ideas import explain
-from torchkeeper.gui.pages.recipes import forming, reforming
-from torchkeeper.gui.pages.recipes.forming import BACKWARD, FORWARD, KINDS, NO_GRAD, Form, Wrong
-from torchkeeper.gui.pages.recipes.reforming import Unfit
+from torchkeeper.gui.pages.recipes import forming
+from torchkeeper.gui.pages.recipes.forming import (
+    BACKWARD,
+    FORWARD,
+    KINDS,
+    NO_GRAD,
+    Form,
+    Unfit,
+    Wrong,
+)
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.plain import caption, tip
@@ -54,7 +60,7 @@ class RecipeForm(UnsavedDialog):
 
         Raises Unfit where the form cannot show it.
         """
-        names = reforming.names(data) if data is not None else []
+        names = forming.names(data) if data is not None else []
         super().__init__(parent, "", 640)
         self.setWindowTitle(self.tr("New recipe") if data is None else self.tr("Edit recipe"))
         explain(self, "recipe")
@@ -92,7 +98,7 @@ class RecipeForm(UnsavedDialog):
         self.device.addItems(["", "cpu", "cuda"])
         if edit := self.device.lineEdit():
             edit.setPlaceholderText(self.tr("The best there is"))
-        every = [reforming.form_of(data, at) for at in range(len(names))] if data else []
+        every = [forming.form_of(data, at) for at in range(len(names))] if data else []
         self.dtypes, dtypes = _boxes([*_DTYPES, *(x for one in every for x in one.dtypes)], 3)
         self.modes, modes = _boxes([*MODES, *(x for one in every for x in one.modes)], 2)
         self.dynamic = Choice()
@@ -162,13 +168,13 @@ class RecipeForm(UnsavedDialog):
         if at == self._at or self._data is None:
             return
         try:
-            self._text = reforming.changed(self._text, self._data, self.form, self._at)
+            self._text = forming.changed(self._text, self._data, self.form, self._at)
         except (Unfit, Wrong) as e:
             self.which.setCurrentIndex(self._at)
             self._complain(why_not(str(e)) if isinstance(e, Unfit) else self.wrong.text())
             return
         self._data, self._at = without_faults(tomllib.loads(self._text)), at
-        self._fill(reforming.form_of(self._data, at))
+        self._fill(forming.form_of(self._data, at))
         self._first = self.form
         self._say()
 
@@ -182,9 +188,9 @@ class RecipeForm(UnsavedDialog):
         parts = [sizes]
         if self.which.count() > 1:
             parts.append(self.tr("They are of all callables, and so is all below them."))
-        if own := reforming.own(self._data, self._at):
+        if own := forming.own(self._data, self._at):
             parts.append(self.tr("Of this one alone: {}.").format(printable(say.together(own), 80)))
-        if kept := reforming.kept(self._data, self._at):
+        if kept := forming.kept(self._data, self._at):
             names = printable(say.together(kept), 200)
             parts.append(self.tr("What else the text says stays in it: {}.").format(names))
         return " ".join(parts)
@@ -276,7 +282,7 @@ class RecipeForm(UnsavedDialog):
             text = forming.text_of(self.form)
         else:
             try:
-                text = reforming.changed(self._text, self._data, self.form, self._at)
+                text = forming.changed(self._text, self._data, self.form, self._at)
             except Unfit as e:
                 self._complain(why_not(str(e)))
                 return

@@ -13,7 +13,7 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, confirm
-from torchkeeper.gui.dialogs.trusting import TrustDialog
+from torchkeeper.gui.dialogs.trust import TrustDialog
 from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.sidebar.carried import files_of
 from torchkeeper.gui.widgets import forms, trees

@@ -12,7 +12,7 @@ from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import SignatureResult
-    from torchkeeper.gui.dialogs.trusting import TrustDialog
+    from torchkeeper.gui.dialogs.trust import TrustDialog
 
 
 class UnknownSigner(QWidget):
@@ -43,7 +43,7 @@ class UnknownSigner(QWidget):
 
     def open_trust(self) -> TrustDialog:
         """Show the key and its fingerprint, and ask whose it is."""
-        from torchkeeper.gui.dialogs.trusting import TrustDialog
+        from torchkeeper.gui.dialogs.trust import TrustDialog
 
         dialog = TrustDialog(self.window(), self._engines, self._key)
         dialog.trusted.connect(lambda _: self.trusted.emit())

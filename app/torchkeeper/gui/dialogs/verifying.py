@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs import environment
-from torchkeeper.gui.dialogs.compileoptions import CompileOptions
-from torchkeeper.gui.dialogs.devicechoice import DeviceChoice
+from torchkeeper.gui.dialogs.compileoptions import CompileOptions, DeviceChoice
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.recipechoice import RecipeChoice

@@ -13,8 +13,8 @@ from torchkeeper.artifacts.entry import VERDICTS, Entry, counted, entry_from_jso
 from torchkeeper.gui.inspector.sources import Text
 from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.link.words import say
-from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import not_looked_at, printable
+from torchkeeper.link.words.say import kind_words
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import entries as messages

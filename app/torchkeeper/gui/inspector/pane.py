@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QStackedWidget, QTabWidget, QWidget
+from PySide6.QtWidgets import QFrame, QHeaderView, QStackedWidget, QTabWidget, QWidget
 
 from torchkeeper.artifacts.entry import UNREAD, Entry
 from torchkeeper.gui import theme
@@ -30,9 +30,8 @@ from torchkeeper.gui.inspector.details import (
 )
 from torchkeeper.gui.inspector.factors import FactorsPane
 from torchkeeper.gui.inspector.facts import FactsView
-from torchkeeper.gui.inspector.filelist import FilesPane
-from torchkeeper.gui.inspector.lowblank import LowBlank
 from torchkeeper.gui.inspector.parts import Chip
+from torchkeeper.gui.inspector.rows import RowsModel, RowsView
 from torchkeeper.gui.inspector.sources import TextPane
 from torchkeeper.gui.inspector.summary import SummaryPage
 from torchkeeper.gui.inspector.verdictcard import About
@@ -43,6 +42,7 @@ from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.elided import Elided
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.plain import tip
+from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import scheme_of
 
@@ -50,9 +50,105 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from torchkeeper.engine.messages.entries import Detail as Told
-    from torchkeeper.engine.messages.entries import EntryParams, Related
+    from torchkeeper.engine.messages.entries import EntryFile, EntryParams, Related
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.places import SumParams, SumResult
+
+
+# The files of an entry, and their paths to copy.
+
+_NAME, _SIZE, _TIME = range(3)
+
+
+class FilesPane(QWidget):
+    """Path, size and time of each file."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._root = ""
+        self._files: list[EntryFile] = []
+        self.model = RowsModel(
+            (self.tr("Path"), self.tr("Size"), self.tr("Last change")),
+            numbers=frozenset({_SIZE}),
+            fixed=frozenset({_NAME}),
+            parent=self,
+        )
+        self.table = RowsView(self.model, self.tr("Files of the entry"))
+        # The end of a path tells more than its beginning.
+        self.table.setTextElideMode(Qt.TextElideMode.ElideLeft)
+        header = self.table.horizontalHeader()
+        header.resizeSection(_SIZE, 88)
+        header.resizeSection(_TIME, 164)
+        header.setSectionResizeMode(_NAME, QHeaderView.ResizeMode.Stretch)
+        self.text = forms.label("", "muted")
+        self.copy = forms.button(self.tr("Copy path"))
+        self.copy.setToolTip(self.tr("Copy the paths of the chosen files, or of all"))
+        foot = forms.row(gap=8)
+        foot.setContentsMargins(12, 8, 12, 8)
+        foot.addWidget(self.text, 1)
+        foot.addWidget(self.copy)
+        whole = forms.column(gap=0)
+        whole.addWidget(self.table, 1)
+        whole.addLayout(foot)
+        self.setLayout(whole)
+        self.copy.clicked.connect(self._copy)
+        self.table.copied.connect(self._copy)
+
+    def show_files(self, root: str, files: list[EntryFile]) -> None:
+        """Show these files, which lie under ``root``."""
+        self._root, self._files = root, files
+        self.model.fill(
+            [
+                (
+                    printable(file["path"], 4096),
+                    say.size(file["size"]),
+                    "" if file["mtime"] is None else say.when(file["mtime"]),
+                )
+                for file in files
+            ]
+        )
+        total = say.size(sum(file["size"] for file in files))
+        self.text.setText(f"{say.count(len(files), 'file', 'files')} · {total}" if files else "")
+        self.copy.setEnabled(bool(files))
+
+    def _copy(self) -> None:
+        rows = self.table.rows() or list(range(len(self._files)))
+        # In a bundle, a path is that of a member.
+        root = self._root.rstrip("/") + "/" if self._root else ""
+        paths = [root + self._files[row]["path"] for row in rows]
+        QGuiApplication.clipboard().setText("\n".join(paths))
+
+
+# The inspector where nothing is selected and it stands below the table: in two lines.
+
+
+class LowBlank(QWidget):
+    """Says that nothing is selected, and what to do, as low as can be: the rows are above."""
+
+    #: The first entry is to be selected.
+    first = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        texts = forms.column(gap=2)
+        texts.addWidget(forms.label(self.tr("No entry is selected"), "heading"))
+        what = self.tr("Select one, and here stands whether it is of use, and why.")
+        texts.addWidget(forms.label(what, "muted", wrap=True))
+        texts.addStretch(1)
+        self.button = forms.button("")
+        self.button.clicked.connect(self.first)
+        line = forms.row(gap=16)
+        line.setContentsMargins(16, 12, 16, 12)
+        line.addLayout(texts, 1)
+        line.addWidget(self.button)
+        self.setLayout(line)
+
+    def offer(self, text: str) -> None:
+        """Have a button of this text, and none where it is empty."""
+        self.button.setText(text)
+        self.button.setAccessibleName(text.replace("&", ""))
+        self.button.setVisible(bool(text))
+
 
 #: Milliseconds the selection has to rest before an engine is asked.
 SETTLE_MS = 120

@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from torchkeeper.gui import theme
-from torchkeeper.link.words.kinds import kind_words
+from torchkeeper.link.words.say import kind_words
 
 
 class Chip(QWidget):

@@ -12,7 +12,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QComboBox, QFrame, QLineEdit, QStackedWidget, QTextEdit, QWidget
 
 from torchkeeper.gui import theme
-from torchkeeper.gui.inspector import syntax
+from torchkeeper.gui.inspector import code_edit
 from torchkeeper.gui.inspector.code_edit import CodeEdit, cleaned
 from torchkeeper.gui.later import once
 from torchkeeper.gui.widgets import forms
@@ -156,7 +156,7 @@ class TextPane(QWidget):
     def clear(self, waiting: str = "") -> None:
         """Show nothing, or that something is being read."""
         self._texts, self._asked = [], None
-        self.edit.start(syntax.PLAIN)
+        self.edit.start(code_edit.PLAIN)
         self._shown_chars = self._length = 0
         self._matches, self._current = [], -1
         self._say()
@@ -197,7 +197,7 @@ class TextPane(QWidget):
         text = self.text
         if text is None:
             return
-        self.edit.start(syntax.language_of(text.name))
+        self.edit.start(code_edit.language_of(text.name))
         self._shown_chars = self._length = 0
         self._matches, self._current = [], -1
         self._say()

@@ -12,8 +12,8 @@ from torchkeeper.gui.matrix.cells import COMPILING
 from torchkeeper.gui.matrix.words import name_of, state_words
 from torchkeeper.link.words import found as words
 from torchkeeper.link.words import say
-from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import printable
+from torchkeeper.link.words.say import kind_words
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding

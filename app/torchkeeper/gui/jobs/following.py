@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.jobs.operations import Operations
     from torchkeeper.gui.jobs.results import Results
-    from torchkeeper.gui.pages.activity.keeping import Keeper
     from torchkeeper.gui.pages.activity.page import ActivityPage
+    from torchkeeper.gui.pages.activity.past import Keeper
     from torchkeeper.gui.pages.activity.strip import JobStrip
 
 
@@ -79,7 +79,7 @@ class Following(QObject):
     def _added(self) -> None:
         if self._keeper is not None:
             return
-        from torchkeeper.gui.pages.activity.keeping import Keeper
+        from torchkeeper.gui.pages.activity.past import Keeper
         from torchkeeper.gui.pages.activity.strip import JobStrip
 
         context = self._context

@@ -6,8 +6,8 @@ from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import WITHOUT_VERDICT, Entry
 from torchkeeper.link.words import say
-from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import printable, user_error
+from torchkeeper.link.words.say import kind_words
 
 COLUMNS = (
     "kind", "name", "verdict", "key", "size", "files", "mtime", "torch", "device", "compile_s",

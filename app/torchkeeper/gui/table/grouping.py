@@ -13,8 +13,8 @@ from torchkeeper.artifacts.entry import KINDS, VERDICTS, counted
 from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.gui.table.ordering import Row
 from torchkeeper.link.words import say
-from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import printable
+from torchkeeper.link.words.say import kind_words
 from torchkeeper.link.words.versions import version
 
 #: By what rows can be grouped; the first is not at all.

@@ -24,7 +24,7 @@ from torchkeeper.gui.table.cells import (
     verdict_words,
 )  # fmt: skip
 from torchkeeper.gui.table.delegate import MARKED, PAD
-from torchkeeper.link.words.kinds import kind_words
+from torchkeeper.link.words.say import kind_words
 
 WIDTHS = {
     KIND: 0,  # as its words need

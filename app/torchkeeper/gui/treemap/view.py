@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
+    QBrush,
     QColor,
     QContextMenuEvent,
     QFocusEvent,
+    QFont,
+    QFontMetricsF,
     QHelpEvent,
     QKeyEvent,
     QMouseEvent,
@@ -21,10 +26,171 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from torchkeeper.gui import theme
-from torchkeeper.gui.treemap import colours, painting, speaking
+from torchkeeper.gui.theme import Shades
+from torchkeeper.gui.treemap import colours, speaking
 from torchkeeper.gui.treemap.layout import Box, neighbour, squarify
 from torchkeeper.gui.treemap.tiles import Folded, Key, Tile, fold
 from torchkeeper.gui.widgets.plain import tip
+from torchkeeper.link.words import say
+
+# How the tiles of a map are drawn, and what is drawn over them.
+
+#: Pixels between two tiles.
+GAP = 2
+_ROUND = 4.0
+#: Pixels between the edge of a tile and its text, and where it is no wider than that.
+_PAD, _TIGHT, _SLIM = 10.0, 6.0, 110.0
+#: A name of which less than this is left says nothing.
+_FEWEST = 7
+#: A tile at least this large says more than its name and size; one at least that large says its
+#: name larger.
+_ROOMY, _WIDE = (150.0, 84.0), (240.0, 120.0)
+_LARGER = 1.3
+#: Of the largest tile, each next depth begins at this part of the one before.
+_DEPTH = 4.0
+
+
+class Line(NamedTuple):
+    """A text in a tile, and where its base line begins."""
+
+    text: str
+    at: QPointF
+    font: QFont
+
+
+class Writer:
+    """Finds what there is room to write in a tile."""
+
+    def __init__(self, font: QFont) -> None:
+        self._plain, self._bold, self._large = QFont(font), QFont(font), QFont(font)
+        self._bold.setWeight(QFont.Weight.DemiBold)
+        self._large.setWeight(QFont.Weight.DemiBold)
+        if font.pixelSize() > 0:
+            self._large.setPixelSize(round(font.pixelSize() * _LARGER))
+        else:
+            self._large.setPointSizeF(font.pointSizeF() * _LARGER)
+        self._metrics = {
+            id(each): QFontMetricsF(each) for each in (self._plain, self._bold, self._large)
+        }
+        bold = self._metrics[id(self._bold)]
+        self._narrowest = bold.averageCharWidth() * _FEWEST * 0.8
+        self._lowest = math.ceil(bold.height())
+
+    def lines(self, tile: Tile, box: QRectF, share: str) -> list[Line]:
+        """What to write: the name, cut short between letters, and below it the size, where there
+        is room for all of it; in a large tile what else there is.
+        """
+        beside = _PAD if box.width() > _SLIM else _TIGHT
+        room, high = box.width() - 2 * beside, box.height()
+        if room < self._narrowest or high < self._lowest + 4:
+            return []
+        font = self._large if box.width() >= _WIDE[0] and high >= _WIDE[1] else self._bold
+        metrics = self._metrics[id(font)]
+        name = metrics.elidedText(tile.name, Qt.TextElideMode.ElideRight, room)
+        folder, slash, _ = tile.name.partition("/")
+        if slash and not name.startswith(folder) and metrics.horizontalAdvance(folder) <= room:
+            # It tells places apart of which all are called alike.
+            name = folder
+        if name != tile.name and len(name) < _FEWEST:
+            return []
+        left, top = box.left() + beside, box.top() + min(beside - 2, (high - self._lowest) / 2)
+        found = [Line(name, QPointF(left, top + metrics.ascent()), font)]
+        top += math.ceil(metrics.height()) + 1
+        metrics = self._metrics[id(self._plain)]
+        more = [say.size(tile.bytes)]
+        if box.width() >= _ROOMY[0] and high >= _ROOMY[1]:
+            entries = tile.counted if tile.entries != 1 else ""
+            both = " · ".join(filter(None, (entries, share)))
+            more += [both] if metrics.horizontalAdvance(both) <= room else [entries, share]
+        for text in more:
+            if top + metrics.height() > box.bottom() - 4 or metrics.horizontalAdvance(text) > room:
+                break
+            found.append(Line(text, QPointF(left, top + metrics.ascent()), self._plain))
+            top += math.ceil(metrics.height())
+        return found
+
+
+def inner(box: Box, scale: float) -> QRectF:
+    """Where a tile is drawn: on whole pixels, so that all gaps are alike, and inside its gap."""
+    left, top = round(box.left * scale) / scale, round(box.top * scale) / scale
+    right, bottom = round(box.right * scale) / scale, round(box.bottom * scale) / scale
+    half = GAP / 2
+    return QRectF(left + half, top + half, max(0.0, right - left - GAP),
+                  max(0.0, bottom - top - GAP))  # fmt: skip
+
+
+def depth(size: float, largest: float) -> int:
+    """How pale a tile is: the larger, the less."""
+    if size <= 0 or largest <= 0:
+        return colours.DEPTHS - 1
+    return min(colours.DEPTHS - 1, int(math.log(largest / size, _DEPTH)))
+
+
+def paint_tile(painter: QPainter, box: QRectF, ground: str) -> None:
+    """Draw one tile. The painter has no pen."""
+    if box.width() <= 0 or box.height() <= 0:
+        return
+    painter.setBrush(QColor(ground))
+    bend = min(_ROUND, box.width() / 4, box.height() / 4)
+    if bend < 1:
+        painter.drawRect(box)
+    else:
+        painter.drawRoundedRect(box, bend, bend)
+
+
+def write(painter: QPainter, ink: str, lines: list[Line]) -> None:
+    """Write into a tile, and leave the painter without a pen."""
+    if lines:
+        painter.setPen(QColor(ink))
+        for line in lines:
+            painter.setFont(line.font)
+            painter.drawText(line.at, line.text)
+        painter.setPen(Qt.PenStyle.NoPen)
+
+
+def paint_shrunk(painter: QPainter, box: QRectF, shades: Shades) -> None:
+    """Hatch the tile that is drawn smaller than it is."""
+    painter.setBrush(QBrush(QColor(shades.line), Qt.BrushStyle.BDiagPattern))
+    painter.drawRoundedRect(box, _ROUND, _ROUND)
+
+
+def paint_chosen(painter: QPainter, box: QRectF, shades: Shades, partly: bool = False) -> None:
+    """Draw the outline of what is selected: dark and light side by side, so that it is seen on
+    every colour. partly: only some of what the tile stands for is.
+    """
+    thick = 2.0 if min(box.width(), box.height()) >= 14 else 1.0
+    _outline(painter, box, shades.text, thick, 0.0, dashed=partly)
+    if not partly:
+        _outline(painter, box, shades.base, thick, thick)
+
+
+def paint_hovered(painter: QPainter, box: QRectF, shades: Shades) -> None:
+    """Draw the outline of what the pointer is over."""
+    _outline(painter, box, shades.text, 1.0, 0.0)
+
+
+def paint_current(painter: QPainter, box: QRectF, shades: Shades) -> None:
+    """Draw the ring of the tile that keys are about; it fits into that of what is selected."""
+    inset = 5.0 if min(box.width(), box.height()) >= 20 else 2.0
+    _outline(painter, box, shades.text, 1.0, inset, dashed=True)
+
+
+def _outline(
+    painter: QPainter, box: QRectF, colour: str, thick: float, inset: float, *, dashed: bool = False
+) -> None:
+    pen = QPen(QColor(colour), thick)
+    pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
+    if dashed:
+        pen.setDashPattern([3.0, 2.0])
+    by = inset + thick / 2
+    inside = box.adjusted(by, by, -by, -by)
+    painter.setPen(pen)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    if inside.width() < 1 or inside.height() < 1:
+        return
+    bend = max(0.0, min(_ROUND - by / 2, inside.width() / 4, inside.height() / 4))
+    painter.drawRoundedRect(inside, bend, bend)
+
 
 #: How far a ring around the whole stands from its tiles.
 _EDGE = 4
@@ -163,7 +329,7 @@ class Treemap(speaking.Heard):
         return next((n for n, box in enumerate(self._boxes) if box.contains(at)), -1)
 
     def _room(self) -> Box:
-        half = painting.GAP / 2
+        half = GAP / 2
         return Box(_EDGE - half, _EDGE - half, max(1.0, self.width() - 2 * _EDGE + 2 * half),
                    max(1.0, self.height() - 2 * _EDGE + 2 * half))  # fmt: skip
 
@@ -182,10 +348,10 @@ class Treemap(speaking.Heard):
         # What stands for the rest may be the largest.
         order = sorted(range(len(folded.sizes)), key=lambda n: -folded.sizes[n])
         boxes = dict(zip(order, squarify([folded.sizes[n] for n in order], room), strict=True))
-        self._boxes = [painting.inner(boxes[n], scale) for n in range(len(order))]
+        self._boxes = [inner(boxes[n], scale) for n in range(len(order))]
         largest = folded.sizes[0] if folded.sizes else 0.0
         self._grounds = [
-            colours.fill(theme.shades(), tile.shade, painting.depth(size, largest))
+            colours.fill(theme.shades(), tile.shade, depth(size, largest))
             for tile, size in zip(folded.tiles, folded.sizes, strict=True)
         ]
         self._laid_for, self._picture = asked, None
@@ -223,20 +389,18 @@ class Treemap(speaking.Heard):
         with QPainter(picture) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(Qt.PenStyle.NoPen)
-            writer = painting.Writer(self.font())
+            writer = Writer(self.font())
             for number, ground in enumerate(self._grounds):
                 self._draw_tile(painter, writer, number, ground)
         return picture
 
-    def _draw_tile(
-        self, painter: QPainter, writer: painting.Writer, number: int, ground: str
-    ) -> None:
+    def _draw_tile(self, painter: QPainter, writer: Writer, number: int, ground: str) -> None:
         tile, box, shades = self._folded.tiles[number], self._boxes[number], theme.shades()
-        painting.paint_tile(painter, box, ground)
+        paint_tile(painter, box, ground)
         if self._folded.shrunk and number == len(self._folded.tiles) - 1:
-            painting.paint_shrunk(painter, box, shades)
+            paint_shrunk(painter, box, shades)
         lines = writer.lines(tile, box, speaking.share(tile, self._total))
-        painting.write(painter, shades.text, lines)
+        write(painter, shades.text, lines)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         self._lay_out()
@@ -252,20 +416,20 @@ class Treemap(speaking.Heard):
             if 0 <= self._hovered < len(self._boxes):
                 painter.setPen(Qt.PenStyle.NoPen)
                 ground = colours.hovered(shades, self._grounds[self._hovered])
-                self._draw_tile(painter, painting.Writer(self.font()), self._hovered, ground)
-                painting.paint_hovered(painter, self._boxes[self._hovered], shades)
+                self._draw_tile(painter, Writer(self.font()), self._hovered, ground)
+                paint_hovered(painter, self._boxes[self._hovered], shades)
             if self._selected or self._partly:
                 for tile, box in zip(self._folded.tiles, self._boxes, strict=True):
                     if tile.key in self._selected and box.intersects(seen):
-                        painting.paint_chosen(painter, box, shades)
+                        paint_chosen(painter, box, shades)
                     elif tile.key in self._partly and box.intersects(seen):
-                        painting.paint_chosen(painter, box, shades, partly=True)
+                        paint_chosen(painter, box, shades, partly=True)
             if self.hasFocus():
                 painter.setPen(QPen(QColor(shades.accent), 2))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 6, 6)
                 if 0 <= self._at < len(self._boxes):
-                    painting.paint_current(painter, self._boxes[self._at], shades)
+                    paint_current(painter, self._boxes[self._at], shades)
 
     def _repaint(self, number: int) -> None:
         if 0 <= number < len(self._boxes):

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer
+from PySide6.QtGui import (
+    QClipboard,
+    QContextMenuEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QResizeEvent,
+    QShowEvent,
+)
 from PySide6.QtWidgets import (
+    QApplication,
     QBoxLayout,
     QComboBox,
     QFormLayout,
@@ -17,6 +27,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QListWidget,
     QListWidgetItem,
+    QMenu,
     QPushButton,
     QSizePolicy,
     QToolButton,
@@ -26,7 +37,64 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.widgets import plain
-from torchkeeper.gui.widgets.wrapped import Wrapped
+from torchkeeper.gui.widgets.plain import Label
+
+# Plain text in as many lines as it takes.
+
+#: What holds two characters in one line; nobody sees it.
+_JOINER = "\u2060"
+#: Between what an address begins with and its host Qt would break it.
+_BEGINS, _JOINED = "://", f"://{_JOINER}"
+_COPIED, _SELECTED = QClipboard.Mode.Clipboard, QClipboard.Mode.Selection
+
+
+class Wrapped(Label):
+    """No address is broken behind its slashes; what holds it is neither told nor copied."""
+
+    def __init__(self, text: str = "", role: str = "") -> None:
+        super().__init__(text, role)
+        self.setWordWrap(True)
+
+    def text(self) -> str:
+        return super().text().replace(_JOINED, _BEGINS)
+
+    def setText(self, text: str, /) -> None:
+        super().setText(text.replace(_BEGINS, _JOINED))
+
+    def selectedText(self) -> str:
+        return super().selectedText().replace(_JOINER, "")
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        super().keyPressEvent(event)
+        if event.matches(QKeySequence.StandardKey.Copy):
+            _clean(_COPIED)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        super().contextMenuEvent(event)
+        menu = QApplication.activePopupWidget()
+        if isinstance(menu, QMenu):
+            # Its own items copy only after it has told of them.
+            menu.triggered.connect(lambda *_: QTimer.singleShot(0, lambda: _clean(_COPIED)))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        plain = event.modifiers() == Qt.KeyboardModifier.NoModifier
+        if plain and _JOINER in super().selectedText():
+            self.setSelection(0, 0)  # or Qt would have it dragged away as it is
+        super().mousePressEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        if _JOINER in super().selectedText():
+            _clean(_SELECTED)
+
+
+def _clean(which: QClipboard.Mode) -> None:
+    """Take the joiners out of what was just copied from here."""
+    clipboard = QGuiApplication.clipboard()
+    copied = clipboard.text(which)
+    if _JOINER in copied:
+        clipboard.setText(copied.replace(_JOINER, ""), which)
+
 
 #: The grid everything is laid out on.
 GAP = 8
@@ -195,3 +263,73 @@ def spacer() -> QWidget:
     made = QWidget()
     made.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
     return made
+
+
+# Controls beside each other, and in another line where they have no room.
+
+
+class Wrapping(QWidget):
+    """A row of controls no wider than its widest has to be. What is hidden takes no room.
+
+    It places them itself. A layout in Python would own items that Qt deletes when a control goes,
+    and the process ends when Python lets go of them as well.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._controls: list[QWidget] = []
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    def addWidget(self, control: QWidget) -> None:
+        """Put a control behind the others."""
+        control.setParent(self)
+        self._controls.append(control)
+        self.updateGeometry()
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int, /) -> int:
+        return self._place(width, move=False)
+
+    def sizeHint(self) -> QSize:
+        return self.minimumSizeHint()
+
+    def minimumSizeHint(self) -> QSize:
+        size = QSize(0, 0)
+        for control in self._shown():
+            size = size.expandedTo(control.sizeHint())
+        return size
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            # One of them is shown or hidden, or says something else.
+            self.updateGeometry()
+            self._place(self.width(), move=True)
+        return super().event(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place(self.width(), move=True)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._place(self.width(), move=True)
+
+    def _shown(self) -> list[QWidget]:
+        return [control for control in self._controls if not control.isHidden()]
+
+    def _place(self, room: int, *, move: bool) -> int:
+        """How high all of it is at this width; ``move``: put it there."""
+        x = y = line = 0
+        for control in self._shown():
+            size = control.sizeHint()
+            if line and x + size.width() > room:
+                x, y, line = 0, y + line + GAP, 0
+            if move:
+                control.setGeometry(x, y, size.width(), size.height())
+            x += size.width() + GAP
+            line = max(line, size.height())
+        return y + line

@@ -11,15 +11,100 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import stat
+import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from torchkeeper.link.desktop import refreshing
-from torchkeeper.link.desktop.refreshing import Refreshed
 from torchkeeper.link.kept import whole
 from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.appearing import appearing
+
+# What has to be run after files for desktops were put somewhere, or taken away.
+#
+# Desktops read what these programs make of the files, not the files. Where one is missing, the next
+# package that is installed runs it, or nobody needs it.
+
+#: Seconds one of them may take; where thousands of types and icons are, it takes a few.
+_PATIENCE = 120
+
+
+class Refresher(NamedTuple):
+    """A program, the folder that it looks into, and the names of what it makes there."""
+
+    argv: tuple[str, ...]
+    folder: str
+    makes: frozenset[str]
+
+
+ALL = (
+    Refresher(
+        ("update-mime-database",), "mime",
+        frozenset(
+            ("XMLnamespaces", "aliases", "application", "generic-icons", "globs", "globs2", "icons",
+             "magic", "mime.cache", "subclasses", "treemagic", "types", "version")
+        ),
+    ),
+    Refresher(
+        ("update-desktop-database", "-q"), "applications", frozenset(("mimeinfo.cache",))
+    ),
+    # The theme itself lies elsewhere, in the system's folder.
+    Refresher(
+        ("gtk-update-icon-cache", "-q", "-f", "-t"), "icons/hicolor",
+        frozenset(("icon-theme.cache",)),
+    ),
+)  # fmt: skip
+
+
+class Refreshed(NamedTuple):
+    """What was run, what is not there to be run, and of what failed the reason, by program."""
+
+    ran: list[str]
+    missing: list[str]
+    failed: dict[str, str]
+
+
+def refresh(root: str) -> Refreshed:
+    """Run what there is to run for the files in a folder."""
+    done = Refreshed([], [], {})
+    for one in ALL:
+        name = one.argv[0]
+        folder = os.path.join(root, *one.folder.split("/"))
+        if not os.path.isdir(folder):
+            continue
+        found = shutil.which(name)
+        if found is None:
+            done.missing.append(name)
+            continue
+        why = _run([found, *one.argv[1:], folder])
+        if why is None:
+            done.ran.append(name)
+        else:
+            done.failed[name] = why
+    return done
+
+
+def _run(argv: list[str]) -> str | None:
+    """Why it failed, in a line; None where it has not."""
+    try:
+        ran = subprocess.run(
+            argv,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=_PATIENCE,
+        )
+    except subprocess.TimeoutExpired:
+        return f"it was stopped after {_PATIENCE} seconds"
+    except OSError as e:
+        return e.strerror or str(e)
+    if ran.returncode == 0:
+        return None
+    said = ran.stderr.decode(errors="replace").strip().splitlines()
+    return said[-1] if said else f"it ended with {ran.returncode}"
+
 
 RECEIPT = "torchkeeper/desktop-files.json"
 #: Where our files stand: nothing else in a receipt is believed.
@@ -85,7 +170,7 @@ def install(
             except OSError as e:
                 raise _unwritable(root, e) from e
             _unlink(root, {name: before.files[name] for name in stale}, placed)
-            placed.refreshed = refreshing.refresh(root)
+            placed.refreshed = refresh(root)
     return placed
 
 
@@ -147,7 +232,7 @@ def remove(root: str, dry_run: bool = False, *, shared: bool = False) -> Placed:
     _unlink(root, receipt.files, placed)
     if placed.removed:
         with _readable(shared):
-            placed.refreshed = refreshing.refresh(root)
+            placed.refreshed = refresh(root)
     try:
         os.unlink(os.path.join(root, RECEIPT))
     except FileNotFoundError:
@@ -177,7 +262,7 @@ def _clear(root: str, folders: Iterable[str]) -> None:
     """Take away the folders that were made, where nobody else has put anything by now; what the
     programs made of our files goes with them.
     """
-    makes = {one.folder: one.makes for one in refreshing.ALL}
+    makes = {one.folder: one.makes for one in ALL}
     for folder in sorted(folders, key=len, reverse=True):
         path = os.path.join(root, folder)
         try:

@@ -150,7 +150,7 @@ def checked(result: Any) -> KeptVerification:
 
 
 def _things(result: Any) -> dict[str, int]:
-    """As of ``warm.told.things``; graphs where a verification that was kept does not tell."""
+    """As of ``warm.following.things``; graphs where a verification that was kept does not tell."""
     said = result.get("things", {"graphs": result["graphs"]})
     return {name: _count(said[name]) for name in say.THINGS if name in said}
 

@@ -13,9 +13,8 @@ from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.link.words.tongue import tr
 from torchkeeper.settings.applied import applied
 from torchkeeper.settings.finding import Finding
-from torchkeeper.settings.known import BY_NAME
+from torchkeeper.settings.known import BY_NAME, on
 from torchkeeper.settings.rules import About, check
-from torchkeeper.settings.values import on
 
 if TYPE_CHECKING:
     from torchkeeper.warm.shapes import SentRecipe

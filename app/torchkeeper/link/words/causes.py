@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from torchkeeper.link.words import explaining, say
 from torchkeeper.link.words.problems import printable
 from torchkeeper.link.words.tongue import Text, several, tr
-from torchkeeper.settings import values
+from torchkeeper.settings import known
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.verdicts import ExplainTraceResult
@@ -165,15 +165,15 @@ def autograd(found: AotTold, graphs: Sequence[GraphTold]) -> str:
 def nothing(result: ExplainTraceResult, env: Mapping[str, str]) -> str:
     """Why a trace tells of no lookup, as far as that can be seen."""
     for name in ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE"):
-        if values.on(env, name):
+        if known.on(env, name):
             return tr(
                 "Nothing was compiled: {name} is set, which turns torch.compile off.", name=name
             )
-    if values.on(env, master := "TORCHINDUCTOR_FORCE_DISABLE_CACHES"):
-        name = values.decides(env, master) or master
+    if known.on(env, master := "TORCHINDUCTOR_FORCE_DISABLE_CACHES"):
+        name = known.decides(env, master) or master
         return tr("No cache was asked: {name} is set, which turns PyTorch's caches off.", name=name)
-    if not values.on(env, graphs := "TORCHINDUCTOR_FX_GRAPH_CACHE"):
-        name = values.decides(env, graphs) or graphs
+    if not known.on(env, graphs := "TORCHINDUCTOR_FX_GRAPH_CACHE"):
+        name = known.decides(env, graphs) or graphs
         setting = f"{name}={env.get(name, '')}"
         return tr("No cache was asked: {setting} turns it off.", setting=setting)
     if result["compiles"]:

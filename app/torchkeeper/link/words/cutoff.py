@@ -1,4 +1,4 @@
-"""Words for an operation that was cut off, and what has become of it (folders.recovering)."""
+"""Words for an operation that was cut off, and what has become of it (folders.guard)."""
 
 from __future__ import annotations
 

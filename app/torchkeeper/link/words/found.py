@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.link.words import cutoff, problems, say
-from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import printable
+from torchkeeper.link.words.say import kind_words
 from torchkeeper.link.words.tongue import tr
 
 if TYPE_CHECKING:

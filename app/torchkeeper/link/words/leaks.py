@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from torchkeeper.link.words import kinds, say
+from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
 from torchkeeper.link.words.tongue import Nouns, Text, tr
 
@@ -73,7 +73,7 @@ def line(found: Secret, brief: bool = False) -> str:
 
 
 def _kind(found: Secret) -> str:
-    return printable(kinds.called(found["kind"]), 40)
+    return printable(say.called(found["kind"]), 40)
 
 
 def _times(found: Secret, said: str) -> str:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torchkeeper.artifacts.sshsig import short_key
 from torchkeeper.engine import protocol
 from torchkeeper.link.words import preparing, say, verifying
-from torchkeeper.link.words.kinds import kind_words
 from torchkeeper.link.words.problems import UserError, printable
+from torchkeeper.link.words.say import kind_words
 from torchkeeper.link.words.tongue import Text, several, tr
 from torchkeeper.stores.names import scheme_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from torchkeeper.link.words import say
-from torchkeeper.link.words.kinds import called
 from torchkeeper.link.words.problems import printable
+from torchkeeper.link.words.say import called
 from torchkeeper.link.words.tongue import Nouns, tr
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 
-from torchkeeper.link.words.tongue import Nouns, several, tr
+from torchkeeper.link.words.tongue import Nouns, Text, several, tr
 
 #: Code in a sentence.
 _CODE = re.compile(r"`([^`]+)`")
@@ -74,7 +74,7 @@ def when(epoch: float) -> str:
         return "?"
 
 
-#: What is looked up in a cache, one and several of it, as ``warm.told.things`` calls it.
+#: What is looked up in a cache, one and several of it, as ``warm.following.things`` calls it.
 THINGS: dict[str, Nouns] = {
     "graphs": ("graph", "graphs"),
     "eager": ("eager kernel", "eager kernels"),
@@ -228,3 +228,44 @@ def unmarked(text: str) -> str:
 def title(sentence: str) -> str:
     """A sentence as it stands over others: without its full stop."""
     return sentence.removesuffix(".")
+
+
+# What kinds of entries are called: by their ids on the command line, where they are typed in
+# filters; by names in the window.
+
+#: The names, by id (artifacts.entry.KINDS).
+_NAMES: dict[str, Text] = {
+    "fxgraph": "FX graph",
+    "aotautograd": "AOTAutograd",
+    "code": "Code",
+    "triton": "Triton kernel",
+    "autotune": "Autotune",
+    "pgo": "PGO profile",
+    "precompile": "Precompiled",
+    "aoti_eager": "AOTI eager",
+    "ondisk": "Cached value",
+    "header": "C++ header",
+    "lock": "Lock",
+    "unknown": "Unknown",
+}
+
+
+class _Called:
+    """Whether sentences have names of kinds in them, not ids."""
+
+    by_name = False
+
+
+def use_names(on: bool) -> None:
+    """Have sentences call kinds by name from now on, or by id again."""
+    _Called.by_name = on
+
+
+def kind_words(kind: str) -> str:
+    """The name of a kind; what is none is called as it is."""
+    return tr(_NAMES[kind]) if kind in _NAMES else kind
+
+
+def called(kind: object) -> str:
+    """What a kind is called in a sentence."""
+    return kind_words(str(kind)) if _Called.by_name else str(kind)

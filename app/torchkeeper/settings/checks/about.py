@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from torchkeeper.settings.finding import Finding
-from torchkeeper.settings.known import SETTINGS
-from torchkeeper.settings.values import on
+from torchkeeper.settings.known import SETTINGS, on
 
 
 class About(NamedTuple):

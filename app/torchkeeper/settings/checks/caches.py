@@ -15,8 +15,7 @@ from torchkeeper.settings.checks.about import (
     remotes,
 )
 from torchkeeper.settings.finding import Finding
-from torchkeeper.settings.known import BY_NAME, SETTINGS
-from torchkeeper.settings.values import decides, on, there, value
+from torchkeeper.settings.known import BY_NAME, SETTINGS, decides, on, there, value
 
 _COMPILE_OFF = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
 _PRECOMPILE, _FREEZING = "TORCH_CACHING_PRECOMPILE", "TORCHINDUCTOR_FREEZING"

@@ -13,7 +13,7 @@ from torchkeeper.settings.checks.about import (
     Values,
 )
 from torchkeeper.settings.finding import Finding
-from torchkeeper.settings.values import decides, on
+from torchkeeper.settings.known import decides, on
 
 _STICKY = ("TORCH_COMPILE_STICKY_PGO_READ", "TORCH_COMPILE_STICKY_PGO_WRITE")
 _RESERVED = "mast:"

@@ -24,8 +24,8 @@ from torchkeeper.settings.checks.about import (
 )
 from torchkeeper.settings.checks.texts import whole
 from torchkeeper.settings.finding import Finding
+from torchkeeper.settings.known import on
 from torchkeeper.settings.masks import HIDDEN, shown
-from torchkeeper.settings.values import on
 from torchkeeper.stores.redis import SCHEMES, address
 
 _HOST_AND_PORT = re.compile(r"([\w.-]+):(\d{1,5})", re.ASCII)

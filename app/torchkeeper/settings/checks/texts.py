@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from torchkeeper.artifacts.masking import MOST, brief
 from torchkeeper.settings.checks.about import URL, About, Values
 from torchkeeper.settings.finding import Finding
-from torchkeeper.settings.known import BY_NAME, SETTINGS
+from torchkeeper.settings.known import BY_NAME, SETTINGS, there, value
 from torchkeeper.settings.setting import Setting
-from torchkeeper.settings.values import there, value
 
 _OFF = frozenset({"0", "false", "f", "off", "no", "n", "none", "null", "disable", "disabled"})
 _ON = frozenset({"1", "true", "t", "on", "yes", "y", "enable", "enabled"})

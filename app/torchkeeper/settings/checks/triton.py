@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from torchkeeper.settings.checks.about import About, Values
 from torchkeeper.settings.checks.texts import whole
 from torchkeeper.settings.finding import Finding
-from torchkeeper.settings.values import at_least, on
+from torchkeeper.settings.known import at_least, on
 
 _MANAGER, _BACKEND = "TRITON_CACHE_MANAGER", "TRITON_REMOTE_CACHE_BACKEND"
 _FORMAT, _HOST, _PORT = "TRITON_REDIS_KEY_FORMAT", "TRITON_REDIS_HOST", "TRITON_REDIS_PORT"

@@ -21,11 +21,10 @@ from torchkeeper.artifacts.builds import Build, Builder, Claims, MadeIn, Native
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.megacache import Artifact
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.budget import Budget, present
 from torchkeeper.stores.bundles.building import HEADERS, OF_KERNEL, Made, has_object, is_pair
-from torchkeeper.stores.bundles.exact import OUR_OWN, altered
-from torchkeeper.stores.bundles.parts import ZIP_ERRORS, Member, Slice
+from torchkeeper.stores.bundles.parts import OUR_OWN, ZIP_ERRORS, Member, Slice, altered
 from torchkeeper.stores.items import CHUNK, File, Item, Source, digest_of, in_order, payload_digest
+from torchkeeper.stores.reader import Budget, present
 from torchkeeper.stores.store import Refused, Store
 
 if TYPE_CHECKING:

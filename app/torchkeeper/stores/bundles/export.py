@@ -24,7 +24,7 @@ from torchkeeper.stores.appearing import Appearing
 from torchkeeper.stores.bundles.building import Makers, Record
 from torchkeeper.stores.bundles.leftovers import remove_leftovers
 from torchkeeper.stores.bundles.members import Members, info
-from torchkeeper.stores.describe import Described
+from torchkeeper.stores.describe import Described, Singly
 from torchkeeper.stores.items import (
     CHUNK,
     File,
@@ -38,7 +38,6 @@ from torchkeeper.stores.items import (
 from torchkeeper.stores.offering import homes, mega_key
 from torchkeeper.stores.pouring import Pouring, Take, drop, unchanged, unreadable
 from torchkeeper.stores.progress import Progress
-from torchkeeper.stores.singly import Singly
 from torchkeeper.stores.space import unwritable
 
 #: The kinds whose payloads a mega-cache holds, in the order of its sections.

@@ -24,10 +24,9 @@ from torchkeeper.stores.bundles.export import (
     told_name,
 )
 from torchkeeper.stores.bundles.members import MAY_BE_BIG
-from torchkeeper.stores.describe import Described
+from torchkeeper.stores.describe import Described, Singly
 from torchkeeper.stores.items import CHUNK, File, Source, is_group, portable_bytes
 from torchkeeper.stores.offering import mega_key
-from torchkeeper.stores.singly import Singly
 
 #: From here on zipfile writes sizes and offsets in eight bytes (ZIP64_LIMIT), and member counts.
 _BIG = (1 << 31) - 1

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import zipfile
 import zlib
+from collections.abc import Mapping, Sequence
+from io import BytesIO
 from typing import IO, Any, BinaryIO
+
+from torchkeeper.artifacts import manifest, megacache
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.bundles.members import info
+from torchkeeper.stores.items import CHUNK, digest_of
+from torchkeeper.stores.progress import Progress
 
 #: What zipfile raises for a damaged or unsupported member.
 ZIP_ERRORS = (
@@ -71,3 +81,179 @@ class Member(io.RawIOBase):
     def close(self) -> None:
         self._member.close()
         super().close()
+
+
+# Whether a bundle is, but for its files, byte by byte what an export would have written.
+#
+# A manifest has the sha256 of every file, and of the mega-cache; this is about that one, which
+# stock PyTorch may be given as it is, and about all that is around the files, so that of a bundle
+# that is signed no byte can be another.
+
+#: Members that no entry of a manifest names.
+OUR_OWN = frozenset({manifest.NAME, manifest.SIGNATURE, manifest.MEGA_CACHE})
+#: Bytes of a line of the directory before its name, and of what a large member adds.
+_LINE, _LARGE = 46, 20
+
+
+def check(
+    path: str,
+    stream: BinaryIO,
+    members: Mapping[str, zipfile.ZipInfo],
+    listed: bytes,
+    report: Report,
+    files: bool = False,
+) -> tuple[list[zipfile.ZipInfo], int]:
+    """The members as they would be written, in their order, and where the last one ends.
+
+    listed: the manifest. files: whether files are read, too, and their sha256 compared; the
+    mega-cache always is. Raises Problem("bundle-altered", file=…, part=…), where part names the
+    entry that is another, Problem("bundle-more", file=…, part=…), and as ``manifest.begin``.
+    """
+    promised, mega_cache = _promised(path, listed, report)
+    sizes = (one.file_size for name, one in members.items()
+             if name == manifest.MEGA_CACHE or (files and name in promised))  # fmt: skip
+    done = Progress(report, sum(sizes))
+    found: list[zipfile.ZipInfo] = []
+    end = 0
+    for one in sorted(members.values(), key=lambda one: one.header_offset):
+        report.check()
+        name = one.filename
+        if name not in promised and name not in OUR_OWN:
+            raise Problem("bundle-more", file=path, part=name[:200])
+        header = _header(stream, one) if one.header_offset == end else None
+        if header is None:
+            raise Problem("bundle-altered", file=path, part=_named(name, listed, report))
+        written, size = header
+        part = Slice(stream, end + size, one.file_size)
+        if name == manifest.MEGA_CACHE:
+            if mega_cache != _digest(part, done):
+                named = altered(io.BufferedReader(part, CHUNK), listed, report)
+                raise Problem("bundle-altered", file=path, part=named or name)
+        elif files and name not in OUR_OWN and promised[name] != _digest(part, done):
+            raise Problem("bundle-altered", file=path, part=_named(name, listed, report))
+        found.append(written)
+        end += size + one.file_size
+    done.end()
+    expected = directory(found, end)
+    there = os.pread(stream.fileno(), len(expected) + 1, end)
+    if there != expected:
+        named = _differing(there, expected, found)
+        raise Problem("bundle-altered", file=path, part=_named(named, listed, report))
+    return found, end
+
+
+def altered(stream: BinaryIO, listed: bytes, report: Report) -> str | None:
+    """Of a mega-cache, the first artifact that is not as its manifest promises, as the kind and
+    key that it has there; None where all are.
+    """
+    keys: dict[tuple[str, str, str], str] = {}
+    for entry in manifest.begin(listed).entries:
+        report.check()
+        if entry.kind in megacache.TYPE_OF_KIND:
+            # An autotune result is under files/, too; its key here is its path there.
+            other = entry.kind == "autotune" and entry.files
+            key = entry.path[len(manifest.FILES) :] if other else entry.key
+            keys[entry.kind, key, entry.sha256] = f"{entry.kind} {entry.key}"[:200]
+    stream.seek(0)
+    if not megacache.looks_like(stream.read(12)):
+        return None
+    order = list(megacache.TYPE_OF_KIND)
+    left = dict(sorted(keys.items(), key=lambda one: (order.index(one[0][0]), one[0])))
+    try:
+        for one in megacache.walk(stream, stream.seek(0, os.SEEK_END), report):
+            kind = megacache.KIND_OF_TYPE.get(one.type, one.type)
+            stream.seek(one.offset)
+            digest = digest_of(stream, report, one.size)
+            if (kind, one.key, digest) in keys:
+                left.pop((kind, one.key, digest), None)
+                continue
+            same = (name for at, name in left.items() if at[:2] == (kind, one.key))
+            alike = (name for at, name in left.items() if at[2] == digest)
+            return next(same, None) or next(alike, None) or f"{kind} {one.key}"[:200]
+    except Problem:
+        pass  # what comes after that is the one
+    return next(iter(left.values()), None)
+
+
+def _digest(part: Slice, done: Progress) -> bytes:
+    found = hashlib.sha256()
+    while data := part.read(CHUNK):
+        found.update(data)
+        done.add(len(data))
+    return found.digest()
+
+
+def _named(name: str, listed: bytes, report: Report) -> str:
+    """A member, with the kind and key of the entry that it is a file of, if there is one."""
+    for entry in manifest.begin(listed).entries if name.startswith(manifest.FILES) else ():
+        report.check()
+        if any(file.path == name for file in entry.files):
+            return f"{entry.kind} {entry.key}"[:200] + f" ({name[:200]})"
+    return name[:200]
+
+
+def directory(members: Sequence[zipfile.ZipInfo], start: int) -> bytes:
+    """The directory of a zip, with all that follows, for members that end at ``start``."""
+    tail = _Tail(start)
+    with zipfile.ZipFile(tail, "w") as archive:
+        archive.filelist.extend(members)
+    return tail.getvalue()
+
+
+class _Tail(BytesIO):
+    """What is written from a position on."""
+
+    def __init__(self, start: int) -> None:
+        super().__init__()
+        self._start = start
+
+    def tell(self) -> int:
+        return self._start + super().tell()
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return super().seek(offset - self._start if whence == os.SEEK_SET else offset, whence)
+
+
+def _header(stream: BinaryIO, one: zipfile.ZipInfo) -> tuple[zipfile.ZipInfo, int] | None:
+    """A member as ``bundles.members`` writes it, and how long its header is; None where the header
+    that is there is another. Small members and large ones have different ones.
+    """
+    for roomy in (False, True):
+        made = info(one.filename)
+        made.CRC, made.file_size, made.compress_size = one.CRC, one.file_size, one.file_size
+        made.header_offset = one.header_offset
+        try:
+            expected = made.FileHeader(roomy)
+        except zipfile.LargeZipFile:
+            continue
+        if os.pread(stream.fileno(), len(expected), one.header_offset) == expected:
+            return made, len(expected)
+    return None
+
+
+def _promised(path: str, listed: bytes, report: Report) -> tuple[dict[str, bytes], bytes | None]:
+    """The sha256 of the members that a manifest names, and of the mega-cache."""
+    try:
+        digests: dict[str, bytes] = {}
+        said = manifest.begin(listed)
+        for entry in said.entries:
+            report.check()
+            digests |= {file.path: bytes.fromhex(file.sha256) for file in entry.files}
+    except Problem as problem:
+        problem.params.setdefault("file", path)
+        raise
+    return digests, bytes.fromhex(said.mega_cache) if said.mega_cache else None
+
+
+def _differing(there: bytes, expected: bytes, members: Sequence[zipfile.ZipInfo]) -> str:
+    """The member whose line in the directory is another, if it is one's."""
+    pairs = enumerate(zip(there, expected, strict=False))
+    at = next((number for number, (a, b) in pairs if a != b), len(expected))
+    end = 0
+    for one in members:
+        end += _LINE + len(one.filename.encode())
+        if one.header_offset > zipfile.ZIP64_LIMIT or one.file_size > zipfile.ZIP64_LIMIT:
+            end += _LARGE
+        if at < end:
+            return one.filename
+    return "the directory at its end"

@@ -3,7 +3,7 @@
 A signed bundle has one member more, ``manifest.json.sig``, which is what ``ssh-keygen -Y sign -n
 torchcache`` writes for its manifest (openssh, PROTOCOL.sshsig); the stock ``ssh-keygen -Y verify``
 takes both as they are. The manifest has a sha256 for every payload and file, and what is around
-these has to be as an export writes it (``bundles.exact``).
+these has to be as an export writes it (``bundles.parts``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.sshsig import Signature
 from torchkeeper.stores.appearing import Appearing
-from torchkeeper.stores.bundles import exact
+from torchkeeper.stores.bundles import parts
 from torchkeeper.stores.bundles.bundle import Bundle, check_size, members_of, open_file
 from torchkeeper.stores.bundles.leftovers import remove_leftovers
 from torchkeeper.stores.bundles.members import info
@@ -65,7 +65,7 @@ def signature_of(path: str, signers: str | None, report: Report) -> Signature:
         except ValueError as e:
             raise Problem("signature-wrong", file=path, why=str(e)) from e
         status, signer = _asked(path, opened, signers)
-        exact.check(path, opened.stream, opened.members, opened.manifest, report, files=True)
+        parts.check(path, opened.stream, opened.members, opened.manifest, report, files=True)
         return Signature(status, signer, sshsig.line_of(blob), sshsig.fingerprint(blob), digest)
 
 
@@ -102,7 +102,7 @@ def copy_manifest(path: str, target: str, report: Report) -> str:
     with _opened(path) as opened:
         if opened is None:
             raise Problem("not-a-bundle", file=path)
-        exact.check(path, opened.stream, opened.members, opened.manifest, report, files=True)
+        parts.check(path, opened.stream, opened.members, opened.manifest, report, files=True)
         # In a folder of its own, which goes when it is signed.
         with open(target, "xb") as out:
             out.write(opened.manifest)
@@ -128,7 +128,7 @@ def attach(
             raise Problem("not-a-bundle", file=path)
         if hashlib.sha256(opened.manifest).hexdigest() != digest:
             raise Problem("bundle-changed", file=target)
-        members, end = exact.check(path, opened.stream, opened.members, opened.manifest, report)
+        members, end = parts.check(path, opened.stream, opened.members, opened.manifest, report)
         if members[-1].filename == manifest.SIGNATURE:
             end = members.pop().header_offset
         remove_leftovers(os.path.dirname(target) or ".", report)
@@ -164,7 +164,7 @@ def _write(
     made.CRC, made.file_size = binascii.crc32(signature), len(signature)
     made.compress_size, made.header_offset = made.file_size, end
     out.write(made.FileHeader(False) + signature)
-    out.write(exact.directory([*kept, made], out.tell()))
+    out.write(parts.directory([*kept, made], out.tell()))
 
 
 @contextlib.contextmanager
@@ -203,7 +203,7 @@ def _check_names(path: str, members: Mapping[str, zipfile.ZipInfo]) -> None:
     """
     for name, one in members.items():
         folder = name.endswith("/") and not one.file_size
-        if name not in exact.OUR_OWN and not name.startswith(manifest.FILES) and not folder:
+        if name not in parts.OUR_OWN and not name.startswith(manifest.FILES) and not folder:
             raise Problem("bundle-more", file=path, part=name[:200])
 
 

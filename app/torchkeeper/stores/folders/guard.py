@@ -4,14 +4,293 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.folders import journal
+from torchkeeper.stores.bundles.leftovers import remove_leftovers
+from torchkeeper.stores.durable import sync_folder
+from torchkeeper.stores.folders import journal, receipts, steps
+from torchkeeper.stores.folders.inside import Inside
+from torchkeeper.stores.folders.journal import CutOff
 from torchkeeper.stores.folders.locks import taken
-from torchkeeper.stores.folders.recovering import Recovered, recover, seen
+from torchkeeper.stores.folders.restoring import restore
+from torchkeeper.stores.items import Item
+
+if TYPE_CHECKING:
+    from torchkeeper.stores import shapes
+
+
+# Bringing an operation to an end that was cut off: by a kill, a power cut, a disk that was full.
+#
+# Its journal (folders.journal) says what it was. An import is taken back, unless all was placed; a
+# purge is put back, unless all was moved; an undo and the emptying of the trash are completed. That
+# is done by the next operation that changes the place, and by who is told to; whoever looks only
+# says so (``seen``). What was done is told by a finding ``recovered``, a Recovered by the names of
+# its fields. A journal is believed if we began it here (folders.proof); no link is followed.
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What was cut off in a place, and what has become of it.
+
+    what: "import", "purge", "undo" or "empty". outcome: "completed", "taken-back" or "put-back";
+    "no-room" where the disk is full, so that the next one tries again; "waiting" where it was only
+    looked; "not-believed" of a journal of which nothing shows that we began it here; "forgotten" of
+    one that was removed; "of-another" of that of another user. made: when it was begun, in seconds
+    since the epoch, None where that is not known. entries: of what was put back; files: that were
+    put back, taken back, or are completed with it, and their bytes on the disk where they were put
+    back; left: files that stay in the trash, or where an import had put some. file: the journal.
+    """
+
+    place: str
+    what: str
+    outcome: str
+    made: float | None
+    entries: int
+    files: int
+    bytes: int
+    left: int
+    file: str
+
+    def to_json(self) -> shapes.CutOff:
+        """Its fields."""
+        return cast("shapes.CutOff", asdict(self))
+
+
+class _Ended(NamedTuple):
+    """What has become of it, and counts as of Recovered."""
+
+    outcome: str
+    entries: int = 0
+    files: int = 0
+    bytes: int = 0
+    left: int = 0
+
+
+_NOTHING = _Ended("")
+_KNOWN = frozenset({"import", "purge", "undo", "empty"})
+#: What becomes of a journal that is not believed, if that is wished.
+BELIEVE, FORGET = "believe", "forget"
+_ID = re.compile(r"[0-9a-f]{6}")
+
+
+def recover(root: str, report: Report, keep: bool = True, insisted: str = "") -> list[Recovered]:
+    """Bring what was cut off in a folder to its end, whose lock is ours, and say what was done. The
+    folder itself, if it was made for what is taken back, goes only without ``keep``.
+
+    insisted: what becomes of a journal that is not believed: with BELIEVE it is carried out as any
+    other, with FORGET it is removed and what it tells of stays as it is. Once it was begun it
+    cannot be cancelled. Raises Problem("place-unfinished") where it cannot be done; then
+    everything is as it was, for the next time; and ("place-busy") where somebody may be at work
+    whose lock cannot be seen.
+    """
+    told = []
+    for path in journal.in_folder(root):
+        if (one := _recover(root, path, keep, insisted, report)) is not None:
+            told.append(one)
+    told += _of_others(root)
+    for one in told:
+        report.finding(recovered=one.to_json())
+    return told
+
+
+def seen(root: str) -> list[Recovered]:
+    """What was cut off in a folder whose lock is ours, as far as its journals say. Nothing is done
+    about it.
+    """
+    told = []
+    for path in journal.in_folder(root):
+        try:
+            cut = journal.said(path)
+        except journal.NotOurs:
+            told.append(_not_believed(root, path))
+        except OSError:
+            continue
+        else:
+            if not cut.proven:
+                told.append(_not_believed(root, path, cut))
+            elif not cut.running and _what(cut):
+                told.append(Recovered(root, _what(cut), "waiting", _made(cut), 0, 0, 0, 0, path))
+    return [*told, *_of_others(root)]
+
+
+def _of_others(root: str) -> list[Recovered]:
+    return [
+        Recovered(root, "", "of-another", None, 0, 0, 0, 0, path)
+        for path in journal.of_others(root)
+    ]
+
+
+def _not_believed(root: str, path: str, cut: CutOff | None = None) -> Recovered:
+    cut = cut or CutOff()
+    return Recovered(root, _what(cut), "not-believed", _made(cut), 0, 0, 0, 0, path)
+
+
+def _what(cut: CutOff) -> str:
+    """What a journal is about; "" for what none of ours is."""
+    what = cut.about.get("what")
+    return what if isinstance(what, str) and what in _KNOWN else ""
+
+
+def _made(cut: CutOff) -> float | None:
+    made = cut.about.get("made")
+    return float(made) if isinstance(made, (int, float)) and 0 < made < 1e11 else None
+
+
+def _recover(root: str, path: str, keep: bool, insisted: str, report: Report) -> Recovered | None:
+    cut = CutOff()
+    try:
+        cut = journal.said(path)
+        if cut.running:
+            raise Problem("place-busy", place=root)
+        if not cut.proven and insisted != BELIEVE:
+            return _forgotten(root, path, cut, insisted)
+        ended = _ended(root, cut, report)
+        sync_folder(root)
+        if ended.outcome != "no-room":
+            # The record of what is not proven is that of another journal, of which this is a copy.
+            journal.remove(path, cut.nonce if cut.proven else "")
+    except journal.NotOurs:
+        return _forgotten(root, path, cut, insisted)
+    except FileNotFoundError:
+        return None
+    except OSError as e:
+        why = e.strerror or str(e)
+        raise Problem("place-unfinished", place=root, why=why, file=path) from e
+    except Problem as problem:
+        if problem.code in ("place-busy", "place-unfinished"):
+            raise
+        why = "A list of eager kernels cannot be changed now"
+        raise Problem("place-unfinished", place=root, why=why, file=path) from problem
+    if not keep and cut.proven:
+        _remove_above(root, cut)
+    if not ended.outcome:
+        return None
+    return Recovered(root, _what(cut), *ended[:1], _made(cut), *ended[1:], path)
+
+
+def _forgotten(root: str, path: str, cut: CutOff, insisted: str) -> Recovered:
+    """Pass a journal over that is not believed, or remove it, if that is wished."""
+    told = _not_believed(root, path, cut)
+    if insisted != FORGET:
+        return told
+    try:
+        journal.remove(path)
+    except OSError as e:
+        raise Problem("place-unfinished", place=root, why=e.strerror or str(e), file=path) from e
+    return replace(told, outcome="forgotten")
+
+
+def _ended(root: str, cut: CutOff, report: Report) -> _Ended:
+    about = cut.about
+    match about.get("what"):
+        case "import" if cut.done:
+            steps.settle(root, cut.steps)
+            return _Ended("completed", files=sum(map(_count, cut.steps)))
+        case "import":
+            taken = steps.take_back(root, cut.steps, report)
+            _sweep(root, about.get("id"))
+            return _Ended("taken-back", files=taken, left=steps.there(root, cut.steps))
+        case "purge":
+            return _purge(root, about, cut.done)
+        case "undo":
+            return _restore(root, receipts.at(root, about.get("receipt")), about, "completed")
+        case "empty":
+            names = about.get("receipts")
+            bins = [receipts.at(root, name) for name in names] if isinstance(names, list) else []
+            count = sum(len(receipts.trashed(bin_)) for bin_ in bins if bin_)
+            for bin_ in filter(None, bins):
+                receipts.discard(bin_)
+            receipts.clear(root)
+            return _Ended("completed", files=count)
+    return _NOTHING  # it was cut off before it had said what it was about to do
+
+
+def _sweep(root: str, operation: object) -> None:
+    """Remove what an operation has left under temporary names: a power cut may take the end of the
+    journal, which told them; and what somebody has left who was killed while he wrote a list.
+    """
+    mine = operation if isinstance(operation, str) and _ID.fullmatch(operation) else "?"
+    with Inside(root) as inside:
+        for above, folders, files, handle in inside.walk():
+            gone = [name for name in (*files, *folders) if steps.is_temporary(name, mine)]
+            for name in gone:
+                with contextlib.suppress(OSError):
+                    at = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                    if at.st_uid != os.geteuid():
+                        continue
+                    if name in files:
+                        os.unlink(name, dir_fd=handle)
+                    else:
+                        inside.remove_tree(f"{above}/{name}" if above else name)
+            count = len(gone)
+            if os.path.basename(os.path.dirname(os.path.dirname(above))) == "aoti_eager":
+                count += remove_leftovers(os.path.join(root, above), Report())
+            while count and above:
+                try:
+                    inside.remove_folder(above)
+                except OSError:
+                    break
+                above = os.path.dirname(above)
+
+
+def _count(step: journal.Step) -> int:
+    """How many files a step has placed."""
+    if len(step) != 5:
+        return 0
+    return {"file": 1, "kernel": len(step[4] or ())}.get(step[0], 0)
+
+
+def _purge(root: str, about: Mapping[str, object], done: bool) -> _Ended:
+    bin_ = receipts.at(root, about.get("receipt"))
+    if bin_ is None:
+        return _NOTHING
+    if not done:
+        return _restore(root, bin_, about, "put-back")
+    count = len(receipts.trashed(bin_))
+    with Inside(root) as inside:
+        receipts.Folders.of(receipts.said_by(bin_)).prune(inside)
+    if about.get("now") or not count:
+        receipts.discard(bin_)
+    return _Ended("completed", files=count)
+
+
+def _restore(root: str, bin_: str | None, about: Mapping[str, object], outcome: str) -> _Ended:
+    """Put back what a receipt holds; what cannot be, for something has come into its place, stays
+    in the trash.
+    """
+    if bin_ is None:
+        return _NOTHING
+    if not receipts.lies(bin_):
+        receipts.discard(bin_)  # the trash may have been made for it
+        return _Ended(outcome)
+    _sweep(root, about.get("id"))
+
+    def left(_item: Item, _problem: Problem) -> None:
+        """It is in the trash, where undo finds it."""
+
+    done, full = restore(root, bin_, receipts.trashed(bin_), Report(), left)
+    stays = len(receipts.trashed(bin_))
+    ended = "no-room" if full else outcome
+    return _Ended(ended, done.entries, done.files, done.bytes, stays)
+
+
+def _remove_above(root: str, cut: CutOff) -> None:
+    """Remove what an import has made of the way to the folder, if nothing is in it."""
+    above = cut.about.get("above")
+    if cut.done or not isinstance(above, list):
+        return
+    for path in reversed(above):
+        # Not if the folder was moved elsewhere.
+        if isinstance(path, str) and (path == root or root.startswith(f"{path.rstrip('/')}/")):
+            with contextlib.suppress(OSError):
+                os.rmdir(path)
+
 
 #: Seconds to wait for another one to finish.
 PATIENCE = 10.0

@@ -2,7 +2,7 @@
 
 ``<root>/.torchkeeper-journal-<uid>-<time>.jsonl`` lies there while an import, a purge, an undo or
 an emptying of the trash lasts, under the lock of ``folders.guard``; whoever finds one with the lock
-free finds an operation that was cut off (``folders.recovering``). Its first line says what is done,
+free finds an operation that was cut off (``folders.guard``). Its first line says what is done,
 each other line is a step that is about to be taken, and the last one that all of them were. A
 record outside of the folder shows that we began it there (``folders.proof``).
 """

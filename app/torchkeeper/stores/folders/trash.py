@@ -1,7 +1,7 @@
 """Purging: plan, move to the trash beside the entries, undo, empty.
 
 Each is in a journal while it lasts: cut off, a purge is put back, an undo is brought to its end,
-and so is the emptying of the trash (folders.recovering).
+and so is the emptying of the trash (folders.guard).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torchkeeper.artifacts.entry import Problem, measured, tally
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.durable import sync_folder
-from torchkeeper.stores.folders import receipts, withdrawing
+from torchkeeper.stores.folders import receipts, restoring
 from torchkeeper.stores.folders.guard import changing
 from torchkeeper.stores.folders.in_use import InUse, users
 from torchkeeper.stores.folders.journal import Journal, begun
@@ -107,7 +107,7 @@ class FolderRemoval(Removal):
         stays = tally(one.item.kind for one in chosen if id(one.item) not in going)
         self._in_use = {**using, "left": len(chosen) - len(items), "stays": stays}
         numbers = [number for number, one in enumerate(chosen) if id(one.item) in going]
-        self._plan = Plan(root, withdrawing.parted(root, items), insisted)
+        self._plan = Plan(root, restoring.parted(root, items), insisted)
         return dict(zip(numbers, self._plan.items, strict=True))
 
     def told(self) -> Amount:
@@ -149,16 +149,16 @@ class _Purging:
     def run(self, report: Report) -> None:
         """Take everything. Raises Cancelled, and OSError where the trash is full."""
         paths: set[str] = set()
-        items = withdrawing.parted(self._root, self._plan.items)
+        items = restoring.parted(self._root, self._plan.items)
         # A list that goes as a whole goes before anything is taken off it.
-        items.sort(key=withdrawing.goes_alone)
+        items.sort(key=restoring.goes_alone)
         for number, item in enumerate(items):
             report.check()
             report.progress(number, len(items), "entries")
             gone = _purge_item(self._root, item, self._bin, self._now, self._left)
             if gone is None:
                 continue
-            self._kept = self._kept or bool(gone) or withdrawing.goes_alone(item)
+            self._kept = self._kept or bool(gone) or restoring.goes_alone(item)
             self._taken += gone
             paths.update(file.path for file in gone)
             # What two of a list have in common has gone with the first of them.
@@ -237,8 +237,8 @@ def _purge_item(
 ) -> list[File] | None:
     """Take the files of an entry, all of them if they are what was planned, else none: None."""
     # The lock of a list that stays is taken when the item comes off it.
-    listed = os.path.join(root, withdrawing.list_of(item))
-    but = lock_of(listed) if withdrawing.goes_alone(item) else None
+    listed = os.path.join(root, restoring.list_of(item))
+    but = lock_of(listed) if restoring.goes_alone(item) else None
     with holding(root, item.kind, item.key, item.path, but) as free:
         if free:
             return _take_files(root, item, bin_, now, left)
@@ -257,7 +257,7 @@ def _take_files(
                     raise Problem("entry-changed")
         # Before its library is gone: PyTorch takes none of a list of which one is missing.
         kept = None if bin_ is None else os.path.join(bin_, FILES)
-        if withdrawing.goes_alone(item) and not withdrawing.withdraw(root, item, kept):
+        if restoring.goes_alone(item) and not restoring.withdraw(root, item, kept):
             raise Problem("entry-changed")
     except Problem as problem:
         left(item, problem)
@@ -294,9 +294,9 @@ def _give_back(root: str, bin_: str, item: Item, gone: list[File]) -> None:
     for file in reversed(gone):
         with contextlib.suppress(OSError):
             os.rename(os.path.join(bin_, FILES, file.path), os.path.join(root, file.path))
-    if withdrawing.goes_alone(item):
+    if restoring.goes_alone(item):
         with contextlib.suppress(OSError, Problem):
-            withdrawing.give_back(root, withdrawing.list_of(item), os.path.join(bin_, FILES))
+            restoring.give_back(root, restoring.list_of(item), os.path.join(bin_, FILES))
 
 
 def _full(e: OSError) -> bool:

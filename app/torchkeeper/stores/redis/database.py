@@ -8,12 +8,15 @@ from __future__ import annotations
 import io
 import os
 import time
+from array import array
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, BinaryIO, TypeVar
 
 from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import CHUNK, File, Item, in_order
 from torchkeeper.stores.redis import address as addresses
 from torchkeeper.stores.redis import kernels as kernels_
@@ -29,7 +32,66 @@ from torchkeeper.stores.redis.connecting import (
 )
 from torchkeeper.stores.redis.endless import Endless
 from torchkeeper.stores.redis.patience import PASSING, Patience, patiently
-from torchkeeper.stores.redis.seen import Seen
+
+# Which keys a scan has given already, in 16 to 32 bytes a key.
+
+#: The fewest places of the table; a power of two.
+_LEAST = 1 << 12
+
+
+class Seen:
+    """Keys that were seen, by a 64-bit hash of their own with a seed of this process's.
+
+    A set of a million keys takes 160 MB. That two of a million have the same hash, so that one is
+    passed over, happens once in some forty million scans.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._make(_LEAST)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def expect(self, count: int) -> None:
+        """About so many keys will come."""
+        places = 1 << (2 * min(count, 1 << 24)).bit_length()
+        if not self._count and places > _LEAST:
+            self._make(places)
+
+    def _make(self, places: int) -> None:
+        self._table = array("q", bytes(8 * places))
+        self._mask = places - 1
+
+    def new(self, keys: list[bytes]) -> list[bytes]:
+        """Those of some keys that were not seen before, in their order."""
+        if (self._count + len(keys)) * 2 > len(self._table):
+            self._grow(len(keys))
+        table, mask, found = self._table, self._mask, list[bytes]()
+        for key in keys:
+            value = hash(key) or 1  # 0 is an empty place
+            at = value & mask
+            while there := table[at]:
+                if there == value:
+                    break
+                at = (at + 1) & mask
+            else:
+                table[at] = value
+                found.append(key)
+        self._count += len(found)
+        return found
+
+    def _grow(self, more: int) -> None:
+        old = self._table
+        self._make(1 << (4 * (self._count + more)).bit_length())
+        table, mask = self._table, self._mask
+        for value in old:
+            if value:
+                at = value & mask
+                while table[at]:
+                    at = (at + 1) & mask
+                table[at] = value
+
 
 T = TypeVar("T")
 
@@ -465,3 +527,57 @@ def _environment_password(address: Address) -> str | None:
         if named.address == address:
             return named.password
     return None
+
+
+# When a server drops what it holds, and when that was last used.
+
+#: When an item expires and was last used, as Entry has it.
+Times = tuple[float | None, float | None]
+
+
+def times(store: Database, items: Sequence[Item]) -> list[Times]:
+    """When each item expires, 0 for never, and was last used: seconds since the epoch.
+
+    None for what the server does not say. Of several keys the first that goes counts, and the
+    last that was used. Raises Problem as Connection does.
+    """
+    keys = [encoded(file.path) for item in items for file in item.files]
+    commands = [pack(*c) for key in keys for c in (("PTTL", key), ("OBJECT", "IDLETIME", key))]
+    replies = iter(store.again(lambda: store.connection.many(commands)))
+    # Where looking counts as use, the last who used it was our own listing.
+    quiet = store.connection.quiet
+    now = time.time()
+    return [_of_item(replies, len(item.files), now, quiet) for item in items]
+
+
+def _of_item(replies: Iterator[object], count: int, now: float, quiet: bool) -> Times:
+    left: list[int] = []
+    idle: list[int] = []
+    for _ in range(count):
+        ttl, since = next(replies), next(replies)
+        if isinstance(ttl, int) and ttl >= -1:
+            left.append(ttl)
+        if isinstance(since, int) and quiet:
+            idle.append(since)
+    ending = [ttl for ttl in left if ttl >= 0]
+    expires = now + min(ending) / 1000 if ending else 0.0 if left else None
+    return expires, now - min(idle) if idle else None
+
+
+def knows_use(store: Database) -> bool:
+    """Whether the server can say when anything was last used.
+
+    Before 7.2 it takes a look for a use, and where it throws out what is used least often, it
+    counts uses instead. Raises Problem as Connection does.
+    """
+    policy = info(store.connection, "memory").get("maxmemory_policy", "")
+    return store.connection.quiet and not policy.endswith("-lfu")
+
+
+def timed(store: Database, batch: Sequence[Described]) -> list[Described]:
+    """A batch whose entries have their times."""
+    found = times(store, [one.origin or one.item for one in batch])
+    return [
+        replace(one, entry=one.entry._replace(expires=expires, used=used))
+        for one, (expires, used) in zip(batch, found, strict=True)
+    ]

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from torchkeeper.artifacts import remote, triton
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.budget import Budget
 from torchkeeper.stores.describe import Described, describe, unread
 from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.offering import Left
 from torchkeeper.stores.offering import portable as portable_ones
-from torchkeeper.stores.reader import MAX_PAYLOAD, Reader
+from torchkeeper.stores.reader import MAX_PAYLOAD, Budget, Reader
 from torchkeeper.stores.redis.database import Database
 from torchkeeper.stores.redis.payloads import Fetched, Streamed, portable
 

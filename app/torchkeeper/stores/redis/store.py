@@ -13,11 +13,10 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.remote import redis_key
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import query
-from torchkeeper.stores.budget import Budget
 from torchkeeper.stores.describe import Carried, Described, unread
 from torchkeeper.stores.items import Item, Offered, Source
 from torchkeeper.stores.needs import Living, Relatives, needed
-from torchkeeper.stores.reader import Reader
+from torchkeeper.stores.reader import Budget, Reader
 from torchkeeper.stores.redis.database import Database, info
 from torchkeeper.stores.redis.kernels import named
 from torchkeeper.stores.store import Batches, Left, Memory, Removal, Store
@@ -54,7 +53,7 @@ class Redis(Database, Store):
             raise Problem("use-unknown", server=self.place)
 
     def _knows_use(self) -> str | None:
-        from torchkeeper.stores.redis.times import knows_use
+        from torchkeeper.stores.redis.database import knows_use
 
         return "server" if knows_use(self) else None
 
@@ -91,7 +90,7 @@ class Redis(Database, Store):
             yield [named(keys, item) if item.kind == "triton" else unread(item) for item in items]
 
     def timed(self, batches: Iterable[list[Described]], wanted: bool) -> Batches:
-        from torchkeeper.stores.redis.times import timed
+        from torchkeeper.stores.redis.database import timed
 
         return (timed(self, batch) for batch in batches) if wanted else iter(batches)
 

@@ -9,23 +9,165 @@ shapes are known there, and only inputs of some types.
 from __future__ import annotations
 
 import contextlib
+import difflib
+import io
 import json
 import logging
 import os
 import re
+import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.stores.durable import sync_folder
 from torchkeeper.stores.folders import merging
 from torchkeeper.warm.child import said
 from torchkeeper.warm.recipes.cells import Cell
-from torchkeeper.warm.sources import Counted, Step, Work, inputs, operators
-from torchkeeper.warm.sources.written import whole
+from torchkeeper.warm.sources import Counted, Step, Work, inputs
 
 if TYPE_CHECKING:
     from torchkeeper.warm.shapes import Proof
+
+
+# Operators of PyTorch by their names, and their inputs as its dispatcher passes them on.
+
+
+def found(op: str) -> tuple[str, str, Any]:
+    """The namespace of an operator, its name there with the overload, and itself.
+
+    The default overload goes without a name, as in PyTorch's own lists. Raises
+    Problem("name-missing").
+    """
+    import torch  # noqa: TID251
+
+    space, _, named = op.partition("::")
+    name, _, overload = named.partition(".")
+    packet = getattr(getattr(torch.ops, space), name, None)
+    if packet is None:
+        near = difflib.get_close_matches(name, dir(getattr(torch.ops, space)), 3)
+        said = ", ".join(near) or "—"
+        raise Problem("name-missing", name=name, module=f"torch.ops.{space}", near=said)
+    known = packet.overloads()
+    overload = overload or "default"
+    if overload not in known:
+        raise Problem(
+            "name-missing",
+            name=overload,
+            module=f"torch.ops.{space}.{name}",
+            near=", ".join(f"{name}.{one}" for one in known[:20]),
+        )
+    function = getattr(packet, overload)
+    return space, name if overload == "default" else f"{name}.{overload}", function
+
+
+def in_order(
+    function: Any, args: Sequence[Any], keywords: Mapping[str, Any]
+) -> tuple[list[Any], Mapping[str, Any]]:
+    """The inputs as PyTorch's dispatcher passes them on: by position where that can be, and none
+    that is what it would be anyway. Raises Problem("inputs-refused").
+    """
+    schema = function._schema.arguments
+    names = [one.name for one in schema]
+    strange = [name for name in keywords if name not in names]
+    if strange or len(args) > sum(not one.kwarg_only for one in schema):
+        why = f"it has no input {strange[0]}" if strange else f"{len(args)} inputs are too many"
+        raise Problem("inputs-refused", why=why, where=str(function._schema))
+    values = {**dict(zip(names, args, strict=False)), **keywords}
+    told = {
+        one.name: values[one.name]
+        for one in schema
+        if one.name in values and not _is_default(one, values[one.name])
+    }
+    placed: list[Any] = []
+    for one in schema:
+        if one.kwarg_only or one.name not in told:
+            break
+        placed.append(told.pop(one.name))
+    return placed, told
+
+
+def _is_default(argument: Any, value: Any) -> bool:
+    if not argument.has_default_value() or not isinstance(
+        value, (bool, int, float, str, type(None))
+    ):
+        return False
+    return type(argument.default_value) is type(value) and bool(argument.default_value == value)
+
+
+def check_type(value: Any) -> None:
+    """Raises Problem("input-type") for what PyTorch cannot compile an eager operator for."""
+    import torch  # noqa: TID251
+
+    kinds = (torch.Tensor, bool, int, float, str, torch.dtype, torch.device, torch.layout)
+    if isinstance(value, kinds):
+        return
+    if isinstance(value, list) and all(isinstance(one, torch.Tensor) for one in value):
+        return
+    found = type(value).__name__
+    if isinstance(value, (list, tuple)):
+        found += f" of {type(value[0]).__name__}" if value else ", empty"
+    raise Problem("input-type", found=found)
+
+
+def as_text(meta: Any) -> Any:
+    """A description of inputs with every dtype and the like as a text, as it is on the disk."""
+    if isinstance(meta, dict):
+        return {key: as_text(value) for key, value in meta.items()}
+    if isinstance(meta, list):
+        return [as_text(one) for one in meta]
+    return meta if isinstance(meta, (bool, int, float, str, type(None))) else str(meta)
+
+
+# Files that PyTorch rewrites where they stand, written beside them and put there whole.
+#
+# Of the list of an eager operator (aoti_compile_with_persistent_cache in torch/_inductor/
+# aoti_eager.py), a process that is killed meanwhile would else leave nothing, not even what was
+# there before.
+
+
+class Whole(io.StringIO):
+    """What is written to a file, which changes when this is left without an exception, if at all:
+    without a text it stays as it is.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__()
+        self._path = os.fspath(path)
+
+    def __exit__(self, kind: Any, *rest: Any) -> None:
+        text = self.getvalue()
+        super().__exit__(kind, *rest)
+        if kind is None and text:
+            # As PyTorch's own, so that it is swept (write_atomic in torch/_inductor/codecache.py).
+            name = f".{os.getpid()}.{threading.get_ident()}.tmp"
+            folder = os.path.dirname(self._path)
+            partial = os.path.join(folder, name)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(partial)  # of another process that had these numbers
+            with open(partial, "x", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, self._path)
+            sync_folder(folder or ".")
+
+
+@contextlib.contextmanager
+def whole(module: Any) -> Iterator[None]:
+    """What this module opens for writing meanwhile is written so."""
+
+    def opened(path: Any, mode: str = "r", *more: Any, **how: Any) -> Any:
+        return Whole(path) if mode == "w" else open(path, mode, *more, **how)
+
+    # It stands before the built-in one.
+    module.open = opened
+    try:
+        yield
+    finally:
+        del module.open
+
 
 _LOGGER = "torch._inductor.aoti_eager"
 #: The dispatch key that an operator of a device is registered for.
@@ -40,12 +182,12 @@ class _Operator:
     def __init__(self, cell: Cell, device: str) -> None:
         """Raises Problem: "name-missing", "input-type", "inputs-refused"."""
         self.name: str = cell.item["op"]
-        self.space, self.overloaded, self.function = operators.found(self.name)
+        self.space, self.overloaded, self.function = found(self.name)
         self.device = device.partition(":")[0]
         args, keywords = inputs.of(cell.item, device)
-        self.args, self.keywords = operators.in_order(self.function, args, keywords)
+        self.args, self.keywords = in_order(self.function, args, keywords)
         for value in (*self.args, *self.keywords.values()):
-            operators.check_type(value)
+            check_type(value)
         self._check_inputs()
 
     def _check_inputs(self) -> None:
@@ -65,7 +207,7 @@ class _Operator:
 
         wanted = self._described()
         for item in aoti_eager.load_aoti_eager_cache(self.space, self.overloaded, self.device):
-            if item and operators.as_text(item["meta_info"]) == wanted:
+            if item and as_text(item["meta_info"]) == wanted:
                 return os.path.isfile(item["kernel_path"])
         return False
 
@@ -91,7 +233,7 @@ class _Operator:
             else:
                 one = aoti_eager.extract_layout_metadata(value)
             made.append({**one, "arg_order": at})
-        return operators.as_text(made)
+        return as_text(made)
 
     def compile(self) -> None:
         """Have PyTorch compile it, unless its cache has it, and see that it is listed.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm.traces import records
+from torchkeeper.warm.traces import trace
 from torchkeeper.warm.traces.graphs import Graph, Graphs
 from torchkeeper.warm.traces.trace import MAX_FILES, files_in
 
@@ -80,7 +80,7 @@ class Tail:
             if after and after != b"\t":
                 break
         if end < 0:
-            if len(file.rest) > records.MAX_LINE:
+            if len(file.rest) > trace.MAX_LINE:
                 file.rest.clear()
             return
         self._hear(file, end + 1)
@@ -88,7 +88,7 @@ class Tail:
     def _hear(self, file: _File, end: int) -> None:
         lines = io.BytesIO(bytes(file.rest[:end]))
         del file.rest[:end]
-        for one in records.of(lines):
+        for one in trace.of(lines):
             if one is not None and _tells(one):
                 self._of(file, one.pid).hear(one.metadata, one.payload()[0])
 
@@ -106,7 +106,7 @@ class Tail:
         return lambda graph: self._tell(replace(graph, id=f"{graph.id}, process {number}"))
 
 
-def _tells(record: records.Record) -> bool:
+def _tells(record: trace.Record) -> bool:
     artifact = record.metadata.get("artifact")
     if isinstance(artifact, dict):
         return str(artifact.get("name")).startswith("fx_graph_cache_")

@@ -14,7 +14,7 @@ from torchkeeper.gui import taborder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.mending import MendDialog
 from torchkeeper.gui.later import once
-from torchkeeper.gui.pages.doctor import report
+from torchkeeper.gui.pages.doctor import diagnosis
 from torchkeeper.gui.pages.doctor.cards import Cards, is_bug
 from torchkeeper.gui.pages.doctor.diagnosis import Asked, Diagnosis
 from torchkeeper.gui.pages.doctor.mender import Mended, Mender, Plan
@@ -450,7 +450,7 @@ class DoctorPage(Page):
         )  # fmt: skip
 
     def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(report.text(self.diagnosis))
+        QGuiApplication.clipboard().setText(diagnosis.text(self.diagnosis))
 
     # Mending.
 

@@ -7,15 +7,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, Signal
-from PySide6.QtWidgets import QMenu, QProgressBar, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QFrame, QMenu, QProgressBar, QSplitter, QStackedWidget, QWidget
 
 from torchkeeper.gui import icons
 from torchkeeper.gui.later import once
 from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.pages.overview import parts as words
-from torchkeeper.gui.pages.overview.figures import Figure, Figures
 from torchkeeper.gui.pages.overview.looking import Looking
-from torchkeeper.gui.pages.overview.partlist import PartList
+from torchkeeper.gui.pages.overview.parts import PartList
 from torchkeeper.gui.pages.overview.path import Crumbs
 from torchkeeper.gui.pages.overview.reclaiming import Reclaiming
 from torchkeeper.gui.pages.page import Page
@@ -34,6 +33,50 @@ from torchkeeper.link.words.verdicts import unsafe
 if TYPE_CHECKING:
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.places.discovery import Discovery
+
+
+# A few plain numbers beside each other, each with what it counts below it.
+
+
+class Figure(QFrame):
+    """One number: large, with what it is of, and what else there is to know of it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setObjectName("hint")
+        self.name = name
+        self.value = forms.label("", "figure")
+        self.about = forms.label(name, "muted")
+        self.more = forms.label("", "muted", wrap=True)
+        inner = forms.column(gap=2)
+        inner.setContentsMargins(14, 10, 14, 10)
+        for label in (self.value, self.about, self.more):
+            inner.addWidget(label)
+        # What is longer in one of them does not pull the others apart.
+        inner.addStretch(1)
+        self.setLayout(inner)
+        self.tell("", "")
+
+    def tell(self, value: str, more: str, hint: str = "") -> None:
+        """Show a number; without one, that it is not known."""
+        self.value.setText(value or "–")
+        self.more.setText(more)
+        # Where nothing is said the others keep their height.
+        self.setToolTip(tip(hint) if hint else "")
+        said = value or self.tr("not known")
+        self.setAccessibleName(f"{self.name}: {said}" + (f", {more}" if more else ""))
+
+
+class Figures(QWidget):
+    """Several of them in a row, equally wide."""
+
+    def __init__(self, *figures: Figure) -> None:
+        super().__init__()
+        line = forms.row(gap=12)
+        for figure in figures:
+            line.addWidget(figure, 1)
+        self.setLayout(line)
+
 
 #: What the parts are grouped by, as it was left.
 _BY = "overview/by"

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem
+
+from torchkeeper.gui import icons, theme
+from torchkeeper.gui.pages.profiles.words import MARKS
+from torchkeeper.gui.widgets.editing import EditingDelegate
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.link.profiles.profile import Profile
-from torchkeeper.link.words.problems import UserError
+from torchkeeper.link.words.problems import UserError, printable
+from torchkeeper.settings.finding import Finding, worst
 
 
 @dataclass(eq=False)
@@ -50,3 +59,142 @@ def free(name: str, taken: Iterable[str]) -> str:
     while found.casefold() in used:
         found, number = f"{name}-{number}", number + 1
     return found
+
+
+# The list of profiles, as they are edited: which are not saved, and whether anything is wrong with
+# each.
+
+_DRAFT = Qt.ItemDataRole.UserRole
+#: Characters of a name.
+_NAME = 64
+
+
+def _order(draft: Draft) -> str:
+    return draft.name.casefold()
+
+
+class DraftList(QListWidget):
+    """The drafts by name; a name is edited in its line."""
+
+    #: Another is chosen, or none.
+    chosen = Signal()
+    #: Somebody has typed another name: the draft, and the name.
+    named = Signal(object, str)
+
+    def __init__(self, graded: Callable[[Draft], Sequence[Finding]]) -> None:
+        """graded: what is wrong with one."""
+        super().__init__()
+        self._graded = graded
+        self.drafts: list[Draft] = []
+        self.setAccessibleName(self.tr("Profiles"))
+        self.setItemDelegate(EditingDelegate(self))
+        self.setEditTriggers(QAbstractItemView.EditTrigger.EditKeyPressed)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.currentItemChanged.connect(lambda *_: self.chosen.emit())
+        self.itemChanged.connect(self._typed)
+        theme.follow(self, self.paint, now=False)
+
+    @property
+    def current(self) -> Draft | None:
+        """The one that is chosen."""
+        item = self.currentItem()
+        draft: Draft | None = item.data(_DRAFT) if item is not None else None
+        return draft
+
+    @property
+    def unsaved(self) -> list[Draft]:
+        """Those with something that is in no file."""
+        return [one for one in self.drafts if one.changed]
+
+    def choose(self, name: str) -> None:
+        """Choose one by its name."""
+        for item in self._items():
+            if item.data(_DRAFT).name == name:
+                self.setCurrentItem(item)
+
+    def show_drafts(self, drafts: Sequence[Draft], name: str = "") -> None:
+        """Show these, and choose the one of that name, else the first."""
+        self.drafts = sorted(drafts, key=_order)
+        self.blockSignals(True)
+        self.clear()
+        for draft in self.drafts:
+            item = QListWidgetItem()
+            item.setData(_DRAFT, draft)
+            item.setFlags(item.flags() | Qt.ItemFlag.ItemIsEditable)
+            self.addItem(item)
+        rows = [row for row, one in enumerate(self.drafts) if one.name == name]
+        if self.drafts:
+            self.setCurrentRow(rows[0] if rows else 0)
+        self.blockSignals(False)
+        self.paint()
+        self.chosen.emit()
+
+    def put(self, draft: Draft) -> None:
+        """One more, which is chosen."""
+        self.show_drafts([*self.drafts, draft], draft.name)
+
+    def drop(self, draft: Draft) -> bool:
+        """One less; whether it was there. The one after it is chosen."""
+        if draft not in self.drafts:
+            return False
+        row = self.drafts.index(draft)
+        left = [one for one in self.drafts if one is not draft]
+        self.show_drafts(left, left[min(row, len(left) - 1)].name if left else "")
+        return True
+
+    def sort_again(self, name: str) -> None:
+        """One is called otherwise: the order is another, where need be."""
+        if self.drafts != sorted(self.drafts, key=_order):
+            self.show_drafts(self.drafts, name)
+        else:
+            # Who is at another name by now goes on with that.
+            self.paint()
+
+    def edit_name(self) -> None:
+        """Have somebody type the name of the one that is chosen."""
+        if (item := self.currentItem()) is not None:
+            self.setFocus()
+            self.editItem(item)
+
+    def paint(self) -> None:
+        """Show the names, what is not saved, and how good each is."""
+        self.blockSignals(True)
+        for item in self._items():
+            draft = item.data(_DRAFT)
+            item.setText(draft.name)
+            font = item.font()
+            font.setItalic(draft.changed)
+            item.setFont(font)
+            item.setIcon(self._icon(draft))
+            item.setToolTip(tip(f"{printable(draft.name, _NAME)}\n{draft.about}".strip()))
+            state = self.tr("not saved") if draft.changed else ""
+            told = ", ".join(x for x in (printable(draft.name, _NAME), state) if x)
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, told)
+        self.blockSignals(False)
+
+    def paint_current(self) -> None:
+        """Show how good the one is that is chosen."""
+        if (item := self.currentItem()) is not None:
+            self.blockSignals(True)
+            item.setIcon(self._icon(item.data(_DRAFT)))
+            self.blockSignals(False)
+
+    def _items(self) -> list[QListWidgetItem]:
+        return [self.item(row) for row in range(self.count())]
+
+    def _icon(self, draft: Draft) -> QIcon:
+        shades = theme.shades()
+        if draft.error is not None:
+            return icons.icon("error", shades.error)
+        severity = worst(list(self._graded(draft)))
+        if severity in ("error", "warning"):
+            name, colour = MARKS[str(severity)]
+            return icons.icon(name, getattr(shades, colour))
+        return icons.icon("done", shades.good)
+
+    def _typed(self, item: QListWidgetItem) -> None:
+        draft, name = item.data(_DRAFT), item.text().strip()
+        if name != draft.name:
+            self.named.emit(draft, name)
+        self.paint()

@@ -17,8 +17,8 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.settings import masks
+from torchkeeper.settings.known import default
 from torchkeeper.settings.setting import Setting
-from torchkeeper.settings.values import default
 
 #: Pixels of a field for a number.
 _NARROW = 112

@@ -23,8 +23,7 @@ from torchkeeper.gui import icons, theme
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.pages import page_of
 from torchkeeper.gui.pages.profiles import words
-from torchkeeper.gui.pages.profiles.checked import Checked
-from torchkeeper.gui.pages.profiles.divided import Divided
+from torchkeeper.gui.pages.profiles.checked import Checked, Divided
 from torchkeeper.gui.pages.profiles.editors import apart
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice

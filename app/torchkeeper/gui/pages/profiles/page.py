@@ -223,7 +223,7 @@ class SettingsPage(Page):
         if self._question is not None:
             self._question.activateWindow()
             return
-        from torchkeeper.gui.dialogs.unsaved import ask
+        from torchkeeper.gui.dialogs.base import ask
 
         def without() -> None:
             self.profiles.discard()

@@ -10,8 +10,8 @@ from torchkeeper.link.words import say
 from torchkeeper.link.words.problems import printable
 from torchkeeper.settings import masks
 from torchkeeper.settings.finding import Finding
+from torchkeeper.settings.known import default, there, value
 from torchkeeper.settings.setting import Setting
-from torchkeeper.settings.values import default, there, value
 
 #: The icon of a severity, and the colour of a theme that it has (theme.Shades).
 MARKS = {

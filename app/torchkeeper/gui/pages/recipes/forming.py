@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from torchkeeper.link.recipes import tomltext
+from torchkeeper.link.recipes import tomledits, tomltext
+from torchkeeper.link.recipes.tomllines import Path
+from torchkeeper.warm.recipes.items import name_of
+from torchkeeper.warm.recipes.sections import ALL_AXES
 
 if TYPE_CHECKING:
     from torchkeeper.warm.recipes.tables import Called, Item, Settings, Tables
+
 
 Kind = Literal["example", "factory", "function"]
 #: How Python is named: by what is called, and whether the form says its inputs.
@@ -187,3 +192,175 @@ def _line(value: Any) -> str:
         again = None
     same = again == value and type(again) is type(value)
     return line if same else tomltext.value_of(value)
+
+
+# A recipe that is there, in the form: what the form shows of it, and its text with what was changed
+# there. All else in the text stays as it is.
+
+_SHOWN = ("device", "dtype", "mode", "dynamic", "fullgraph", "backward", "grad")
+#: What a switch is where nothing is said of it.
+_USUAL = {"fullgraph": False, "backward": False, "grad": True}
+
+
+class Unfit(Exception):
+    """The form cannot show a recipe: "source" (what is compiled is no callable). Or it cannot
+    change it: "shared" (one of several callables is to be without what all have), "text" (its text
+    cannot be changed in parts).
+    """
+
+
+def names(data: Tables) -> list[str]:
+    """What the callables of a recipe are called. Raises Unfit."""
+    if "callable" not in data:
+        raise Unfit("source")
+    some = data["callable"]
+    every = [some] if isinstance(some, dict) else some
+    return [one.get("name") or name_of("callable", one) for one in every]
+
+
+def form_of(data: Tables, at: int = 0) -> Form:
+    """What the form shows of a recipe that nothing is wrong with, of the callable of this number.
+    Raises Unfit.
+    """
+    names(data)
+    item: Item = _at(data, _item(data, at))
+    kind = next(one for one in KINDS if one in item)
+    matrix = data.get("matrix", {})
+    compiled: Settings = {**data.get("compile", {}), **item.get("compile", {})}
+    gradients = BACKWARD if compiled.get("backward") else FORWARD
+    inputs = inputs_text(item.get("inputs", ()))
+    if calls := item.get("calls"):
+        inputs = "\n".join(call_text(n, call) for n, call in enumerate(calls, 1))
+    return Form(
+        kind=kind,
+        reference=item[kind],
+        inputs=inputs,
+        sizes=sizes_text({name: some for name, some in matrix.items() if name not in ALL_AXES}),
+        device=compiled.get("device", ""),
+        dtypes=_ways(matrix.get("dtype"), compiled.get("dtype")),
+        modes=_ways(matrix.get("mode"), compiled.get("mode")),
+        dynamic=compiled.get("dynamic"),
+        fullgraph=compiled.get("fullgraph", False),
+        gradients=gradients if compiled.get("grad", True) else NO_GRAD,
+        calls=bool(calls),
+    )
+
+
+def _ways(several: Sequence[str] | None, one: str | None) -> Sequence[str]:
+    if several is not None:
+        return tuple(several)
+    return (one,) if one is not None else ()
+
+
+def kept(data: Tables, at: int = 0) -> list[str]:
+    """What a recipe says besides, which the form does not show, by its keys."""
+    found = [name for name in data if name not in ("callable", "matrix", "compile")]
+    item = _at(data, _item(data, at))
+    shown = (*KINDS, "inputs", "calls", "compile")
+    found += [f"callable.{name}" for name in item if name not in shown]
+    found += [f"matrix.{name}" for name in data.get("matrix", {}) if name == "device"]
+    found += [f"compile.{name}" for name in data.get("compile", {}) if name not in _SHOWN]
+    own = item.get("compile", {})
+    return found + [f"callable.compile.{name}" for name in own if name not in _SHOWN]
+
+
+def own(data: Tables, at: int = 0) -> list[str]:
+    """What a callable of several says of itself, which the form changes for it alone."""
+    said = _at(data, _item(data, at)).get("compile", {})
+    return [name for name in said if name in _SHOWN]
+
+
+def changed(text: str, data: Tables, form: Form, at: int = 0) -> str:
+    """The text of a recipe, which has this data, with what the form says otherwise.
+
+    Raises Wrong as ``data_of``, and Unfit where it could not be kept whole.
+    """
+    expected = copy.deepcopy(data)
+    item = _item(data, at)
+    before = form_of(data, at)
+    try:
+        if form.kind != before.kind:
+            text = tomledits.rename(text, (*item, before.kind), form.kind)
+            said = _at(expected, item)
+            said[form.kind] = said.pop(before.kind)
+        for path, value in _differences(data, before, form, at):
+            table = _at(expected, path[:-1], make=True)
+            have = table.get(path[-1])
+            if value is not None:
+                text = tomledits.put(text, path, value, have)
+                table[path[-1]] = value
+            elif have is not None:
+                text = tomledits.remove(text, path)
+                del table[path[-1]]
+        good = _full(tomllib.loads(text)) == _full(expected)
+    except (LookupError, tomllib.TOMLDecodeError) as e:
+        raise Unfit("text") from e
+    if not good:
+        raise Unfit("text")
+    return text
+
+
+def _differences(data: Tables, before: Form, after: Form, at: int) -> Iterator[tuple[Path, Any]]:
+    """Each key that is to be another, and its value; None for one that is to go."""
+    wanted, item = data_of(after), _item(data, at)
+    said = _at(wanted, _item(wanted))
+    if after.reference.strip() != before.reference:
+        yield (*item, after.kind), said[after.kind]
+    if not after.calls and (after.kind == "example" or after.inputs != before.inputs):
+        yield (*item, "inputs"), said.get("inputs")
+    matrix, compiled = wanted.get("matrix", {}), wanted.get("compile", {})
+    sizes, now = sizes_of(before.sizes), sizes_of(after.sizes)
+    for name in {**sizes, **now}:
+        if sizes.get(name) != now.get(name):
+            yield ("matrix", name), now.get(name)
+    mine, shared = _at(data, item).get("compile", {}), data.get("compile", {})
+
+    def said_of(*names_: str) -> Iterator[tuple[Path, Any]]:
+        """Where settings that belong together are said, and what they are to be there."""
+        alone = any(name in mine for name in names_)
+        for name in names_:
+            value = compiled.get(name)
+            if alone and value is None and name in shared:
+                # What all have is not what this one is to have.
+                if name not in _USUAL and len(names(data)) > 1:
+                    raise Unfit("shared")
+                if name not in _USUAL:
+                    yield ("compile", name), None
+                value = _USUAL.get(name)
+            yield ((*item, "compile", name) if alone else ("compile", name)), value
+
+    for name, old, new in (
+        ("dtype", before.dtypes, after.dtypes),
+        ("mode", before.modes, after.modes),
+    ):
+        if list(old) != list(new):
+            # From one to the other place, where they are now several, or one.
+            yield from said_of(name)
+            yield ("matrix", name), matrix.get(name)
+    for names_, same in (
+        (("device",), before.device == after.device.strip()),
+        (("dynamic",), before.dynamic == after.dynamic),
+        (("fullgraph",), before.fullgraph == after.fullgraph),
+        (("backward", "grad"), before.gradients == after.gradients),
+    ):
+        yield from () if same else said_of(*names_)
+
+
+def _item(data: Tables, at: int = 0) -> Path:
+    """Where what is compiled stands."""
+    return ("callable",) if isinstance(data["callable"], dict) else ("callable", at)
+
+
+def _at(data: Any, path: Path, *, make: bool = False) -> Any:
+    for name in path:
+        data = data.setdefault(name, {}) if make and isinstance(data, dict) else data[name]
+    return data
+
+
+def _full(data: Any) -> Any:
+    """Without tables that say nothing."""
+    if isinstance(data, list):
+        return [_full(one) for one in data]
+    if not isinstance(data, dict):
+        return data
+    return {name: _full(one) for name, one in data.items() if one != {}}

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchkeeper.gui.jobs.model import Job
 from torchkeeper.link.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from torchkeeper.link.recipes.files import Fault
     from torchkeeper.warm.recipes.tables import Tables
     from torchkeeper.warm.shapes import SentRecipe
+
 
 #: What is in no name of a file, here.
 _ODD = re.compile(r"[^\w-]+")
@@ -281,3 +283,28 @@ def keep_warmed(counts: Sequence[tuple[str, int, int]], place: str) -> None:
     from torchkeeper.link.kept import warmed
 
     warmed.keep(counts, place)
+
+
+# Which recipe each cell of a warm-up is of.
+
+
+def counted(job: Job) -> dict[str, tuple[str, int, int]]:
+    """Of each recipe, by what it is called in the job: its file, or BUILTIN, and how many of its
+    cells are warm and are not. Empty where that is not known.
+    """
+    # Of one that warms the rest, what was warm before counts, too.
+    found = {recipe: [count, 0] for recipe, count in job.asked.get("before") or ()}
+    for cell in job.cells.rows:
+        counts = found.setdefault(cell.recipe, [0, 0])
+        counts[not cell.good] += 1
+    paths = job.asked.get("paths") or []
+    if len(paths) != len(found):
+        return {}
+    told = zip(found.items(), paths, strict=True)
+    return {recipe: (path, warm, bad) for (recipe, (warm, bad)), path in told}
+
+
+def file_of(job: Job, recipe: str) -> str:
+    """The file of a recipe; empty where it has none."""
+    path, *_ = counted(job).get(recipe, ("", 0, 0))
+    return "" if path == BUILTIN else path
