@@ -16,6 +16,7 @@ from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_i
 from tests.gui.test_guide import RESULTS
 from tests.pace import within
 from tests.shots.sample_engines import SampleEngines
+from tests.shots.sample_results import IMPORTED
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.jobs.model import LOG_LINES, State
 from torchkeeper.gui.jobs.operations import Selection
@@ -273,8 +274,7 @@ def test_the_buttons_of_the_chosen_job_stay_in_sight_in_a_small_window(
         assert page.detail.notice.remedies.buttons, "of what failed last"
     done = window.jobs.add("Import nightly.torchcache", "import", window.place)
     window.jobs.begin(done)
-    placed = {"entries": 1, "files": 1, "bytes": 1, "exists": 0, "renamed": 0}
-    window.jobs.end(done, State.DONE, result=placed)
+    window.jobs.end(done, State.DONE, result=IMPORTED)
     page.choose(done)
     settle(qtbot)
     assert not page.detail.notice.remedies.isVisible()

@@ -20,6 +20,7 @@ from tests.gui.conftest import OpenWindow
 from tests.gui.test_handover import ARGV, RAISES, runtime, sockets, until
 from tests.gui.test_notifying import Desktop, bus, desktop
 from tests.pace import LONG
+from tests.shots.sample_results import WARMED
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages.guide.bar import own_folder
 from torchkeeper.gui.pages.guide.steps import SINCE, STEP
@@ -151,7 +152,7 @@ def test_the_guide_goes_on_while_the_window_is_gone(
     other = window.jobs.add("Export", "export", None)
     window.jobs.begin(job)
     window.closing.leave_jobs()
-    window.jobs.end(job, State.DONE)
+    window.jobs.end(job, State.DONE, result=WARMED)
     assert settings.value(STEP) == 1 and not window.isVisible()
     window.show()
     assert window.guide.bar.isVisible() and window.guide.bar.number == 1

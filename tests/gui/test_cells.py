@@ -16,8 +16,10 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import click
 from tests.gui.test_look import contrast
 from tests.gui.test_slices import SLICE
+from tests.link.test_verified import result
 from tests.pace import within
 from tests.shots import sample_cells
+from tests.shots.sample_results import WARMED
 from torchkeeper.engine.messages.findings import CellFinding, Finding
 from torchkeeper.gui.dialogs.laptable import VerifiedCells
 from torchkeeper.gui.dialogs.pages import ResultPage
@@ -251,17 +253,17 @@ def test_the_recipe_of_a_bad_cell_can_be_edited(qtbot: QtBot) -> None:
 
 def test_a_job_that_is_not_good_is_marked_so(qtbot: QtBot) -> None:
     jobs = JobsModel()
-    for kind, cells, result, icon in (
-        ("warm", sample_cells.told(16), {}, "done"),
-        ("warm", sample_cells.told(16, (4,)), {}, "warning"),
-        ("verify", Cells(), {"good": False}, "warning"),
-        ("verify", Cells(), {"good": True}, "done"),
+    for kind, cells, came, icon in (
+        ("warm", sample_cells.told(16), WARMED, "done"),
+        ("warm", sample_cells.told(16, (4,)), WARMED, "warning"),
+        ("verify", Cells(), result(good=False), "warning"),
+        ("verify", Cells(), result(), "done"),
     ):
         job = jobs.add("It", kind, "/place")
         job.cells = cells
         jobs.begin(job)
         assert mark(job)[0] == "running"
-        jobs.end(job, State.DONE, result=result)
+        jobs.end(job, State.DONE, result=came)
         assert mark(job)[0] == icon
 
 

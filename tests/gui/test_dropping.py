@@ -21,6 +21,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui import walking
 from tests.gui.conftest import PATIENCE, OpenWindow, settle
 from tests.shots import samples
+from tests.shots.sample_results import EXPORTED
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages.comparing.page import ComparePage
@@ -209,7 +210,7 @@ def test_a_result_that_is_shown_keeps_no_drop_away(qtbot: QtBot, window: Window)
     dialog.follow(job)
     assert QGuiApplication.modalWindow() is None, "the system lets drops through to the window"
     assert dialog.isVisible()
-    window.jobs.end(job, State.DONE, result={"entries": 0})
+    window.jobs.end(job, State.DONE, result={**EXPORTED, "entries": 0})
     assert over(dialog, at, files(BUNDLE))
     assert "Drop to import" in said(window)
     assert let_go(dialog, at, files(BUNDLE))

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, listed
+from tests.shots.sample_results import EXPORTED, PURGED, WARMED
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.jobs.model import State
@@ -20,15 +21,7 @@ from torchkeeper.gui.pages.guide.steps import STEP, STEPS
 from torchkeeper.gui.window import PAGE, Window
 
 #: What jobs of the round come to, by their operation.
-RESULTS: dict[str, dict[str, object]] = {
-    "warm": {
-        "graphs": 1, "hits": 0, "misses": 1, "bypasses": 0, "things": {"graphs": 1},
-        "seconds": 1.0, "done": 1, "failed": 0, "added": 1, "kinds": {"fxgraph": 1},
-        "locks": 0, "headers": 0, "unknown": 0,
-    },
-    "export": {"entries": 1, "files": 1, "bytes": 1, "size": 1, "output": "/o.torchcache"},
-    "purge": {"entries": 1, "locks": 0, "headers": 0, "unknown": 0, "disk_bytes": 1},
-}  # fmt: skip
+RESULTS = {"warm": WARMED, "export": EXPORTED, "purge": PURGED}
 
 
 def test_every_step_has_an_action(open_window: OpenWindow) -> None:
@@ -67,9 +60,9 @@ def test_another_place_is_left_alone(
         assert bar.number == number and bar.go.text() == STEPS[number].verb
     # Nor does it go on by what is done to others.
     for place in (str(fixture_cache), "redis://127.0.0.1:6379"):
-        window.jobs.end(window.jobs.add("Purge", "purge", place), State.DONE)
+        window.jobs.end(window.jobs.add("Purge", "purge", place), State.DONE, result=PURGED)
         assert bar.number == 4
-    window.jobs.end(window.jobs.add("Purge", "purge", str(own)), State.DONE)
+    window.jobs.end(window.jobs.add("Purge", "purge", str(own)), State.DONE, result=PURGED)
     assert bar.number == 5
     bar.end()
 

@@ -12,6 +12,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
 from tests.pace import within
+from tests.shots.sample_results import EXPORTED, WARMED
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, Entry
 from torchkeeper.gui.jobs.model import JobsModel, State, state_text
 from torchkeeper.gui.places.model import Place, PlacesModel
@@ -246,7 +247,7 @@ def test_jobs(qtbot: QtBot) -> None:
     assert list(first.log) == ["one", "two"]
     with qtbot.waitSignal(model.finished):
         model.end(first, State.FAILED, error=UserError("It broke."))
-    model.end(first, State.DONE)
+    model.end(first, State.DONE, result=WARMED)
     assert first.state is State.FAILED
     assert "It broke." in state_text(first)
     model.clear_ended()
@@ -258,7 +259,7 @@ def test_the_history_of_jobs_is_bounded(qtbot: QtBot) -> None:
     model = JobsModel()
     running = model.add("first", "warm", None)
     for number in range(300):
-        model.end(model.add(str(number), "export", None), State.DONE)
+        model.end(model.add(str(number), "export", None), State.DONE, result=EXPORTED)
     assert len(model.jobs) <= 201
     assert running in model.jobs
 

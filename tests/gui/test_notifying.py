@@ -24,6 +24,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow
+from tests.shots.sample_results import EXPORTED, WARMED
 from torchkeeper.gui.desktop import front
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.jobs.notifying import SETTING
@@ -111,7 +112,8 @@ def ended(window: Window, title: str, took: float, state: State, **about: Any) -
     job = window.jobs.add(title, "warm", None)
     window.jobs.begin(job)
     job.started = time.time() - took
-    window.jobs.end(job, state, **about)
+    result = WARMED if state is State.DONE else None
+    window.jobs.end(job, state, result=result, **about)
     return job
 
 
@@ -189,7 +191,7 @@ def test_the_last_job_of_a_window_that_is_gone_is_told(
     job.started = time.time() - 60
     window.closing.leave_jobs()
     assert not window.isVisible()
-    window.jobs.end(job, State.DONE)
+    window.jobs.end(job, State.DONE, result=EXPORTED)
     qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
     window.notifier.notifications.join(10)
     [told] = desktop.shown

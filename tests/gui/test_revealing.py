@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle
 from tests.gui.test_exporting import ask
+from tests.shots.sample_results import IMPORTED
 from torchkeeper.gui.jobs.model import State
 
 _FILE_MANAGER = """
@@ -83,7 +84,7 @@ def test_the_file_manager_shows_the_bundle(
         window.actions_["show-in-folder"].trigger()
         assert files.stdout.readline().startswith("ShowItems ass ")
         job = window.jobs.add("Import", "import", str(fixture_cache))
-        window.jobs.end(job, State.DONE, result={"entries": 1})
+        window.jobs.end(job, State.DONE, result=IMPORTED)
         window.following.page.choose(job)
         window.flows.results.show_in_folder()
         assert files.stdout.readline() == f"ShowFolders ass file://{fixture_cache}\n"

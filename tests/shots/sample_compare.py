@@ -22,6 +22,7 @@ _GRAPH = {
     "only_a": ["sigmoid"], "only_b": ["erf", "add"], "same_ops": False,
     "alike": 0.86, "model_a": ["hidden = functional.silu(self.gate(x))"],
     "model_b": ["hidden = functional.gelu(self.gate(x))"], "diff": list(_DIFF),
+    "same_model": False, "cut": False,
 }  # fmt: skip
 
 

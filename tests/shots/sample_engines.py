@@ -22,9 +22,10 @@ from tests.shots import (
     sample_runs,
     samples,
 )
-from torchkeeper.artifacts.entry import KINDS, Entry, measured, tallied, tally
-from torchkeeper.artifacts.shapes import Sized
+from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, Entry, measured, tallied, tally
+from torchkeeper.artifacts.shapes import Amount, Sized
 from torchkeeper.engine.decoding import misfit
+from torchkeeper.engine.messages.findings import Finding
 from torchkeeper.engine.protocol import TABLE
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener, P
@@ -40,6 +41,7 @@ from torchkeeper.link.kept.runs import Kept
 from torchkeeper.link.kept.verified import Verified
 from torchkeeper.link.profiles.profile import Profile
 from torchkeeper.link.words.problems import UserError, user_error
+from torchkeeper.stores.folders.in_use import InUse
 from torchkeeper.stores.names import scheme_of
 
 _BUNDLES = (".torchcache", ".bin")
@@ -242,13 +244,13 @@ class SampleEngines(Engines):
 
     def _profiles(self, listener: Listener) -> int:
         """Those of the samples."""
-        return self._tell_or_fail("profiles", {"profiles": self.kept_profiles}, listener)
+        return self._tell_or_fail("profiles", self.kept_profiles, listener)
 
     def _profile_offered(self, listener: Listener, path: str, *how: str) -> int:
         """What a made-up manifest really comes to."""
         if "offered_profile" in self.failing and not any(how):
-            return self._tell_or_fail("offered_profile", {}, listener)
-        return self._tell({"offered": sample_profiles.offered(path)}, listener)
+            return self._fail(self.failing["offered_profile"], listener)
+        return self._tell(sample_profiles.offered(path), listener)
 
     def _profile_written(self, listener: Listener, profile: Profile, form: str, secret: str) -> int:
         """What a profile really comes to."""
@@ -303,6 +305,8 @@ class SampleEngines(Engines):
             return
         if listener.progress and op in self.progress:
             listener.progress(*self.progress[op])
+        if listener.findings:
+            listener = listener._replace(findings=_checked(op, listener.findings))
         if listener.findings and op in self.found:
             listener.findings(self.found[op])
         if op in self.silent:
@@ -335,16 +339,19 @@ class SampleEngines(Engines):
         if op in ("list", "plan_purge"):
             all_rows, result = self._listed(op, place)
             rows = all_rows
+            in_use: Any = {**InUse().told([]), "left": 0, "stays": tally(())}
             if op == "plan_purge" and self.in_use:
                 kept = 0 if params.get("in_use") else len(rows) if self.in_use["all"] else 2
                 rows = rows[kept:]
                 stays = tally(one.kind for one in all_rows[:kept])
-                result |= {**_counts(rows), "files": sum(one.files for one in rows),
-                           "in_use": {**self.in_use, "left": kept, "stays": stays}}  # fmt: skip
+                in_use = {**self.in_use, "left": kept, "stays": stays}
             if op == "plan_purge":
                 # What goes is told by the room that comes free.
-                size = measured(result["bytes"], on_disk=scheme_of(place).on_disk)
-                result = {k: v for k, v in result.items() if k != "content_bytes"} | size
+                size = measured(sum(one.size for one in rows), on_disk=scheme_of(place).on_disk)
+                files = sum(one.files for one in rows)
+                result = {**tally(one.kind for one in rows), "plan": 1, "files": files,
+                          "unknown": {"goes": 0, "stays": 0}, "in_use": in_use,
+                          **size}  # fmt: skip
             if "look" in params.get("select", {}):
                 needless = sum(one.size for one in rows[-3:])
                 size = result["bytes"] - needless
@@ -354,7 +361,8 @@ class SampleEngines(Engines):
                 }
             return rows, result
         if op == "cells":
-            return self.cells, {}
+            problems = sum(one["problem"] is not None for one in self.cells)
+            return self.cells, {"cells": len(self.cells), "problems": problems}
         if op == "overview":
             rows = self.overviewed
             return rows, sample_overview.result(rows, gone=self.server_gone)
@@ -380,9 +388,9 @@ class SampleEngines(Engines):
         if op == "suggest":
             return [], self._suggested(place, params)
         if op == "names":
-            return [
-                {"file": file, "path": "c/x.main.so", "key": "cx"} for file in params["files"]
-            ], {}
+            files = params["files"]
+            rows = [{"file": file, "path": "c/x.main.so", "key": "cx"} for file in files]
+            return rows, {"count": len(rows)}
         if op == "explain":
             return self._compared(place, params)
         if op == "server":
@@ -390,14 +398,24 @@ class SampleEngines(Engines):
         if op == "du":
             # As the list of it adds up.
             held = [
-                {"kind": kind, **_counts(ones)} for kind, ones in _by_kind(self.entries).items()
+                {"kind": kind, **_amount(ones)} for kind, ones in _by_kind(self.entries).items()
             ]
-            return [], {"kinds": held if place == samples.PLACE else samples.KINDS_ON_SERVER}
+            if place != samples.PLACE:
+                return [], {"kinds": samples.KINDS_ON_SERVER, "trash": None, "orphans": None,
+                            "owners": None, "disk_bytes": None}  # fmt: skip
+            orphans = [one for one in self.entries if one.orphan]
+            return [], {
+                "kinds": held,
+                "trash": _trash(),
+                "orphans": {**_amount(orphans), "whole": True},
+                "owners": self.owners,
+                "disk_bytes": sum(one.size for one in self.entries),
+            }
         if op == "sum":
-            timed = [one.compile_s or 0.0 for one in self.entries if one.kind == "aotautograd"]
-            return [], {"compile_s": sum(timed)}
+            return [], _summed(self.entries)
         if op == "factors":
-            return samples.factors(), {}
+            told = samples.factors()
+            return told, {"count": len(told)}
         if op == "text":
             return [], samples.page(str(params.get("name")))
         if op == "probe":
@@ -418,6 +436,12 @@ class SampleEngines(Engines):
                         listener.findings([{"detail": told}])
                     if op == "needs":
                         return [], samples.related(entry, self.entries)
+            if op == "needs":
+                return [], {"needs": [], "missing": [], "needed_by": []}
+        if op == "facts":
+            return [], {"entries": 0}
+        if op == "hold":
+            return [], {"held": len(params["items"])}
         if op in ("plan_export", "compare", "target", "copy"):
             return [], _foretold(op, params, self.entries, listener, self.leaky)
         return [], {}
@@ -447,23 +471,21 @@ class SampleEngines(Engines):
             total = {**tallied(118), "files": 164, **measured(84_100_000, on_disk=disk)}
         several = sum(one["bytes"] for one in reasons.values()) * 3 // 4
         count = sum(one["entries"] for one in reasons.values()) * 3 // 4
-        together = {**tallied(count), **measured(several, on_disk=disk)}
+        together = {**tallied(count), "files": count, **measured(several, on_disk=disk)}
         about = {"look": 1, "rests": rests, "together": together}
         return {**total, **about, "reasons": reasons}
 
     def _compared(self, place: str, params: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         other = samples.KERNELS if "nearest" in params else place
-        found = sample_compare.answer(self.cause or "none", self.entries, place, other)
+        graphs = self.entries or samples.entries()
+        found = sample_compare.answer(self.cause or "none", graphs, place, other)
         if not self.cause:
             found["b"] = None
         return [dict(row) for row in sample_compare.ROWS[self.cause or "none"]], found
 
     def _listed(self, op: str, place: str) -> tuple[list[Any], dict[str, Any]]:
         rows = self.entries if op == "list" else self.entries[: self.goes]
-        room = {**tallied(5), **measured(1_204_000, on_disk=True)}
-        last = {**room, "made": time.time() - 400}
-        trash = {**room, "receipts": 1, "files": 6, "last": last}
-        more: dict[str, Any] = {"trash": trash, "plan": 1, "owners": self.owners}
+        more: dict[str, Any] = {"trash": _trash(), "owners": self.owners}
         if place.endswith(_BUNDLES):
             rows = [entry for entry in rows if entry.kind != "lock" and not entry.problem]
             more = {"made_in": samples.MADE_IN, "format": "torchcache", "trash": None,
@@ -478,10 +500,22 @@ class SampleEngines(Engines):
             kinds = ("fxgraph", "aotautograd", "triton", "autotune", "pgo")
             rows = [e for e in rows if e.kind in kinds and not e.problem]
             rows = [samples.on_server(entry, number) for number, entry in enumerate(rows)]
-            more = {"format": "redis", "trash": None, "plan": 1}
+            more = {"format": "redis", "trash": None}
         files = sum(entry.files for entry in rows)
         others = {"broken": 0, "unread": 0, "orphans": 0, "apart_files": 0, "apart_bytes": 0}
         return rows, {**_counts(rows), "files": files, **others, **more}
+
+
+def _checked(op: str, tell: Callable[[list[Finding]], None]) -> Callable[[list[Finding]], None]:
+    """Tells findings that an engine could have told."""
+
+    def checked(found: list[Finding]) -> None:
+        for one in found:
+            why = misfit(Finding, one, op)
+            assert not why, why
+        tell(found)
+
+    return checked
 
 
 def _what(path: str) -> str:
@@ -509,7 +543,9 @@ def _foretold(
     free = 1_200_000 if "full" in where else 78_100_000_000
     space = {"free": free, "why": None, "exists": "missing" not in where}
     is_there = where.rpartition("/")[2].startswith("there")
-    known = {"size": 12_400_000, "mtime": time.time() - 3 * 86_400} if is_there else {}
+    known = dict[str, Any].fromkeys(("size", "mtime"))
+    if is_there:
+        known = {"size": 12_400_000, "mtime": time.time() - 3 * 86_400}
     there = {"what": "file" if is_there else "missing", **known, "space": space}
     if op == "target":
         return there
@@ -521,8 +557,9 @@ def _foretold(
             lefts: Any = [{"left": one} for one in samples.LEFT]
             listener.findings(lefts)
         return {"files": files, "needed": 4_300_000, "space": space, "renamed": renamed}
-    if listener.findings and leaky:
-        some: Any = sample_leaks.leaks(portable)
+    some: Any = sample_leaks.leaks(portable) if leaky else []
+    leaks = some[-1]["leaks"] if leaky else sample_leaks.NONE
+    if listener.findings and some:
         listener.findings(some)
     stays = tally(entry.kind for entry in every if entry.kind == "lock")
     if listener.findings:
@@ -534,10 +571,15 @@ def _foretold(
     if op == "copy":
         same = any(x in where for x in ("same", "missing", *_BUNDLES))
         if listener.findings and portable and not same:
-            params = {"path": "mn/x.py"}
-            listener.findings([{"left": {"code": "key-taken", "params": params, "path": None}}])
-        more: dict[str, Any] = {"needed": 4_300_000, "there": there, "into": where}
-        return {**_copied(where, portable), **more, "stays": stays}
+            about = {"path": "mn/x.py"}
+            listener.findings([{"left": {"code": "key-taken", "params": about, "path": None}}])
+        server = not scheme_of(where).local
+        more: dict[str, Any] = {
+            "needed": 4_300_000, "there": None if server else there, "into": where,
+            "place": str(params.get("place") or ""), "stays": stays, "renamed": 0,
+            "leaks": leaks,
+        }  # fmt: skip
+        return {**_copied(where, portable), **more}
     held = sum(entry.size for entry in portable)
     objects = sum(entry.kind == "code" for entry in portable)
     return {
@@ -547,17 +589,18 @@ def _foretold(
         "stays": stays,
         "entries": len(portable),
         "files": sum(entry.files for entry in portable),
-        "bytes": held,
+        **measured(held, on_disk=False),
         "size": held + 21_400,
         "room": 2 * held,
         "kinds": [
-            {"kind": kind, "entries": len(ones), "files": len(ones),
-             "bytes": sum(entry.size for entry in ones)}
+            {"kind": kind, **_amount(ones)}
             for kind, ones in _by_kind(portable).items()
         ],
         "torches": Counter(entry.torch for entry in portable if entry.torch).most_common(),
         "devices": Counter(entry.device for entry in portable if entry.device).most_common(),
         "made_in": None,
+        "leaks": leaks,
+        "lacking": 0,
     }  # fmt: skip
 
 
@@ -569,12 +612,12 @@ def _maker(params: Mapping[str, Any]) -> dict[str, Any] | None:
 def _copied(into: str, entries: list[Entry]) -> dict[str, Any]:
     if into.endswith(_BUNDLES) or "missing" in into:
         what = "bundle" if into.endswith(_BUNDLES) else "folder"
-        none = _counts([])
+        none = _amount([])
         kinds = [
-            {"kind": kind, "new": _counts(ones), "there": none, "differs": none, "left": none}
+            {"kind": kind, "new": _amount(ones), "there": none, "differs": none, "left": none}
             for kind, ones in _by_kind(entries).items()
         ]
-        return {**_counts(entries), "what": what, "exists": 0, "kinds": kinds}
+        return {**_amount(entries), "what": what, "exists": 0, "kinds": kinds}
     found = _compared(into, entries, "same" in into)
     there = found["there"]["entries"]
     return {**found["new"], "what": "folder", "exists": there, "kinds": found["kinds"]}
@@ -599,13 +642,37 @@ def _compared(path: str, entries: list[Entry], same: bool) -> dict[str, Any]:
         differs = ones[-1:] if kind == "code" and not same else []
         there = ones[len(new) : len(ones) - len(differs)]
         named = {"new": new, "there": there, "differs": differs, "left": []}
-        counts = {name: _counts(some) for name, some in named.items()}
+        counts = {name: _amount(some) for name, some in named.items()}
         kinds.append({"kind": kind, **counts})
+    amounts = ("entries", "files", "bytes", "content_bytes")
     whole = {
-        name: {what: sum(kind[name][what] for kind in kinds) for what in ("entries", "bytes")}
+        name: {what: sum(kind[name][what] for kind in kinds) for what in amounts}
         for name in ("new", "there", "differs", "left")
     }
-    return {"file": path, "kinds": kinds, **whole}
+    needed = 0 if same else 4_300_000
+    return {"file": path, "kinds": kinds, **whole, "needed": needed}
+
+
+def _amount(entries: list[Entry]) -> Amount:
+    return {**_counts(entries), "files": sum(entry.files for entry in entries)}
+
+
+def _summed(entries: list[Entry]) -> dict[str, Any]:
+    """What an engine says of entries that are added up; a graph counts with what names it."""
+    kinds: list[dict[str, Any]] = [
+        {"kind": kind, **_amount(ones), "compile_s": sum(one.compile_s or 0.0 for one in timed),
+         "timed": len(timed)}
+        for kind, ones in _by_kind(entries).items()
+        for timed in [ones if kind == "aotautograd" else []]
+    ]  # fmt: skip
+    whole = _amount([one for one in entries if one.kind not in COUNTED_APART])
+    more = {name: sum(kind[name] for kind in kinds) for name in ("compile_s", "timed")}
+    return {**whole, **tally(one.kind for one in entries), **more, "kinds": kinds}
+
+
+def _trash() -> dict[str, Any]:
+    room = {**tallied(5), **measured(1_204_000, on_disk=True)}
+    return {**room, "receipts": 1, "files": 6, "last": {**room, "made": time.time() - 400}}
 
 
 def _counts(entries: list[Entry]) -> Sized:

@@ -6,6 +6,9 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import Entry
 
+#: What an engine says where it finds nothing.
+NONE: dict[str, Any] = {"secrets": 0, "entries": 0, "redacted": 0, "fixed": 0, "private": []}
+
 
 def leaks(entries: list[Entry]) -> list[dict[str, Any]]:
     """What an engine says of some graphs with a password, and of private facts."""
@@ -28,22 +31,25 @@ def leaks(entries: list[Entry]) -> list[dict[str, Any]]:
         }
     })  # fmt: skip
     facts = [("home", "/home/ada", 6), ("source", "/home/ada/llama/train.py", 5)]
-    private = [{"what": w, "value": v, "entries": n, "times": 3 * n} for w, v, n in facts]
+    first = {"kind": "code", "key": "cmnvkzanes3ggbbm", "path": "mn/cmnvkzanes3ggbbm.py",
+             "file": "cmnvkzanes3ggbbm.py", "offset": 88}  # fmt: skip
+    private = [{"what": w, "value": v, **first, "entries": n, "times": 3 * n} for w, v, n in facts]
     told = {"secrets": len(found), "entries": len(found), "redacted": 0, "fixed": 1}
     return [*found, {"leaks": {**told, "private": private}}]
 
 
 def of_entry(leaky: bool) -> list[dict[str, Any]]:
     """What an engine says of one graph; ``leaky``: of one with secrets."""
-    where = {"kind": "fxgraph", "key": "fa", "path": "x", "file": "payload", "redactable": True}
+    where = {"kind": "fxgraph", "key": "fa", "path": "x", "file": "payload"}
     found: list[dict[str, Any]] = [
         {"secret": {**where, "what": "url-password", "name": "rediss", "offset": 4205,
-                    "excerpt": "rediss://ci:…@cache.example.org", "times": 2}},
+                    "excerpt": "rediss://ci:…@cache.example.org", "times": 2, "redactable": True}},
         {"secret": {**where, "what": "named", "name": "TORCHINDUCTOR_TOKEN", "offset": 6120,
-                    "excerpt": "TORCHINDUCTOR_TOKEN=…", "times": 1}},
+                    "excerpt": "TORCHINDUCTOR_TOKEN=…", "times": 1, "redactable": True}},
     ]  # fmt: skip
     facts = [("home", "/home/ada"), ("user", "ada"), ("source", "/home/ada/llama/train.py")]
-    private = [{"what": w, "value": v, "entries": 1, "times": 3} for w, v in facts]
+    first = {**where, "offset": 512}
+    private = [{"what": w, "value": v, **first, "entries": 1, "times": 3} for w, v in facts]
     secrets = found if leaky else []
     told = {"secrets": len(secrets), "entries": len(secrets[:1]), "redacted": 0, "fixed": 0}
     return [*secrets, {"leaks": {**told, "private": private}}]

@@ -6,7 +6,8 @@ import zlib
 from typing import Any
 
 from tests.shots import samples
-from torchkeeper.artifacts.entry import COUNTED_APART, WITHOUT_VERDICT, measured, tallied, tally
+from torchkeeper.artifacts.entry import COUNTS, WITHOUT_VERDICT, holds, measured, tallied, tally
+from torchkeeper.artifacts.shapes import Held
 
 _TORCHES = (("2.13.0+cu130", 0.62, "usable"), ("2.12.1+cu130", 0.23, "stale"),
             ("2.9.1+cu128", 0.11, "stale"), ("", 0.04, "unknown"))  # fmt: skip
@@ -72,7 +73,7 @@ def rows(entries: int, size: int) -> list[dict[str, Any]]:
         if place != samples.SERVER:
             dead["trash"] = entries * share * 0.05, size * share * 0.05
         made += [
-            {"reclaim": reason, "place": place, **tallied(round(count)),
+            {"reclaim": reason, "place": place, **tallied(round(count)), "files": round(count),
              **measured(round(held), on_disk=place != samples.SERVER), "why": None}
             for reason, (count, held) in dead.items()
         ]  # fmt: skip
@@ -95,6 +96,7 @@ def few() -> list[dict[str, Any]]:
     dead["total"] = [one for some in dead.values() for one in some]
     made += [
         {"reclaim": reason, "place": samples.PLACE, **tally(entry.kind for entry in some),
+         "files": sum(entry.files for entry in some),
          **measured(sum(entry.size for entry in some), on_disk=True), "why": None}
         for reason, some in dead.items()
     ]  # fmt: skip
@@ -106,20 +108,30 @@ def result(some: list[dict[str, Any]], *, gone: bool = False) -> dict[str, Any]:
     places = list(dict.fromkeys(row["place"] for row in some))
     told: list[dict[str, Any]] = [
         {
-            "place": place,
-            "entries": sum(r["entries"] for r in some if r["place"] == place and "kind" in r),
-            "bytes": sum(r["bytes"] for r in some if r["place"] == place and "kind" in r
-                         and r["kind"] not in COUNTED_APART),
+            "place": place, **_held([r for r in some if r["place"] == place and "kind" in r]),
             "trash_bytes": 0, "free_bytes": None if place == samples.SERVER else 412_300_000_000,
             "total_bytes": None if place == samples.SERVER else 1_920_000_000_000,
+            "disk": None if place == samples.SERVER else "259:2",
             "rests": "read", "problem": None,
         }
         for place in places
     ]  # fmt: skip
     if gone:
         problem = {"code": "server-refused", "params": {"server": samples.SERVER}}
-        told.append({"place": samples.SERVER, "entries": 0, "bytes": 0, "problem": problem})
+        none = dict.fromkeys(("free_bytes", "total_bytes", "disk", "rests"))
+        told.append({"place": samples.SERVER, **holds({}), "trash_bytes": 0, **none,
+                     "problem": problem})  # fmt: skip
     return {"places": told}
+
+
+def _held(groups: list[dict[str, Any]]) -> Held:
+    """What a place holds whose groups these are."""
+    kinds: dict[str, tuple[int, int]] = {}
+    for row in groups:
+        count, size = kinds.get(row["kind"], (0, 0))
+        number = sum(row[name] for name in COUNTS)
+        kinds[row["kind"]] = count + number, size + row["bytes"]
+    return holds(kinds)
 
 
 def of_places(count: int) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from tests.shots import sample_kinds
-from torchkeeper.artifacts.entry import VERDICTS, Entry
+from torchkeeper.artifacts.entry import VERDICTS, Entry, measured, tallied
 
 PLACE = "/tmp/torchinductor_ada"  # only its name is shown
 KERNELS = "/home/ada/.triton/cache"
@@ -40,7 +40,9 @@ LEFT: list[dict[str, Any]] = [
      "code": "object-cpu", "params": {"differs": "amx_tile is missing here"}}
     for n in range(2)
 ]  # fmt: skip
-MADE_IN = {"torch": "2.13.0+cu130", "cuda": "13.0", "gpus": ["NVIDIA H200"], "threads": 32}
+TORCH_GIT = "5811a8d7da873dd699ff6687092c225caffcf1bb"
+MADE_IN = {"torch": "2.13.0+cu130", "torch_git": TORCH_GIT, "cuda": "13.0",
+           "gpus": ["NVIDIA H200"], "threads": 32}  # fmt: skip
 ENVIRONMENT = {
     "python": "3.11.9",
     "platform": "Linux",
@@ -49,7 +51,7 @@ ENVIRONMENT = {
     "torch": "2.13.0+cu130",
     "triton": "3.7.1",
     "cuda": "13.0",
-    "torch_git": "5811a8d7da873dd699ff6687092c225caffcf1bb",
+    "torch_git": TORCH_GIT,
     "torch_key": "9f2b7c51a04e4c0f8d3f6a1b52e7c90d4a6b8e1f3c5d7092b4f6a8c0e2d41357",
     "system": {"hash": "c41c1a1c26a2f0b07d6e6f0b9a8d4e3f2c1b0a99887766554433221100ffeedd"},
     "key_factors": {f"factor {n}": ["", ""] for n in range(652)},
@@ -253,10 +255,8 @@ def detail(entry: Entry, every: list[Entry]) -> Any:
             # As the name has them.
             "ops": str(entry.name).partition(": ")[2].partition(" (")[0].split(", "),
             "inputs": [row["value"] for row in factors() if row["name"].startswith("example")],
-            "made_in": {
-                **MADE_IN, **old, "torch_git": "5811a8d7da873dd699ff6687092c225caffcf1bb"
-            },
-        }  # fmt: skip
+            "made_in": {**MADE_IN, **old},
+        }
         there = [x.key for x in every if x.kind == "code"][:1]
         needs = {
             "code_keys": there,
@@ -323,9 +323,12 @@ def in_use(everything: bool = False) -> dict[str, Any]:
 
 #: What a server holds, as ``du`` says it.
 KINDS_ON_SERVER = [
-    {"kind": "fxgraph", "entries": 112_400, "files": 112_400, "bytes": 19_300_000_000},
-    {"kind": "aotautograd", "entries": 71_208, "files": 71_208, "bytes": 17_100_000_000},
-    {"kind": "triton", "entries": 1_840, "files": 14_720, "bytes": 410_000_000},
+    {"kind": kind, **tallied(count), "files": files, **measured(size, on_disk=False)}
+    for kind, count, files, size in (
+        ("fxgraph", 112_400, 112_400, 19_300_000_000),
+        ("aotautograd", 71_208, 71_208, 17_100_000_000),
+        ("triton", 1_840, 14_720, 410_000_000),
+    )
 ]
 
 
@@ -342,7 +345,10 @@ def on_server(entry: Entry, number: int) -> Entry:
 def interpreters() -> list[dict[str, Any]]:
     """The interpreters that are found: the first is the one that is used."""
     old = {**ENVIRONMENT, "torch": "2.9.1+cu128", "triton": "3.5.1", "cuda": "12.8"}
-    none = dict.fromkeys(ENVIRONMENT) | {"python": "3.12.3", "platform": "Linux"}
+    # What is known without torch.
+    asked = ("torch", "triton", "cuda", "hip", "torch_git", "torch_key", "threads", "system")
+    none = {**dict.fromkeys(asked), "python": "3.12.3", "platform": "Linux",
+            "cpu": ENVIRONMENT["cpu"], "devices": []}  # fmt: skip
     usual = {"added": False, "starts": True, "counts": True, "writers": [], "facts": None}
     return [
         {**usual, "python": PYTHON, "label": "TORCHKEEPER_TORCH_PYTHON"},
@@ -411,7 +417,9 @@ def judged(entries: list[Entry], python: str) -> tuple[Any, Any]:
 def server() -> dict[str, Any]:
     """What a server says of itself."""
     return {
+        "place": SERVER,
         "version": "7.2.4",
+        "uptime_s": 3_196_800,
         "used_memory": 3_412_000_000,
         "max_memory": 4_294_967_296,
         "policy": "volatile-lru",
@@ -420,7 +428,12 @@ def server() -> dict[str, Any]:
         "misses": 20_771,
         "keys": 201_208,
         "expiring": 0,
+        "role": "master",
+        "read_only": False,
+        "quiet": False,
         "clients": 12,
+        "forbidden": [],
         "changes": {"copy": None, "expire": None, "purge": "server-forbids"},
         "meanings": ["evicts-nothing-of-ours", "never-expires"],
+        "owners": [],
     }

@@ -6,8 +6,10 @@ from typing import Any
 
 from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
+from tests.shots.sample_results import EXPORTED, IMPORTED
 from tests.shots.scenes_window import halfway
 from tests.shots.stage import Stage, turn
+from torchkeeper.artifacts.entry import measured
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.places.model import EXPORTED_TO
@@ -142,26 +144,26 @@ def _at_work(stage: Stage) -> None:
 def _over(stage: Stage) -> None:
     window = stage.window()
     going = [one for one in window.entries.shown() if one.kind != "lock" and not one.problem]
-    exported: dict[str, Any] = {
-        "entries": len(going),
-        "bytes": sum(entry.size for entry in going),
-        "size": sum(entry.size for entry in going) + 21_400,
-        "output": _FILE,
-    }
-    imported: dict[str, Any] = {"entries": 17, "bytes": 2_480_100, "exists": 16}
+    held = sum(entry.size for entry in going)
+    exported = {
+        **EXPORTED, "entries": len(going), "files": sum(entry.files for entry in going),
+        **measured(held, on_disk=False), "size": held + 21_400, "output": _FILE,
+    }  # fmt: skip
+    nothing = {**IMPORTED, "entries": 0, "files": 0, "bytes": 0, "exists": 33}
+    imported = {**IMPORTED, "entries": 17, "files": 21, "bytes": 2_480_100, "exists": 16}
     full = user_error("disk-full", {"place": samples.PLACE})
     unwritable = user_error("output-unwritable", {"file": _FILE, "why": "Input/output error"})
     for name, kind, result, error, left in (
         ("export-done", "export", exported, None, 0),
         ("export-left", "export", exported, None, 3),
         ("export-failed", "export", {}, unwritable, 0),
-        ("export-none", "export", {"entries": 0}, None, 2),
+        ("export-none", "export", {**exported, "entries": 0}, None, 2),
         ("import-done", "import", imported, None, 0),
         ("import-left", "import", {**imported, "entries": 14}, None, 3),
         ("import-prepare", "import", {**imported, "renamed": 11}, None, 0),
         ("import-prepare-left", "import", {**imported, "entries": 15, "renamed": 9}, None, 2),
         ("import-portable", "import", imported, None, 0),
-        ("import-nothing-new", "import", {"exists": 33}, None, 0),
+        ("import-nothing-new", "import", nothing, None, 0),
         ("import-failed", "import", {}, full, 0),
     ):
         job, dialog = _dialog(window, kind)

@@ -41,7 +41,8 @@ def _compare(stage: Stage) -> None:
     stage.take("compare-looking", window)
     engines.silent, engines.cause = set(), "inputs"
     gone = {"place": "/scratch/old"}
-    engines.found["explain"] = [{"left": {"code": "place-missing", "params": gone}}]
+    left = {"code": "place-missing", "params": gone, "path": None}
+    engines.found["explain"] = [{"left": left}]
     page.nearest.click()
     stage.take("compare-nearest", window)
     engines.cause = ""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
+from tests.shots.sample_results import COPIED
 from tests.shots.scenes_window import halfway
 from tests.shots.stage import Stage, turn
+from torchkeeper.artifacts.entry import measured
 from torchkeeper.gui.dialogs.copying import CopyDialog
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.places.model import EXPORTED_TO
@@ -96,12 +96,16 @@ def _at_work(stage: Stage) -> None:
 
 def _over(stage: Stage) -> None:
     window = _window(stage)
-    done: dict[str, Any] = {"what": "folder", "entries": 17, "bytes": 2_480_100, "exists": 16}
+    about = {"place": samples.PLACE, "into": _TEAM}
+    none, some = (measured(size, on_disk=False) for size in (0, 2_480_100))
+    nothing = {**COPIED, **about, "entries": 0, "files": 0, **none, "exists": 33}
+    done = {**nothing, "entries": 17, "files": 21, **some, "exists": 16}
+    bundle = {**done, "what": "bundle", "exists": 0, "into": _BUNDLE}
     for name, into, result, left in (
         ("copy-result", _TEAM, done, 0),
         ("copy-result-left", _TEAM, {**done, "entries": 15}, 2),
-        ("copy-result-bundle", _BUNDLE, {**done, "what": "bundle", "exists": 0}, 0),
-        ("copy-result-nothing", _TEAM, {"what": "folder", "exists": 33}, 0),
+        ("copy-result-bundle", _BUNDLE, bundle, 0),
+        ("copy-result-nothing", _TEAM, nothing, 0),
     ):
         job, dialog = _job(window, into)
         assert job.started is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.shots import sample_doctor, samples
 from tests.shots.sample_engines import SampleEngines
+from tests.shots.sample_results import PURGED
 from tests.shots.stage import Stage, turn
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages.doctor.mender import Mended
@@ -87,11 +88,12 @@ def _fixes(stage: Stage, engines: SampleEngines, window: Window, page: DoctorPag
         stage.dialog(f"doctor-{name}", page.preview)
     engines.failing = {}
     one, two = page.fixable[:2]
+    moved = {**PURGED, "entries": 3, "files": 3, "receipt": "20261122-170000"}
     page.diagnosis.found = [x for x in page.diagnosis.found if x not in (one, two)]
     for told in (one, two):
         job = window.jobs.add("Purge torchinductor_ada", "purge", samples.PLACE)
         window.jobs.begin(job)
-        window.jobs.end(job, State.DONE, result={"receipt": "20261122-170000"})
+        window.jobs.end(job, State.DONE, result=moved)
         page.mender.mended.append(Mended(told, job, True))
     page.diagnosis.changed.emit()
     stage.take("doctor-mended", window)

@@ -6,7 +6,9 @@ from typing import Any
 
 from tests.shots import sample_keys, samples
 from tests.shots.sample_engines import SampleEngines
+from tests.shots.sample_results import EXPORTED
 from tests.shots.stage import Stage, turn
+from torchkeeper.artifacts.entry import measured
 from torchkeeper.gui.dialogs.keychoice import SIGN_WITH
 from torchkeeper.gui.dialogs.login import PassphraseDialog
 from torchkeeper.gui.dialogs.signers import SignersDialog
@@ -65,8 +67,9 @@ def _sign(stage: Stage) -> None:
 def _over(stage: Stage) -> None:
     window = stage.window()
     why = "Couldn't sign message (signer): device not found"
-    exported: dict[str, Any] = {
-        "entries": 34, "bytes": 5_104_220, "size": 5_131_400, "output": _FILE,
+    exported = {
+        **EXPORTED, "entries": 34, "files": 41, **measured(5_104_220, on_disk=False),
+        "size": 5_131_400, "output": _FILE,
         "signature": sample_keys.UNKNOWN,
     }  # fmt: skip
     for name, kind, result, error in (

@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
+from tests.shots.sample_results import PREPARED, WARMED
 from tests.shots.stage import Stage, turn
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs import laps
@@ -53,10 +54,12 @@ def result(misses: int = 0, rebuilt: int = 0, *, threads: int = 32) -> Any:
         for name in ("warm", "prepared")
         for other in ("cold", "mega")
     }
+    good = not misses and not rebuilt
     last = {name: value for name, value in runs["prepared"].items() if name != "seconds"}
     return {
         **last, "built": [], "rows": rows, "seconds": seconds, "ratios": ratios, "runs": runs,
-        "good": not misses and not rebuilt, "device": "cpu", "threads": threads,
+        "things": {"graphs": every}, "whole": {"cells": 1, "good": int(good)},
+        "cells": [], "good": good, "device": "cpu", "threads": threads,
         "torch": "2.13.0+cu130",
     }  # fmt: skip
 
@@ -120,9 +123,10 @@ def _prepare(stage: Stage) -> None:
     dialog.folder.setText("tmp")
     stage.dialog("prepare-no-folder", dialog)
     folder = "/tmp/torchinductor_ada/precompiled_headers"
+    usual = {"bytes": 298_000_000, "folder": folder, "seconds": 11.4}
     for name, came in (
-        ("done", {"built": 2, "there": 0, "bytes": 298_000_000, "folder": folder}),
-        ("there", {"built": 0, "there": 2, "bytes": 298_000_000, "folder": folder}),
+        ("done", {**PREPARED, **usual, "built": 2}),
+        ("there", {**PREPARED, **usual, "built": 0, "there": 2}),
     ):
         dialog = window.flows.prepare()
         job = _job(window, dialog, "prepare", f"Prepare {samples.PYTHON}")
@@ -149,7 +153,11 @@ def _warmed(stage: Stage) -> None:
     stage.take("warm-working", dialog)
     assert job.started is not None
     job.started -= 41.7
-    warmed = {"graphs": 7, "hits": 0, "misses": 7, "seconds": 38.2, "added": 34}
+    warmed = {
+        **WARMED, "graphs": 7, "misses": 7, "autograd": {"hits": 0, "misses": 4},
+        "things": {"graphs": 7}, "seconds": 38.2, "threads": 4, "added": 34,
+        "kinds": {},
+    }  # fmt: skip
     window.jobs.end(job, State.DONE, result=warmed)
     stage.dialog("warm-done-portable", dialog)
     stage.close(window)

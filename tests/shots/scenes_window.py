@@ -9,7 +9,9 @@ from PySide6.QtWidgets import QMenu
 
 from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
+from tests.shots.sample_results import EXPORTED, IMPORTED
 from tests.shots.stage import Stage, turn
+from torchkeeper.artifacts.entry import measured
 from torchkeeper.gui import CURRENT, theme
 from torchkeeper.gui.desktop.dragging import picture
 from torchkeeper.gui.jobs.model import Job, Pace, State
@@ -88,7 +90,7 @@ def _bars(stage: Stage) -> None:
     stage.close(window)
     cut_off = {
         "place": samples.PLACE, "what": "purge", "outcome": "put-back", "made": 1_795_356_000.0,
-        "entries": 412, "files": 1730,
+        "entries": 412, "files": 1730, "bytes": 61_300_000, "left": 0, "file": "",
     }  # fmt: skip
     window = stage.window()
     window.engines.recovered.emit(cut_off)
@@ -107,7 +109,8 @@ def _owners(stage: Stage) -> None:
         "mine": True,
         "default": True,
     }
-    everybody = {"what": "writable", "grave": True, **about, "who": {"kind": "all"},
+    everyone = {"kind": "all", "number": 0, "name": None}
+    everybody = {"what": "writable", "grave": True, **about, "who": everyone,
                  "folders": 41, "files": 118}  # fmt: skip
     left = {"what": "entries", "grave": True, **about, "who": bob, "folders": 0, "files": 2,
             "users": 1}  # fmt: skip
@@ -151,7 +154,8 @@ def _jobs(stage: Stage) -> None:
     window.jobs.begin(job)
     halfway(window, job)
     stage.take("window-importing", window)
-    window.jobs.end(job, State.DONE, note="33 entries (5.0 MB)")
+    imported = {**IMPORTED, "entries": 33, "files": 41, "bytes": 5_000_000}
+    window.jobs.end(job, State.DONE, note="33 entries (5.0 MB)", result=imported)
     stage.take("window-job-done", window)
     stage.close(window)
     window = stage.window()
@@ -180,7 +184,8 @@ def busy(window: Window) -> None:
     job = jobs.add("Export to torchinductor_ada.torchcache", "export", None)
     jobs.begin(job)
     job.started = time.time() - 1.3
-    jobs.end(job, State.DONE, note="33 entries (5.0 MB)")
+    exported = {**EXPORTED, "entries": 33, "files": 41, **measured(5_000_000, on_disk=False)}
+    jobs.end(job, State.DONE, note="33 entries (5.0 MB)", result=exported)
     job = jobs.add("Import nightly.torchcache", "import", samples.PLACE)
     jobs.begin(job)
     job.started = time.time() - 0.4
