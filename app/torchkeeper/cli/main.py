@@ -464,7 +464,7 @@ COMMANDS = {
     "purge": ("removing:purge", "move entries to the trash; on a server, remove them for good"),
     "undo": ("removing:undo", "put the latest purge back"),
     "trash": ("removing:trash", "show the trash of a place, or empty it"),
-    "recover": ("recovering:recover", "complete what was cut off in a folder"),
+    "recover": ("removing:recover", "complete what was cut off in a folder"),
     "server": ("servers:server", "say how a Redis server is, and what that means"),
     "doctor": ("doctor:doctor", "say what is wrong with the caches of this machine, and mend it"),
     "ttl": ("servers:ttl", "say how long a Redis server keeps entries"),

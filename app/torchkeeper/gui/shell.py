@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 #: The modules of the parts that are made later; loading them is a step each.
 _LATER = (
     "inspector.code_edit", "inspector.sources", "inspector.details", "inspector.factors",
-    "inspector.filelist", "inspector.pane",
+    "inspector.pane",
 )  # fmt: skip
 
 
