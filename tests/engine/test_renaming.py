@@ -21,6 +21,7 @@ from torchkeeper.link import carrying
 from torchkeeper.link.engines.process import Engine
 from torchkeeper.link.words.catalogue import CATALOGUE
 from torchkeeper.link.words.problems import UserError
+from torchkeeper.stores.bundles import building
 from torchkeeper.verdict import machine
 from torchkeeper.verdict.probed import Env
 
@@ -164,6 +165,25 @@ def test_nonsense_is_as_if_nothing_was_said(
     assert list((tmp_path / "t" / "fxgraph").iterdir())
 
 
+def test_kernels_for_programs_with_headers_are_no_headers(
+    bundle: tuple[Path, Path], engine: Engine, tmp_path: Path
+) -> None:
+    file, cache = bundle
+    other = tmp_path / "other.torchcache"
+
+    def kernels(said: Any) -> None:
+        marks = f" {building.OF_KERNEL} {building.HEADERS}"
+        said["native"]["commands"] = [one + marks for one in said["native"]["commands"]]
+
+    if records(bundle):
+        return
+    edit(file, other, kernels)
+    about = engine.call("list", {"place": str(other)})
+    assert about["headers"] == 0, "precompiled headers are counted apart, and there are none"
+    assert carrying.claims_of(about)["unportable"] == len(pairs(cache))
+    assert carrying.claims_of(about)["portable"] == 0
+
+
 def test_objects_get_the_names_that_were_told(
     bundle: tuple[Path, Path], engine: Engine, tmp_path: Path
 ) -> None:
@@ -171,7 +191,7 @@ def test_objects_get_the_names_that_were_told(
     [about] = engine.call("origin", {"files": [str(file)]})["files"]
     assert (about["built"], about["objects"]) == (len(pairs(cache)),) * 2
     assert "commands" not in about["native"]
-    assert (about["headers"], about["portable"]) == (0, 0), "the commands are no real ones"
+    assert (about["unportable"], about["portable"]) == (0, 0), "the commands are no real ones"
     assert carrying.asks(about, FACTS)
     other: Any = {**HERE, "torch_key": "?"}
     assert not carrying.asks(about, {**FACTS, "native": other})
@@ -273,14 +293,16 @@ def test_what_is_asked_wrongly_is_refused(bundle: tuple[Path, Path], engine: Eng
 
 
 def test_what_is_advised() -> None:
-    plain: Kernels = {"headers": 2, "portable": 0}
+    plain: Kernels = {"unportable": 2, "portable": 0}
     [said] = carrying.advice([plain], "/py")
     assert said.endswith("torchkeeper prepare --env /py")
     assert carrying.advice([plain], None) == []
-    assert carrying.advice([{"headers": 0, "portable": 0}], "/py") == []
-    portable = carrying.advice([{"headers": 0, "portable": 2}], None)
+    assert carrying.advice([{"unportable": 0, "portable": 0}], "/py") == []
+    portable = carrying.advice([{"unportable": 0, "portable": 2}], None)
     assert portable[-1].strip() == "export TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS=0"
-    assert len(carrying.advice([plain, {"headers": 0, "portable": 2}], "/py")) == len(portable) + 1
+    assert (
+        len(carrying.advice([plain, {"unportable": 0, "portable": 2}], "/py")) == len(portable) + 1
+    )
 
 
 def test_many_names_are_told_in_several_requests() -> None:
@@ -304,7 +326,7 @@ def test_what_an_interpreter_says_that_are_no_names_is_not_heard() -> None:
         {**good, "key": "c" * 5000}, {**good, "path": "p" * 5000}, {**good, "path": ""},
         {}, [], 7, None, {**good, "more": "x"},
     ]  # fmt: skip
-    two: Claims = {"native": None, "objects": 2, "built": 2, "headers": 0, "portable": 0}
+    two: Claims = {"native": None, "objects": 2, "built": 2, "unportable": 0, "portable": 0}
     one: Claims = {**two, "built": 1}
     carrying.take(rows, said, [two])
     assert rows == [good]

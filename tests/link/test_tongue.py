@@ -388,11 +388,11 @@ def of_places() -> Iterator[str]:
     claim: Builder = {"torch": FACT, "torch_key": FACT, "python": FACT, "compiler": FACT,
                       "libc": FACT, "cpu_flags": []}  # fmt: skip
     for built in (0, 1, 2):
-        about: Claims = {"objects": 2, "built": built, "headers": 0, "portable": 1,
+        about: Claims = {"objects": 2, "built": built, "unportable": 0, "portable": 1,
                          "native": claim}  # fmt: skip
         for name, value in carrying.lines(about):
             yield from (name, value.replace(preparing.VARIABLE, ""))
-    yield from carrying.advice([{"headers": 1, "portable": 1}], "/P")[:2]
+    yield from carrying.advice([{"unportable": 1, "portable": 1}], "/P")[:2]
     makers: list[Maker | None] = [
         None, {"what": "bundle", "torch": None}, {"what": "environment", "torch": FACT}
     ]  # fmt: skip

@@ -32,7 +32,16 @@ CAN: dict[str, dict[str, object]] = {
 #: What is said of each kind besides its entries.
 BESIDE = {
     "folder": {"trash", "owners"},
-    "bundle": {"trash", "format", "made_in", "native", "objects", "built", "headers", "portable"},
+    "bundle": {
+        "trash",
+        "format",
+        "made_in",
+        "native",
+        "objects",
+        "built",
+        "unportable",
+        "portable",
+    },
     "server": {"trash", "format", "owners", "others", "kernels_maybe"},
 }
 

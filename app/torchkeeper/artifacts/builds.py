@@ -58,7 +58,7 @@ class Native(Builder):
 class Kernels(TypedDict):
     """How many kernels are for programs that precompile headers, and for those that do not."""
 
-    headers: int
+    unportable: int
     portable: int
 
 

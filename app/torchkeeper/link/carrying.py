@@ -69,7 +69,7 @@ def claims_of(listed: ListResult) -> Claims:
         "native": listed.get("native"),
         "objects": listed.get("objects", 0),
         "built": listed.get("built", 0),
-        "headers": listed.get("headers", 0),
+        "unportable": listed.get("unportable", 0),
         "portable": listed.get("portable", 0),
     }
 
@@ -183,7 +183,7 @@ def lines(claims: Claims) -> list[tuple[str, str]]:
 def advice(kernels: Iterable[Kernels], python: str | None) -> list[str]:
     """What to do where objects of bundles were placed for an interpreter, a text for each line."""
     said: list[str] = []
-    counts = [(one["headers"], one["portable"]) for one in kernels]
+    counts = [(one["unportable"], one["portable"]) for one in kernels]
     if any(portable for _, portable in counts):
         said += preparing.portable_lines()
     if python is not None and any(headers for headers, _ in counts):

@@ -160,7 +160,7 @@ class Claims(TypedDict, total=False):
     native: Builder | None
     objects: int
     built: int
-    headers: int
+    unportable: int
     portable: int
 
 

@@ -159,7 +159,7 @@ class VerifyDialog(WorkDialog):
         """Begin with what a bundle says that it was made for."""
         made_in = about.get("made_in")
         threads = made_in.get("threads") if isinstance(made_in, dict) else None
-        portable = bool(about.get("portable")) and not about.get("headers")
+        portable = bool(about.get("portable")) and not about.get("unportable")
         self.options.suggest(threads if isinstance(threads, int) else None, portable)
 
     def _suit(self) -> None:

@@ -312,7 +312,7 @@ class Operations(QObject):
         if named is not None:
             params["env"] = named.python
             asked["python"] = named.python
-            if any(about.claims["headers"] for about in abouts):
+            if any(about.claims["unportable"] for about in abouts):
                 first = self._look_for_header
         before = () if named is None else named.before
         start = _Start(protocol.IMPORT, params, before=before, first=first)

@@ -140,8 +140,8 @@ class Bundle(Store):
         told["format"], told["made_in"] = self.format, common_origin(origins) or self.made_in
         said = claims(self)
         told["native"], told["objects"] = said["native"], said["objects"]
-        told["built"], told["headers"] = said["built"], said["headers"]
-        told["portable"] = said["portable"]
+        told["built"], told["portable"] = said["built"], said["portable"]
+        told["unportable"] = said["unportable"]
 
     def makers(self) -> Told:
         """It tells itself, as its objects were built elsewhere."""
@@ -396,13 +396,13 @@ def claims(bundle: Bundle) -> Claims:
         for one in bundle.built.values()
         if one.command is not None and OF_KERNEL in (text := commands[one.command])
     ]
-    headers = sum(HEADERS in text for text in kernels)
+    unportable = sum(HEADERS in text for text in kernels)
     return {
         "native": native,
         "objects": objects,
         "built": len(bundle.built),
-        "headers": headers,
-        "portable": len(kernels) - headers,
+        "unportable": unportable,
+        "portable": len(kernels) - unportable,
     }
 
 
