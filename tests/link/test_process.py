@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import select
 import shutil
@@ -18,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.pace import LONG
-from torchkeeper.engine import home
+from torchkeeper.engine import home, wire
 from torchkeeper.engine.operations import OPERATIONS
 from torchkeeper.engine.wire import MAX_ROWS, Message
 from torchkeeper.link.ending import Ended, signals_as_interrupts
@@ -112,6 +113,41 @@ def test_a_request_that_is_too_long_is_said_and_not_waited_for() -> None:
             engine.call("du", {"place": "/" + "x" * (1 << 20)})
         assert caught.value.code == "request-too-long"
         assert engine.call("places") == {}
+
+
+def answering(folder: Path, *messages: dict[str, object]) -> str:
+    """An interpreter that says just that, whatever it is asked."""
+    hello = {"type": "hello", "protocol": wire.PROTOCOL}
+    said = "".join(json.dumps(one) + "\n" for one in (hello, *messages))
+    script = folder / "python"
+    script.write_text(f"#!{sys.executable}\nimport sys\nprint({said!r}, end='', flush=True)\n"
+                      "sys.stdin.read()\n")  # fmt: skip
+    script.chmod(0o755)
+    return str(script)
+
+
+def test_a_finding_that_does_not_fit_is_left_out_and_ends_no_change(tmp_path: Path) -> None:
+    finding = {"type": "finding", "id": 1}
+    python = answering(
+        tmp_path,
+        {**finding, "left": "all of it"},
+        {**finding, "taken_back": {"rm": "-rf"}},
+        {**finding, "waiting": {"code": "server-loading", "params": {}}},
+        {"type": "result", "id": 1, "result": {}},
+    )
+    heard: list[Message] = []
+    with Engine(python) as engine:
+        engine.call("secret", {"place": "redis://h", "password": "x"}, heard.append)
+        found = [one for one in heard if one.type == "finding"]
+        assert [one.body["waiting"]["code"] for one in found] == ["server-loading"]
+        assert [line for line in engine.log if "finding.left is a text" in line]
+
+
+def test_a_result_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    python = answering(tmp_path, {"type": "result", "id": 1, "result": {"entries": "many"}})
+    with Engine(python) as engine, pytest.raises(UserError, match="expected protocol") as caught:
+        engine.call("facts", {"place": "redis://h", "items": []})
+    assert caught.value.why == "result.entries is a text"
 
 
 def test_garbage_on_the_wire_is_answered_and_the_engine_goes_on() -> None:

@@ -8,8 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple, Union
 
-#: Characters of a value that a refusal shows.
-_SHOWN = 60
+#: What a refusal calls a value.
+_NAMES: dict[type, str] = {
+    type(None): "null", bool: "a truth value", int: "a number", float: "a number", str: "a text",
+    list: "a list", dict: "an object",
+}  # fmt: skip
 
 
 class _Wrong(NamedTuple):
@@ -140,5 +143,5 @@ def _each(of: _Check) -> _Check:
 
 
 def _wrong(value: object) -> _Wrong:
-    shown = repr(value)
-    return _Wrong("", f"is {shown[:_SHOWN]}{'…' if len(shown) > _SHOWN else ''}")
+    # Not what it is: it may be a password.
+    return _Wrong("", f"is {_NAMES.get(type(value), 'something else')}")

@@ -210,7 +210,9 @@ class Engine:
             raise self._gone()
         try:
             for line in self._lines.feed(data):
-                yield self._checked(wire.message_from(wire.decode(line)))
+                message = self._checked(wire.message_from(wire.decode(line)))
+                if message.type != "finding" or self._fits(message):
+                    yield message
         except wire.WireError as e:
             self.kill()
             if not self._greeted:
@@ -233,19 +235,24 @@ class Engine:
                 code="protocol",
             )
         self._greeted = self._greeted or message.type == "hello"
-        why = ""
-        if message.type == "finding":
-            # Loaded late: not every engine finds something, and a start is to be quick.
-            from torchkeeper.engine.messages.findings import Finding
-
-            why = misfit(Finding, message.body, "finding")
-        elif message.type in ("result", "error") and message.id is not None:
-            op = self._asked.pop(message.id, None)
-            if message.type == "result" and op in TABLE:
-                why = misfit(TABLE[op].result, message.body["result"], "result")
-        if why:
-            raise wire.WireError(why)
+        if message.type in ("result", "error") and message.id is not None:
+            asked = TABLE.get(self._asked.pop(message.id, ""))
+            kind = asked.result if asked and message.type == "result" else object
+            if why := misfit(kind, message.body.get("result"), "result"):
+                raise wire.WireError(why)
         return message
+
+    def _fits(self, finding: Message) -> bool:
+        """Whether a finding is as its type has it. One that is not is a line of the log alone: to
+        end the engine for it would cut off what is being changed.
+        """
+        # Loaded late: not every engine finds something, and a start is to be quick.
+        from torchkeeper.engine.messages.findings import Finding
+
+        why = misfit(Finding, finding.body, "finding")
+        if why:
+            self.log.append(f"Left out: {why}.")
+        return not why
 
     def _no_python(self, why: str) -> UserError:
         return UserError(
