@@ -24,9 +24,9 @@ from filelock import FileLock
 
 from tests.forking.engines import STARTED, Engines
 from torchkeeper.artifacts.layout import payload_name
+from torchkeeper.client.engines import process
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.engines import process
-from torchkeeper.link.engines.process import Engine
 from torchkeeper.stores.folders import owners
 
 DATA = Path(__file__).parent / "data"
@@ -455,7 +455,7 @@ def beside() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Path:
     """Where the tests of this process have their settings. What probes found of interpreters, which
-    takes seconds each, is kept for those of all processes (torchkeeper.link.engines.probes).
+    takes seconds each, is kept for those of all processes (torchkeeper.client.engines.probes).
     """
     home = tmp_path_factory.getbasetemp() / "home"
     found, cache = shared / "interpreters", home / "xdg_cache_home" / "torchkeeper" / "cache"

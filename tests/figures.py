@@ -17,7 +17,7 @@ APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
     "files": 660,
-    "lines": 116_800,
+    "lines": 116_900,
     "lines of code": 84_470,
     "lines of code in the longest file": 499,
     "lines of the longest function": 160,

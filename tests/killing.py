@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.conftest import DATA
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.engines.process import Engine
 from torchkeeper.stores import places
 from torchkeeper.warm import processes
 

@@ -17,10 +17,10 @@ import pytest
 import torchkeeper
 from tests.figures import MOST, circles, figures, imports
 from tests.gui.doors import past_the_door
-from torchkeeper.link.engines.travel import PACKAGES
-from torchkeeper.link.words import doctorwords
-from torchkeeper.link.words.catalogue import CATALOGUE
-from torchkeeper.link.words.findingwords import WORDS
+from torchkeeper.client.engines.travel import PACKAGES
+from torchkeeper.client.words import doctorwords
+from torchkeeper.client.words.catalogue import CATALOGUE
+from torchkeeper.client.words.findingwords import WORDS
 
 APP = Path(torchkeeper.__file__).parent
 #: From the ground up; a package may import itself and what stands before it.
@@ -33,7 +33,7 @@ FLOORS = [
     "warm",
     "doctor",
     "engine",
-    "link",
+    "client",
     "cli",
     "gui",
 ]
@@ -232,7 +232,7 @@ def test_every_finding_has_words_and_no_words_are_idle() -> None:
 
 
 def test_no_finding_is_said_in_two_ways() -> None:
-    source = (APP / "link/words/findingwords.py").read_text(encoding="utf-8")
+    source = (APP / "client/words/findingwords.py").read_text(encoding="utf-8")
     named = {
         key.value
         for node in ast.walk(ast.parse(source))

@@ -66,7 +66,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_wheel_holds_the_tree_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         names = {name for name in opened.namelist() if ".dist-info/" not in name}
-        helper = opened.getinfo("torchkeeper/link/askpass")
+        helper = opened.getinfo("torchkeeper/client/askpass")
     assert names == tree()
     assert helper.external_attr >> 16 & 0o111 == 0o111, "what ssh-keygen is to run"
 

@@ -18,7 +18,7 @@ from torchkeeper.artifacts import opcodes
 from torchkeeper.artifacts.echoes import Echoes, is_distinctive
 from torchkeeper.artifacts.leakforms import Fact, Leak
 from torchkeeper.artifacts.leaks import Scanner
-from torchkeeper.link.hiding import hidden
+from torchkeeper.client.hiding import hidden
 
 #: Made up, each as its issuer's are; joined here, so that nobody takes this file for a leak.
 TOKENS = {

@@ -10,8 +10,8 @@ import pytest
 
 from torchkeeper.artifacts import facts as read
 from torchkeeper.artifacts import named
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words.runnable import lines, names, warning
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.runnable import lines, names, warning
 
 
 class Calls:

@@ -40,7 +40,7 @@ _CLI = """import runpy, sys
 sys.executable = sys.argv.pop(1)
 runpy.run_module("torchkeeper", run_name="__main__")
 """
-#: An engine, started as link.engines.process starts it, with nothing before its work, or with no
+#: An engine, started as client.engines.process starts it, with nothing before its work, or with no
 #: search.
 _ENGINE = """#!/bin/sh
 shift 4

@@ -31,7 +31,7 @@ FIRST_ROWS = """
 import gc, os, sys
 gc.set_threshold(200_000, 10, 10)
 from torchkeeper.gui import start
-from torchkeeper.link import handover
+from torchkeeper.client import handover
 seat = handover.claim()
 assert seat.first
 first = start.folder_of(sys.argv[1:])

@@ -13,8 +13,8 @@ from tests.snapshots import snapshot
 from tests.stores.building import pairs
 from tests.stores.bundles.test_bundle import edit
 from torchkeeper.artifacts.code import key_of
-from torchkeeper.link.engines import probes
-from torchkeeper.link.engines.process import Engine
+from torchkeeper.client.engines import probes
+from torchkeeper.client.engines.process import Engine
 
 
 def moved(cache: Path, native: Any) -> tuple[Any, int]:

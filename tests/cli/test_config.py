@@ -17,9 +17,9 @@ from tests.cli.conftest import Ran, Tk
 from tests.conftest import DATA, objects_of
 from tests.settings.secrets import FORMS, MARK, PASSWORDS
 from torchkeeper.cli import main
-from torchkeeper.link.profiles import keeping
-from torchkeeper.link.profiles.formats import FORMATS
-from torchkeeper.link.profiles.profile import Profile
+from torchkeeper.client.profiles import keeping
+from torchkeeper.client.profiles.formats import FORMATS
+from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.settings.known import BY_NAME
 
 FX, TAG = "TORCHINDUCTOR_FX_GRAPH_CACHE", "TORCH_COMPILE_CACHE_KEY_TAG"

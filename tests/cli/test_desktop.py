@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tk
+from torchkeeper.client.desktop import entry, placing
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.desktop.pictures import draw
-from torchkeeper.link.desktop import entry, placing
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words.problems import UserError
 
 ENTRY = "applications/torchkeeper.desktop"
 #: As a session of no desktop in particular has it.

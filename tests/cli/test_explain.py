@@ -147,7 +147,7 @@ def test_explain_names_exactly_what_was_changed(
     tk: Tk, torch_python: str, header_folder: Path, tmp_path: Path
 ) -> None:
     """Compiles anew what tests/data/changes.json keeps of torch 2.13.0."""
-    from tests.link.test_explaining import SENTENCES
+    from tests.client.test_explaining import SENTENCES
 
     env = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "TRITON"))}
     env |= {"TMPDIR": str(header_folder), "OMP_NUM_THREADS": "2"}

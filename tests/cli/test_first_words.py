@@ -11,8 +11,8 @@ import pytest
 
 from tests.cli.conftest import Tk
 from torchkeeper.cli.main import COMMANDS
-from torchkeeper.link.desktop import display
-from torchkeeper.link.words.problems import UserError
+from torchkeeper.client.desktop import display
+from torchkeeper.client.words.problems import UserError
 
 #: No screen at all, and no word of Qt's own about which one to take.
 NOWHERE = {"DISPLAY": "", "WAYLAND_DISPLAY": "", "QT_QPA_PLATFORM": ""}

@@ -12,8 +12,8 @@ import pytest
 from tests.cli.conftest import Tk
 from tests.processes import end, process
 from tests.snapshots import snapshot
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words.problems import UserError
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.problems import UserError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tk
-from torchkeeper.link.kept import history
-from torchkeeper.link.kept.history import Past
+from torchkeeper.client.kept import history
+from torchkeeper.client.kept.history import Past
 
 
 @pytest.fixture

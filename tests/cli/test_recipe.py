@@ -11,9 +11,9 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.redis_server import serving
-from torchkeeper.link.kept.warmed import last as warmed_last
-from torchkeeper.link.recipes import files as recipes
-from torchkeeper.link.recipes.examples import BESIDE
+from torchkeeper.client.kept.warmed import last as warmed_last
+from torchkeeper.client.recipes import files as recipes
+from torchkeeper.client.recipes.examples import BESIDE
 
 BAD = '[callable]\nfunction = "models:f"\n[comple]\nmode = 1\n'
 

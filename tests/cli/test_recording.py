@@ -16,7 +16,7 @@ import pytest
 from tests.cli.conftest import Tk
 from tests.cli.test_run import tracing
 from tests.pace import LONG
-from torchkeeper.link.recipes import recorded, recording, references, tomltext
+from torchkeeper.client.recipes import recorded, recording, references, tomltext
 from torchkeeper.warm.recipes import recipe as recipes
 from torchkeeper.warm.recipes.expanding import cells_of
 

@@ -9,9 +9,9 @@ import pytest
 
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.telling import Live, tell
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine.messages.compiling import WarmResult
 from torchkeeper.engine.messages.findings import Finding
-from torchkeeper.link.engines.process import Engine
 
 QUEUED: Any = [{"index": n, "recipe": "small", "name": f"f, batch {n}", "source": "callable",
            "state": "queued"} for n in range(2)]  # fmt: skip

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from tests.pace import LONG
+from torchkeeper.client import diagnosing
+from torchkeeper.client.engines import probes
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine.messages.doctor import DiagnoseResult, MendResult
 from torchkeeper.engine.wire import Message
-from torchkeeper.link import diagnosing
-from torchkeeper.link.engines import probes
-from torchkeeper.link.engines.process import Engine
 from torchkeeper.settings.finding import Finding
 from torchkeeper.verdict.probed import Env
 

@@ -15,11 +15,11 @@ import pytest
 
 from tests.doctor.conftest import Doctor, Stock
 from tests.pace import LONG
+from torchkeeper.client import diagnosing
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words import findingwords
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.doctor.clock import skew_of
-from torchkeeper.link import diagnosing
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words import findingwords
-from torchkeeper.link.words.problems import UserError
 from torchkeeper.settings.finding import Finding
 
 AGO = time.time() - 3 * 86_400

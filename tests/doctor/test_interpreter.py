@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from tests.doctor.conftest import Doctor, Found
-from torchkeeper.link import diagnosing
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words import findingwords
-from torchkeeper.link.words.problems import UserError
+from torchkeeper.client import diagnosing
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words import findingwords
+from torchkeeper.client.words.problems import UserError
 
 Script = Callable[[str], str]
 

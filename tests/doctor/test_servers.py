@@ -10,7 +10,7 @@ import pytest
 
 from tests.doctor.conftest import Doctor, Found, Stock
 from tests.redis_server import Server, certificates, free_port, serving
-from torchkeeper.link.words import findingwords
+from torchkeeper.client.words import findingwords
 
 SWITCH = "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE"
 URL = "TORCHINDUCTOR_REDIS_URL"

@@ -10,7 +10,7 @@ import pytest
 from tests.engine.test_overviewing import Looked, listed
 from tests.redis_server import serving
 from torchkeeper.artifacts.entry import COUNTED_APART
-from torchkeeper.link.engines.process import Engine
+from torchkeeper.client.engines.process import Engine
 
 
 def added(engine: Engine, place: object, select: dict[str, Any]) -> Any:

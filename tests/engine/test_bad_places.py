@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import SlowDisk
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words.problems import UserError
 
 
 def listed(engine: Engine, place: Path) -> tuple[dict[str, Any], list[Any], list[Message]]:

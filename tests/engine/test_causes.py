@@ -15,11 +15,11 @@ from tests.conftest import DATA, once
 from tests.engine.test_running import Recorder, explained
 from torchkeeper.artifacts import fxgraph
 from torchkeeper.artifacts.report import Report
+from torchkeeper.client.words import causes, explaining
 from torchkeeper.engine.explaining import explain
 from torchkeeper.engine.messages.verdicts import Explained, ExplainParams
 from torchkeeper.engine.running import held
 from torchkeeper.engine.session import Session
-from torchkeeper.link.words import causes, explaining
 from torchkeeper.verdict import comparing
 from torchkeeper.verdict.comparing import Side
 

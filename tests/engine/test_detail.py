@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.detail import PAGE
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words.problems import UserError
 
 Ask = Callable[..., tuple[dict[str, Any], list[Message]]]
 

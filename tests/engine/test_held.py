@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.signing import sign
-from torchkeeper.link.words.problems import UserError
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.signing import sign
+from torchkeeper.client.words.problems import UserError
 
 
 def test_it_has_no_name_until_it_is_signed(kept_291: Path, tmp_path: Path) -> None:

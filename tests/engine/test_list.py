@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from torchkeeper.artifacts.entry import tally
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.engines.process import Engine
 
 
 def counted(result: dict[str, Any]) -> int:

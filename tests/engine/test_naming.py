@@ -15,9 +15,9 @@ import pytest
 
 from tests.bench.carry import elsewhere
 from tests.conftest import DATA
+from torchkeeper.client.engines import probes
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.engines import probes
-from torchkeeper.link.engines.process import Engine
 
 pytestmark = pytest.mark.torch
 

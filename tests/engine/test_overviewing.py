@@ -16,10 +16,10 @@ import pytest
 from tests.conftest import DATA, SlowDisk
 from tests.redis_server import dump, serving
 from torchkeeper.artifacts.entry import COUNTED_APART
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.overviewing import Overview
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.overviewing import Overview
-from torchkeeper.link.words.problems import UserError
 
 DAY = 86_400.0
 ENVIRONMENTS: dict[str, dict[str, Any]] = json.loads((DATA / "environments.json").read_text())

@@ -15,12 +15,12 @@ from tests.stores.building import NATIVE, pairs, rename
 from tests.stores.bundles.test_bundle import edit
 from torchkeeper.artifacts.builds import Claims, Kernels
 from torchkeeper.artifacts.code import key_of
+from torchkeeper.client import carrying
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.catalogue import CATALOGUE
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.messages.entries import NamesRow
 from torchkeeper.engine.wire import Message
-from torchkeeper.link import carrying
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words.catalogue import CATALOGUE
-from torchkeeper.link.words.problems import UserError
 from torchkeeper.stores.bundles import building
 from torchkeeper.verdict import machine
 from torchkeeper.verdict.probed import Env

@@ -10,10 +10,10 @@ import pytest
 
 from tests.warm.test_trace import CHANGES, lookup, record, written
 from torchkeeper.artifacts.report import Report
+from torchkeeper.client.words import causes
 from torchkeeper.engine.messages.verdicts import ExplainTraceResult
 from torchkeeper.engine.running import MAX_NEAR, explain_trace, held
 from torchkeeper.engine.session import Session
-from torchkeeper.link.words import causes
 from torchkeeper.warm.traces import trace
 
 #: What is said of each change, and nothing else.

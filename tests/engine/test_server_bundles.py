@@ -10,8 +10,8 @@ from tests.redis_server import dump, serving
 from tests.stores.redis.test_listing import fx_key
 from torchkeeper.artifacts import manifest
 from torchkeeper.artifacts.report import Report
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.engines.process import Engine
 from torchkeeper.stores.bundles.bundle import Bundle
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words.problems import UserError
 
 
 @pytest.fixture

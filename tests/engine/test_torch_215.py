@@ -14,9 +14,9 @@ import pytest
 from tests.conftest import DATA
 from tests.redis_server import dump, serving
 from torchkeeper.artifacts import aotautograd, fxgraph
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words import causes, verdicts
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words import causes, verdicts
 from torchkeeper.verdict.shapes import DifferenceTold
 
 ENVIRONMENTS: dict[str, dict[str, Any]] = json.loads((DATA / "environments.json").read_text())

@@ -16,10 +16,10 @@ from tests.conftest import DATA
 from tests.redis_server import dump, serving
 from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.artifacts.layout import payload_name
+from torchkeeper.client.engines import probes
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.engines import probes
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words.problems import UserError
 
 ENVIRONMENTS: dict[str, dict[str, Any]] = json.loads((DATA / "environments.json").read_text())
 #: In which nothing that torch 2.9.1 made is known to be of another.

@@ -21,7 +21,7 @@ from typing import Any
 
 from tests.forking import serving
 from tests.forking.engines import STARTED, Forked, at_start, isolated
-from torchkeeper.link.engines import process
+from torchkeeper.client.engines import process
 
 
 class Commands:
@@ -110,7 +110,7 @@ def _run(asked: dict[str, Any], out: int, err: int) -> None:
 
 
 def _begin(argv: list[str], cwd: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """As ``link.engines.process.begin``, in a command."""
+    """As ``client.engines.process.begin``, in a command."""
     alone = threading.active_count() == 1
     if alone and isolated(argv) and at_start(env) == at_start(os.environ):
         return Forked(_fork, argv, cwd, env)

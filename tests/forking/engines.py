@@ -14,7 +14,7 @@ from typing import Any
 
 import torchkeeper
 from tests.forking import serving
-from torchkeeper.link.engines import process
+from torchkeeper.client.engines import process
 
 #: What the interpreter reads before it runs anything: with another of these a process starts anew.
 _AT_ITS_START = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "ASAN_")
@@ -65,7 +65,7 @@ class Engines:
             )
 
     def begin(self, argv: list[str], cwd: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        """As ``link.engines.process.begin``."""
+        """As ``client.engines.process.begin``."""
         if not isolated(argv) or at_start(env) != self._env:
             return STARTED(argv, cwd, env)
         return Forked(self._fork, argv, cwd, env)

@@ -19,12 +19,12 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.pace import LONG
+from torchkeeper.client.engines import probes
+from torchkeeper.client.words import say
 from torchkeeper.gui.app import application
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.verdicts.environments import KEY, NONE
 from torchkeeper.gui.window import PAGE, Window
-from torchkeeper.link.engines import probes
-from torchkeeper.link.words import say
 from torchkeeper.verdict.probed import Device, Env
 
 #: Milliseconds a real engine may take on a busy machine.

@@ -17,6 +17,8 @@ from tests.gui.test_guide import RESULTS
 from tests.pace import within
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.sample_results import IMPORTED
+from torchkeeper.client.kept import history
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.jobs.model import LOG_LINES, State
 from torchkeeper.gui.jobs.operations import Selection
@@ -25,8 +27,6 @@ from torchkeeper.gui.pages.activity.page import ActivityPage
 from torchkeeper.gui.pages.activity.strip import DONE_MS, JobStrip
 from torchkeeper.gui.pages.comparing.differences import DifferencesTree
 from torchkeeper.gui.window import Window
-from torchkeeper.link.kept import history
-from torchkeeper.link.words.problems import user_error
 from torchkeeper.verdict.shapes import FactorTold
 
 #: Seconds that the main thread may be at one thing, on a machine three times as slow as ours.

@@ -21,12 +21,12 @@ from tests.gui.test_handover import ARGV, RAISES, runtime, sockets, until
 from tests.gui.test_notifying import Desktop, bus, desktop
 from tests.pace import LONG
 from tests.shots.sample_results import WARMED
+from torchkeeper.client.engines import probes
+from torchkeeper.client.kept import history, running
+from torchkeeper.client.kept.history import Past
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages.guide.bar import own_folder
 from torchkeeper.gui.pages.guide.steps import SINCE, STEP
-from torchkeeper.link.engines import probes
-from torchkeeper.link.kept import history, running
-from torchkeeper.link.kept.history import Past
 from torchkeeper.verdict.probed import Device, Env
 from torchkeeper.warm.recipes.recipe import BUILTIN
 

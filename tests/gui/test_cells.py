@@ -13,13 +13,17 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from tests.client.test_verified import result
 from tests.gui.conftest import click
 from tests.gui.test_look import contrast
 from tests.gui.test_slices import SLICE
-from tests.link.test_verified import result
 from tests.pace import within
 from tests.shots import sample_cells
 from tests.shots.sample_results import WARMED
+from torchkeeper.client.kept.verified import Verified
+from torchkeeper.client.words import say
+from torchkeeper.client.words.phases import NAMES as WORDS
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.engine.messages.findings import CellFinding, Finding
 from torchkeeper.gui.dialogs.laptable import VerifiedCells
 from torchkeeper.gui.dialogs.pages import ResultPage
@@ -36,10 +40,6 @@ from torchkeeper.gui.pages.activity.shown import mark
 from torchkeeper.gui.pages.recipes.known import BUILTIN, counted, file_of
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
 from torchkeeper.gui.verdicts.verifications import Beside
-from torchkeeper.link.kept.verified import Verified
-from torchkeeper.link.words import say
-from torchkeeper.link.words.phases import NAMES as WORDS
-from torchkeeper.link.words.problems import user_error
 from torchkeeper.verdict.shapes import GraphTold
 from torchkeeper.warm.shapes import Proof
 

@@ -16,11 +16,11 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle
 from tests.redis_server import dump, serving
 from tests.snapshots import snapshot
+from torchkeeper.client.engines import probes
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.cleaning import CleanDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.window import Window
-from torchkeeper.link.engines import probes
 from torchkeeper.verdict.probed import Env
 
 pytestmark = pytest.mark.torch

@@ -15,14 +15,14 @@ from tests.conftest import SlowDisk
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle
 from tests.redis_server import serving
 from tests.snapshots import snapshot
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.profiles.profile import Profile
+from torchkeeper.client.words import checkwords
 from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.gui.dialogs.mending import MendDialog
 from torchkeeper.gui.pages.doctor.page import DoctorPage
 from torchkeeper.gui.pages.profiles.page import SettingsPage
 from torchkeeper.gui.window import Window
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.profiles.profile import Profile
-from torchkeeper.link.words import checkwords
 
 #: What is so of the disk of whoever runs the tests, and no fault that a test has made.
 OF_THE_DISK = {"folder-in-container", "folder-in-memory", "folder-on-network", "disk-nearly-full"}

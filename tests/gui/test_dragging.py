@@ -18,9 +18,9 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, idle, settle
 from tests.pace import within
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.gui.table import mimedata
 from torchkeeper.gui.window import Window
-from torchkeeper.link.engines.process import Engine
 
 Dropped = list[tuple[Path, bytes]]
 

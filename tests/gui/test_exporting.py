@@ -23,12 +23,12 @@ from tests.gui.test_flows import open_dialog
 from tests.snapshots import snapshot
 from tests.stores.building import NATIVE, rename
 from torchkeeper.artifacts.report import Report
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.gui.dialogs.exporting import ExportDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.window import Window
-from torchkeeper.link.engines.process import Engine
 from torchkeeper.stores.bundles.bundle import Bundle
 
 MB = 1 << 20

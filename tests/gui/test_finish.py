@@ -14,6 +14,8 @@ from tests.gui.conftest import PATIENCE, settle
 from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
 from torchkeeper.artifacts.entry import KINDS
+from torchkeeper.client.words.catalogue import CATALOGUE
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
@@ -22,8 +24,6 @@ from torchkeeper.gui.table.cells import NAME, SIZE
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words.catalogue import CATALOGUE
-from torchkeeper.link.words.problems import user_error
 
 
 @pytest.fixture

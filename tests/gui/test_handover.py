@@ -21,12 +21,12 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, listed
 from tests.pace import LONG
+from torchkeeper.client import handover
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.handover import Handed, Seat
 from torchkeeper.gui.desktop.door import Door
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.window import Window
-from torchkeeper.link import handover
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.handover import Handed, Seat
 
 ARGV = [sys.executable, "-W", "error", "-m", "torchkeeper"]
 
@@ -210,7 +210,7 @@ def test_a_double_click_on_a_bundle_has_the_window_look_into_it(
 
 
 def test_a_password_goes_along_and_is_in_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchkeeper.link import secrets
+    from torchkeeper.client import secrets
 
     monkeypatch.setattr(secrets, "_given", {})
     name = secrets.named("redis://:s3cret@localhost:6390/0")

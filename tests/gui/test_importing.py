@@ -17,11 +17,11 @@ from tests.gui.test_exporting import big_cache, held_in_the_middle
 from tests.snapshots import snapshot
 from tests.stores.bundles.test_bundle import make
 from tests.stores.bundles.test_signing import sign
+from torchkeeper.client import signers
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.window import Window
-from torchkeeper.link import signers
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,7 @@ from tests.pace import within
 from tests.shots.sample_engines import SampleEngines
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.layout import payload_path
+from torchkeeper.client.words import say
 from torchkeeper.engine.messages.entries import Detail as Told
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.chrome.wing import Spread, Wing
@@ -46,7 +47,6 @@ from torchkeeper.gui.table.cells import NAME
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
 from torchkeeper.gui.widgets import plain
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words import say
 
 SUMMARY, GRAPH, SOURCE, FACTORS, FILES = range(5)
 PYTHON, CPP = code_edit.PYTHON, code_edit.CPP

@@ -20,6 +20,8 @@ from tests.gui.test_models import entry
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.scenes_verifying import result
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.client.kept.verified import Verified
+from torchkeeper.client.words.verdicts import must, told
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.exporting import ExportDialog
 from torchkeeper.gui.inspector.details import Detail, Need, Relatives, sections
@@ -27,8 +29,6 @@ from torchkeeper.gui.inspector.facts import FactsView
 from torchkeeper.gui.inspector.summary import Measured, Sharing
 from torchkeeper.gui.inspector.verdictcard import About, VerdictCard
 from torchkeeper.gui.verdicts.verifications import Beside
-from torchkeeper.link.kept.verified import Verified
-from torchkeeper.link.words.verdicts import must, told
 from torchkeeper.verdict.shapes import DifferenceTold, VerdictTold
 
 PASSWORD = "hunter2-not-a-real-password"

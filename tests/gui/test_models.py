@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from tests.pace import within
 from tests.shots.sample_results import EXPORTED, WARMED
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, Entry
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.jobs.model import JobsModel, State, state_text
 from torchkeeper.gui.places.model import Place, PlacesModel
 from torchkeeper.gui.table.cells import (
@@ -30,7 +31,6 @@ from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.lines import SortRole
 from torchkeeper.gui.table.ordering import narrows
 from torchkeeper.gui.table.view import EntryTable
-from torchkeeper.link.words.problems import UserError
 from torchkeeper.stores.query import parse
 
 ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder

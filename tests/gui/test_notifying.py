@@ -25,13 +25,13 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow
 from tests.shots.sample_results import EXPORTED, WARMED
+from torchkeeper.client.desktop import dbus
+from torchkeeper.client.desktop.notifications import Note, Notifications
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.desktop import front
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.jobs.notifying import SETTING
 from torchkeeper.gui.window import Window
-from torchkeeper.link.desktop import dbus
-from torchkeeper.link.desktop.notifications import Note, Notifications
-from torchkeeper.link.words.problems import UserError
 
 
 class Desktop:

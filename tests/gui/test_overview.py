@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click
 from torchkeeper.artifacts.entry import tallied
+from torchkeeper.client.words import say
 from torchkeeper.engine.messages.places import GroupRow
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.cleaning import CleanDialog
@@ -22,7 +23,6 @@ from torchkeeper.gui.pages.overview.page import OverviewPage
 from torchkeeper.gui.places.model import SETTING
 from torchkeeper.gui.treemap.tiles import Tile
 from torchkeeper.gui.window import PAGE, Window
-from torchkeeper.link.words import say
 
 
 @pytest.fixture

@@ -25,6 +25,9 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, click, settle, type_in
 from tests.pace import within
 from tests.redis_server import serving
+from torchkeeper.client.profiles import keeping, reading
+from torchkeeper.client.profiles.profile import Profile
+from torchkeeper.client.words.settled import Settled
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.profileexport import ProfileExport
 from torchkeeper.gui.dialogs.profileimport import ProfileImport
@@ -40,9 +43,6 @@ from torchkeeper.gui.pages.profiles.form import Form
 from torchkeeper.gui.pages.profiles.origins import profile_of
 from torchkeeper.gui.pages.profiles.page import SettingsPage
 from torchkeeper.gui.window import Window
-from torchkeeper.link.profiles import keeping, reading
-from torchkeeper.link.profiles.profile import Profile
-from torchkeeper.link.words.settled import Settled
 from torchkeeper.settings import masks
 from torchkeeper.settings.known import BY_NAME, SETTINGS
 from torchkeeper.settings.origins import Origin

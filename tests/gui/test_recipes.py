@@ -15,6 +15,10 @@ from PySide6.QtWidgets import QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
+from torchkeeper.client.kept import warmed
+from torchkeeper.client.recipes import examples
+from torchkeeper.client.recipes import files as recipes
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog
 from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 from torchkeeper.gui.dialogs.recipeform import RecipeForm
@@ -26,10 +30,6 @@ from torchkeeper.gui.pages.recipes import known, words
 from torchkeeper.gui.pages.recipes.known import BUILTIN
 from torchkeeper.gui.pages.recipes.page import CELLS, NAME, SOURCE, RecipesPage
 from torchkeeper.gui.window import Window
-from torchkeeper.link.kept import warmed
-from torchkeeper.link.recipes import examples
-from torchkeeper.link.recipes import files as recipes
-from torchkeeper.link.words.problems import UserError
 from torchkeeper.warm.recipes.recipe import without_faults
 
 GOOD = """\

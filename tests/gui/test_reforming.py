@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from torchkeeper.client.recipes import tomltext
 from torchkeeper.gui.pages.recipes import forming
 from torchkeeper.gui.pages.recipes.forming import GRADIENTS, KINDS, Form, Unfit
-from torchkeeper.link.recipes import tomltext
 from torchkeeper.warm.recipes.recipe import without_faults
 
 INPUTS: list[Any] = [

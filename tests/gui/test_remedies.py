@@ -12,6 +12,8 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, click, settle
 from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
+from torchkeeper.client.words.catalogue import CATALOGUE
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.actions import ACTIONS
 from torchkeeper.gui.dialogs.bug import BugDialog
 from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
@@ -22,8 +24,6 @@ from torchkeeper.gui.pages.doctor.page import DoctorPage
 from torchkeeper.gui.remedies import LABELS, REMEDIES
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.window import PAGE, Window
-from torchkeeper.link.words.catalogue import CATALOGUE
-from torchkeeper.link.words.problems import user_error
 
 #: Whose words are made where it is found.
 OWN = {"partly-unreadable", "engine-gone", "no-bundle"}

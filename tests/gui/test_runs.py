@@ -16,6 +16,8 @@ from pytestqt.qtbot import QtBot
 from tests.engine.test_running import SAID, explained
 from tests.gui.conftest import PATIENCE, OpenWindow, click, settle
 from torchkeeper.artifacts.report import Report
+from torchkeeper.client.kept import runs
+from torchkeeper.client.words import causes, say
 from torchkeeper.engine.running import held
 from torchkeeper.engine.session import Session
 from torchkeeper.gui import theme
@@ -23,8 +25,6 @@ from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.pages.runs.page import COMMAND, MOST, History, RunsPage
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.window import Window
-from torchkeeper.link.kept import runs
-from torchkeeper.link.words import causes, say
 
 
 @pytest.fixture(autouse=True)

@@ -14,11 +14,11 @@ from tests.gui.conftest import PATIENCE, OpenWindow, click, idle
 from tests.gui.test_dragging import drag, mouse
 from tests.gui.test_exporting import ask
 from tests.gui.test_flows import open_dialog
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.gui.dialogs.copying import CopyDialog
 from torchkeeper.gui.dialogs.exporting import ExportDialog
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.jobs.model import State
-from torchkeeper.link.engines.process import Engine
 
 PASSWORD = b"hunter2-not-a-real-password"
 

@@ -19,6 +19,11 @@ from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle
 from tests.redis_server import Server, dump, free_port, serving
 from torchkeeper.artifacts.entry import Entry, tallied
 from torchkeeper.artifacts.layout import payload_name
+from torchkeeper.client import secrets
+from torchkeeper.client.kept import lists as kept
+from torchkeeper.client.kept import protected
+from torchkeeper.client.words.problems import UserError
+from torchkeeper.client.words.serverpage import meanings
 from torchkeeper.engine.messages.dead import Removed
 from torchkeeper.gui import start
 from torchkeeper.gui.background.engines import Engines, Listener
@@ -32,11 +37,6 @@ from torchkeeper.gui.places.facts import AT_ONCE, REST_MS, SELECTED
 from torchkeeper.gui.places.model import Place, PlacesModel
 from torchkeeper.gui.table.cells import EXPIRES, MTIME, SIZE, USED, cell_text
 from torchkeeper.gui.window import Window
-from torchkeeper.link import secrets
-from torchkeeper.link.kept import lists as kept
-from torchkeeper.link.kept import protected
-from torchkeeper.link.words.problems import UserError
-from torchkeeper.link.words.serverpage import meanings
 from torchkeeper.stores.redis.server import MEANINGS
 
 SECRET = "p@ss/wörd:1"

@@ -25,6 +25,9 @@ from tests.gui.conftest import PATIENCE, OpenWindow, click, settle, type_in
 from tests.shots import sample_doctor, samples
 from tests.shots.sample_engines import SampleEngines
 from torchkeeper.artifacts.entry import tallied
+from torchkeeper.client.engines import interpreters
+from torchkeeper.client.overviewing import PlaceTold
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener, P
@@ -44,9 +47,6 @@ from torchkeeper.gui.sidebar.section import FOLDED
 from torchkeeper.gui.sidebar.standing import Standing
 from torchkeeper.gui.verdicts.environments import KEY
 from torchkeeper.gui.window import Window
-from torchkeeper.link.engines import interpreters
-from torchkeeper.link.overviewing import PlaceTold
-from torchkeeper.link.words.problems import user_error
 
 TEAM, FULL = "/srv/shared/team", "/scratch/full/cache"
 

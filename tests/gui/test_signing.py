@@ -16,15 +16,17 @@ from PySide6.QtWidgets import QApplication, QTreeWidget, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.agents import agent
+from tests.client.test_keys import make
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
 from tests.gui.test_exporting import ask
 from tests.gui.test_flows import open_dialog
 from tests.gui.test_importing import look
-from tests.link.test_keys import make
 from tests.stores.bundles.test_bundle import make as bundle
 from tests.stores.bundles.test_signing import sign
 from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.sshsig import Signature
+from torchkeeper.client import signers
+from torchkeeper.client import signing as link_signing
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.background.keygens import Said
 from torchkeeper.gui.dialogs.base import ConfirmDialog
@@ -36,8 +38,6 @@ from torchkeeper.gui.dialogs.signing import SignDialog
 from torchkeeper.gui.dialogs.trust import TrustDialog
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.window import Window
-from torchkeeper.link import signers
-from torchkeeper.link import signing as link_signing
 from torchkeeper.stores.bundles import signing
 
 SECRET = "a passphrase with 'quotes' and \\"

@@ -15,15 +15,15 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, listed
 from tests.pace import LONG
+from torchkeeper.client.engines.ahead import Ahead
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui import start
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.background.looked import At
 from torchkeeper.gui.later import Later
 from torchkeeper.gui.window import Window
-from torchkeeper.link.engines.ahead import Ahead
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words.problems import UserError
 
 pytestmark = pytest.mark.usefixtures("started_engines")
 

@@ -22,9 +22,9 @@ from tests.gui.test_every_page import DAILY, SIDE, dialogs
 from tests.pace import within
 from tests.shots.run import SCENES
 from torchkeeper.cli import output
+from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.widgets import forms, plain
-from torchkeeper.link.words.problems import UserError, user_error
 
 NAMES = [
     '<img src="/dev/zero">', "<a href='file:///etc/passwd'>here</a>", "a &lt;b&gt; c", "&amp;",

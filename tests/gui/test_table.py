@@ -26,6 +26,7 @@ from tests.gui.conftest import PATIENCE, OpenWindow, settle
 from tests.gui.test_models import entry, load, under_test
 from tests.pace import within
 from torchkeeper.artifacts.entry import KINDS, VERDICTS, Entry
+from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui.places import listing
 from torchkeeper.gui.table import mimedata
 from torchkeeper.gui.table.cells import (
@@ -48,7 +49,6 @@ from torchkeeper.gui.table.delegate import MARKED, PAD, EntryDelegate
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.table.widths import first_widths
-from torchkeeper.link.words.say import kind_words
 
 ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
 

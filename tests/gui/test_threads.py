@@ -21,7 +21,7 @@ from torchkeeper.gui.background import engines
 GUI = Path(gui.__file__).parent
 #: What runs in the worker's thread, and the functions of it that are called before.
 BESIDE = {
-    "background/arrivals.py": set[str](),
+    "background/requests.py": set[str](),
     "background/asides.py": {"__init__"},
     "background/keygens.py": {"__init__", "run_of"},
     "background/scratch.py": {"__init__"},

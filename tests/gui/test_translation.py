@@ -31,11 +31,11 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE
 from tests.shots.sample_engines import SampleEngines
+from torchkeeper.client.words import say, tongue
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui import language
 from torchkeeper.gui.pages.table import PAGES
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words import say, tongue
-from torchkeeper.link.words.problems import user_error
 
 ROOT = Path(__file__).parents[2]
 COMMAND = ROOT / "packaging" / "translations"
@@ -203,9 +203,9 @@ def test_without_a_translation_it_is_english(qapp: QApplication, tmp_path: Path)
 
 
 def test_what_could_not_be_filled_in_is_found(collected: dict[str, Any]) -> None:
-    good = {("Link", "{n} files in {place}", True): ["Eine in {place}", "In {place} {n}"]}
+    good = {("Client", "{n} files in {place}", True): ["Eine in {place}", "In {place} {n}"]}
     assert collected["wrong"](good) == []
-    bad = {("Link", "in {place}", False): ["in {ort}"], ("Link", "in", False): ["in }"]}
+    bad = {("Client", "in {place}", False): ["in {ort}"], ("Client", "in", False): ["in }"]}
     assert collected["wrong"](bad) == ["'in {place}': {ort}", "'in': }"]
 
 

@@ -39,7 +39,7 @@ SIZES = st.one_of(
 )
 
 
-#: Who makes a tile has taken out what cannot be printed (link.words.problems.printable).
+#: Who makes a tile has taken out what cannot be printed (client.words.problems.printable).
 NAMES = st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), max_size=40)
 
 

@@ -21,6 +21,9 @@ from tests.pace import within
 from tests.redis_server import dump, serving
 from tests.stores.bundles.test_bundle import make
 from torchkeeper.artifacts.entry import VERDICTS, Entry
+from torchkeeper.client.engines import interpreters, probes
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.verdicts import told
 from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.table.cells import VERDICT, accessible_text, cell_text, tooltip
@@ -29,9 +32,6 @@ from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.verdicts import here as gui_verdicts
 from torchkeeper.gui.verdicts.environments import KEY, Environment, State
 from torchkeeper.gui.window import Window
-from torchkeeper.link.engines import interpreters, probes
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words.verdicts import told
 from torchkeeper.stores.query import parse
 from torchkeeper.verdict.judging import Verdict
 from torchkeeper.verdict.probed import Env

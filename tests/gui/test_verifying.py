@@ -17,11 +17,16 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QApplication, QFrame
 from pytestqt.qtbot import QtBot
 
+from tests.client.test_verified import result
 from tests.engine.test_renaming import FACTS
 from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, listed
-from tests.link.test_verified import result
 from tests.stores.building import NATIVE, rename
 from torchkeeper.artifacts.layout import HEADERS
+from torchkeeper.client import carrying
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.kept import verified
+from torchkeeper.client.kept.verified import Verified
+from torchkeeper.client.words import preparing, verifying
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.background.worker import NICE
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
@@ -37,11 +42,6 @@ from torchkeeper.gui.places.model import PlacesModel
 from torchkeeper.gui.verdicts.environments import KEY
 from torchkeeper.gui.verdicts.verifications import Beside
 from torchkeeper.gui.window import Window
-from torchkeeper.link import carrying
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.kept import verified
-from torchkeeper.link.kept.verified import Verified
-from torchkeeper.link.words import preparing, verifying
 from torchkeeper.stores import places
 from torchkeeper.verdict.shapes import GraphTold
 from torchkeeper.warm.options import MOST_THREADS

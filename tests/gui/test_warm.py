@@ -10,11 +10,11 @@ from pytestqt.qtbot import QtBot
 
 from tests.conftest import objects_of
 from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, listed
+from torchkeeper.client.profiles import keeping
+from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.pages.activity.strip import JobStrip
 from torchkeeper.gui.window import Window
-from torchkeeper.link.profiles import keeping
-from torchkeeper.link.profiles.profile import Profile
 
 #: Milliseconds a cold compile may take on two busy cores.
 COMPILE = 240_000

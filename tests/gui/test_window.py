@@ -24,13 +24,13 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.gui import actions
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 from torchkeeper.gui.pages.recipes.words import FORM
 from torchkeeper.gui.table.cells import NAME, SIZE
-from torchkeeper.link.engines.process import Engine
 from torchkeeper.stores.folders import receipts
 from torchkeeper.stores.folders.journal import Journal
 

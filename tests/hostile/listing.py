@@ -10,9 +10,9 @@ from typing import Any, BinaryIO
 from tests.hostile.tripwires import MOST_MEMORY
 from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.artifacts.report import Report
+from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.engine import wire
 from torchkeeper.engine.detail import Full, send_detail, send_factors
-from torchkeeper.link.words.catalogue import CATALOGUE
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders.index import Index
 from torchkeeper.stores.items import File, group

@@ -11,10 +11,10 @@ from tests.hostile.tripwires import Arena
 from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import Problem, entry_from_json
 from torchkeeper.artifacts.report import Report
+from torchkeeper.client.words.catalogue import CATALOGUE
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.engine import wire
 from torchkeeper.engine.session import tell_left, tell_refused
-from torchkeeper.link.words.catalogue import CATALOGUE
-from torchkeeper.link.words.problems import user_error
 from torchkeeper.stores.bundles import parts, signing
 from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.compare import compare

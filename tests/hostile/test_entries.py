@@ -17,8 +17,8 @@ from tests.hostile.listing import KEY, PATHS
 from tests.hostile.running import Run
 from tests.hostile.test_messages import Asked, engine
 from tests.hostile.tripwires import Arena
-from torchkeeper.link.words.catalogue import CATALOGUE
-from torchkeeper.link.words.problems import user_error
+from torchkeeper.client.words.catalogue import CATALOGUE
+from torchkeeper.client.words.problems import user_error
 
 ENVIRONMENTS = json.loads((DATA / "environments.json").read_text())
 

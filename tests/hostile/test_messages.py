@@ -20,10 +20,10 @@ from tests.hostile.running import Run
 from tests.hostile.tripwires import MOST_MEMORY, Arena, memory_bounded, peak_of
 from tests.pace import LONG
 from torchkeeper.artifacts.entry import entry_from_json
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.catalogue import CATALOGUE
+from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import wire
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words.catalogue import CATALOGUE
-from torchkeeper.link.words.problems import UserError, user_error
 
 _BOOT = """if True:
     import sys

@@ -23,8 +23,8 @@ from tests.redis_server import Server, serving
 from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import Problem, entry_from_json
 from torchkeeper.artifacts.report import Report
+from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.engine import wire
-from torchkeeper.link.words.catalogue import CATALOGUE
 from torchkeeper.stores.folders.importing import import_bundle
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.redis import kernels

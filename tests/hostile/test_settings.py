@@ -15,12 +15,12 @@ from tests.hostile import mutations, pickles, tomls, values
 from tests.hostile.running import Run
 from tests.hostile.tripwires import Arena, memory_bounded
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.link import offered, signers
-from torchkeeper.link.engines import probes
-from torchkeeper.link.kept import lists as kept
-from torchkeeper.link.kept import protected, runs, verified, warmed
-from torchkeeper.link.recipes import files as recipes
-from torchkeeper.link.words.problems import UserError
+from torchkeeper.client import offered, signers
+from torchkeeper.client.engines import probes
+from torchkeeper.client.kept import lists as kept
+from torchkeeper.client.kept import protected, runs, verified, warmed
+from torchkeeper.client.recipes import files as recipes
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.stores.folders import receipts
 from torchkeeper.stores.folders.index import Index
 from torchkeeper.stores.items import File, Item

@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.settings.secrets import FORMS, MARK, PARTS
-from torchkeeper.link.profiles.profile import Profile, masked, with_password
-from torchkeeper.link.words.findingwords import said
+from torchkeeper.client.profiles.profile import Profile, masked, with_password
+from torchkeeper.client.words.findingwords import said
 from torchkeeper.settings.applied import SHARED, applied, taken
 from torchkeeper.settings.masks import has_password, shown
 from torchkeeper.settings.rules import check

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words import settled
-from torchkeeper.link.words.problems import UserError
-from torchkeeper.link.words.settled import Settled
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words import settled
+from torchkeeper.client.words.problems import UserError
+from torchkeeper.client.words.settled import Settled
 from torchkeeper.settings.known import BY_NAME, SETTINGS
 from torchkeeper.settings.origins import Origin, Override
 from torchkeeper.settings.processes import Process

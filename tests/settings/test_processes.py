@@ -18,9 +18,9 @@ import pytest
 from tests.settings.secrets import FORMS, MARK, PASSWORDS, SEEN
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.client.words import settled
+from torchkeeper.client.words.findingwords import said
 from torchkeeper.engine.wire import MAX_LINE, encode
-from torchkeeper.link.words import settled
-from torchkeeper.link.words.findingwords import said
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.origins import Origin, Override, fitting

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import torchkeeper
 from tests.settings.ruling import mended
-from torchkeeper.link.words.findingwords import said
+from torchkeeper.client.words.findingwords import said
 from torchkeeper.settings.finding import SEVERITIES, Finding, worst
 from torchkeeper.settings.known import BY_NAME, SETTINGS
 from torchkeeper.settings.rules import About, check

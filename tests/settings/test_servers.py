@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchkeeper.link import diagnosing
+from torchkeeper.client import diagnosing
 from torchkeeper.settings.servers import DEFAULT, remote, servers
 
 GRAPHS = "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE"

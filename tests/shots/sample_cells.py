@@ -134,7 +134,7 @@ def told(upto: int, failing: tuple[int, ...] = (), running: int = 0) -> Cells:
 
 
 def verified() -> list[dict[str, Any]]:
-    """What a verification says of the cells, as ``link.kept.verified.checked`` has it."""
+    """What a verification says of the cells, as ``client.kept.verified.checked`` has it."""
     found = []
     for one in rows():
         number, native = one["index"], one["index"] < 13

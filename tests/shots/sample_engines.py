@@ -24,6 +24,13 @@ from tests.shots import (
 )
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, Entry, measured, tallied, tally
 from torchkeeper.artifacts.shapes import Amount, Sized
+from torchkeeper.client.kept import history
+from torchkeeper.client.kept.history import Past
+from torchkeeper.client.kept.running import Running
+from torchkeeper.client.kept.runs import Kept
+from torchkeeper.client.kept.verified import Verified
+from torchkeeper.client.profiles.profile import Profile
+from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine.decoding import misfit
 from torchkeeper.engine.messages.findings import Finding
 from torchkeeper.engine.protocol import TABLE
@@ -34,13 +41,6 @@ from torchkeeper.gui.background.requests import Revealed
 from torchkeeper.gui.pages.profiles import known as known_profiles
 from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.pages.recipes.known import Listed
-from torchkeeper.link.kept import history
-from torchkeeper.link.kept.history import Past
-from torchkeeper.link.kept.running import Running
-from torchkeeper.link.kept.runs import Kept
-from torchkeeper.link.kept.verified import Verified
-from torchkeeper.link.profiles.profile import Profile
-from torchkeeper.link.words.problems import UserError, user_error
 from torchkeeper.stores.folders.in_use import InUse
 from torchkeeper.stores.names import scheme_of
 

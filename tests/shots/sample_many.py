@@ -8,12 +8,12 @@ from typing import Any
 
 from tests.shots import sample_doctor, sample_jobs, sample_recipes, sample_runs, samples
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.client.kept import history
+from torchkeeper.client.kept.runs import MAX_RUNS, Kept
+from torchkeeper.client.kept.warmed import Warmed
+from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.gui.pages.profiles.known import Kept as KeptProfile
 from torchkeeper.gui.pages.recipes.known import Known, Listed
-from torchkeeper.link.kept import history
-from torchkeeper.link.kept.runs import MAX_RUNS, Kept
-from torchkeeper.link.kept.warmed import Warmed
-from torchkeeper.link.profiles.profile import Profile
 
 #: Entries of a cache that many share.
 ENTRIES = 50_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from torchkeeper.client.profiles.profile import Profile
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.pages.profiles.known import Kept, Offered
-from torchkeeper.link.profiles.profile import Profile
-from torchkeeper.link.words.problems import user_error
 from torchkeeper.settings import masks
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import SETTINGS, default

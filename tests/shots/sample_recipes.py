@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
+from torchkeeper.client.kept.warmed import Warmed
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.pages.recipes.known import BUILTIN, Known, Listed, Made, looked
-from torchkeeper.link.kept.warmed import Warmed
-from torchkeeper.link.words.problems import user_error
 
 FOLDER = "/home/ada/llama/recipes"
 GOOD = """\

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from tests.shots import samples
-from torchkeeper.link.kept.runs import Run
+from torchkeeper.client.kept.runs import Run
 
 _TRAIN = ("python", "train.py", "--model", "gpt2-medium", "--batch", "16")
 _SERVE = ("python", "-m", "server", "--port", "8080", "--token=…")

@@ -7,11 +7,11 @@ from tests.shots.sample_engines import SampleEngines
 from tests.shots.scenes_warming import begun
 from tests.shots.scenes_window import busy
 from tests.shots.stage import Stage, turn
+from torchkeeper.client.kept.history import Kept
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages.activity.page import ActivityPage
 from torchkeeper.gui.window import Window
-from torchkeeper.link.kept.history import Kept
-from torchkeeper.link.words.problems import user_error
 
 
 def _page(window: Window) -> ActivityPage:

@@ -11,6 +11,7 @@ from tests.shots.sample_engines import SampleEngines
 from tests.shots.scenes_window import halfway
 from tests.shots.stage import Stage, turn
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.gui.dialogs.base import UnsavedDialog
 from torchkeeper.gui.dialogs.profileimport import ProfileImport
 from torchkeeper.gui.dialogs.working import WorkDialog
@@ -18,7 +19,6 @@ from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages.guide.steps import STEPS
 from torchkeeper.gui.pages.profiles.page import SettingsPage
 from torchkeeper.gui.window import PAGE, Window
-from torchkeeper.link.words.problems import UserError, user_error
 
 _TEAM = "/mnt/team/torch-caches/llama"
 

@@ -10,12 +10,12 @@ from tests.shots.sample_results import EXPORTED, IMPORTED
 from tests.shots.scenes_window import halfway
 from tests.shots.stage import Stage, turn
 from torchkeeper.artifacts.entry import measured
+from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words.problems import UserError, user_error
-from torchkeeper.link.words.say import kind_words
 
 _BUNDLES = "/home/ada/bundles"
 _FILE = f"{_BUNDLES}/torchinductor_ada.torchcache"

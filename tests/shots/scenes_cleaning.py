@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.dialogs.cleaning import CleanDialog
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words.problems import user_error
 
 
 def _opened(window: Window) -> CleanDialog:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.pages.comparing.page import ComparePage
-from torchkeeper.link.words.problems import user_error
 
 
 def _compare(stage: Stage) -> None:

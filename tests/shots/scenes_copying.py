@@ -8,11 +8,11 @@ from tests.shots.sample_results import COPIED
 from tests.shots.scenes_window import halfway
 from tests.shots.stage import Stage, turn
 from torchkeeper.artifacts.entry import measured
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.dialogs.copying import CopyDialog
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words.problems import user_error
 
 _TEAM = "/mnt/team/torch-caches/llama"
 _BUNDLE = "/home/ada/bundles/torchinductor_ada.torchcache"

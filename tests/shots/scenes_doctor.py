@@ -6,11 +6,11 @@ from tests.shots import sample_doctor, samples
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.sample_results import PURGED
 from tests.shots.stage import Stage, turn
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages.doctor.mender import Mended
 from torchkeeper.gui.pages.doctor.page import DoctorPage
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words.problems import user_error
 
 
 def _entered(window: Window) -> DoctorPage:

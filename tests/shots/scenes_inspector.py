@@ -9,9 +9,9 @@ from tests.shots.sample_engines import SampleEngines
 from tests.shots.scenes_verifying import result
 from tests.shots.stage import Stage, turn
 from torchkeeper.artifacts.entry import COUNTED_APART, Entry
+from torchkeeper.client.kept.verified import Verified
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.window import Window
-from torchkeeper.link.kept.verified import Verified
-from torchkeeper.link.words.problems import user_error
 
 #: Seconds until a selection has come to rest and its entry was told.
 _REST = 0.8

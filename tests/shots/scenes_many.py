@@ -5,13 +5,13 @@ from __future__ import annotations
 from tests.shots import sample_doctor, sample_many, sample_overview, samples
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
+from torchkeeper.client.kept import history
+from torchkeeper.client.kept.runs import Kept
 from torchkeeper.gui.entrymap.pane import MapPane
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages.overview.page import OverviewPage
 from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.window import PAGE, Window
-from torchkeeper.link.kept import history
-from torchkeeper.link.kept.runs import Kept
 
 #: Seconds that something may take where there is so much of it.
 _PATIENCE = 30.0

@@ -8,12 +8,12 @@ from PySide6.QtWidgets import QApplication
 
 from tests.shots.stage import Stage, turn
 from torchkeeper.artifacts.entry import KINDS
+from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui.entrymap.pane import MapPane
 from torchkeeper.gui.treemap import colours
 from torchkeeper.gui.treemap.tiles import MOST, Tile
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words.say import kind_words
 
 _SIZE = (1000, 380)
 #: Bytes of each kind in a cache of some months, the most common ones first.

@@ -7,9 +7,9 @@ from PySide6.QtWidgets import QApplication, QMenu
 from tests.shots import sample_overview, samples
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.pages.overview.page import OverviewPage
 from torchkeeper.gui.window import PAGE, Window
-from torchkeeper.link.words.problems import user_error
 
 _OTHERS = tuple(place for place, _ in sample_overview.PLACES if place != samples.PLACE)
 

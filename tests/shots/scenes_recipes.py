@@ -5,10 +5,10 @@ from __future__ import annotations
 from tests.shots import sample_recipes
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.dialogs.recipeform import RecipeForm
 from torchkeeper.gui.pages.recipes.page import RecipesPage
 from torchkeeper.gui.places.model import EXPORTED_TO
-from torchkeeper.link.words.problems import user_error
 
 
 def _choose(page: RecipesPage, path: str) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage
+from torchkeeper.client.kept.runs import Kept
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.pages.runs.page import RunsPage
-from torchkeeper.link.kept.runs import Kept
-from torchkeeper.link.words.problems import user_error
 
 
 def _runs(stage: Stage) -> None:

@@ -9,11 +9,11 @@ from PySide6.QtWidgets import QDialog
 from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui import CURRENT
 from torchkeeper.gui.dialogs.base import ConfirmDialog, confirm
 from torchkeeper.gui.dialogs.server import ServerDialog
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words.problems import user_error
 
 _LOCKED = user_error("password-needed", {"server": samples.SERVER})
 _WRONG = user_error("password-wrong", {"server": samples.SERVER})

@@ -9,11 +9,11 @@ from PySide6.QtWidgets import QApplication, QWidget
 from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.pages.comparing.page import ComparePage
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.sidebar.section import FOLDED
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words.problems import user_error
 
 _TEAM, _FULL = "/srv/shared/inductor-team", "/scratch/full/torchinductor_ada"
 

@@ -9,6 +9,7 @@ from tests.shots.sample_engines import SampleEngines
 from tests.shots.sample_results import EXPORTED
 from tests.shots.stage import Stage, turn
 from torchkeeper.artifacts.entry import measured
+from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.gui.dialogs.keychoice import SIGN_WITH
 from torchkeeper.gui.dialogs.login import PassphraseDialog
 from torchkeeper.gui.dialogs.signers import SignersDialog
@@ -17,7 +18,6 @@ from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import SIGNING, State
 from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words.problems import UserError, user_error
 
 _BUNDLES = "/home/ada/bundles"
 _FILE = f"{_BUNDLES}/torchinductor_ada.torchcache"

@@ -7,9 +7,9 @@ from PySide6.QtCore import QPoint
 from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
+from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.gui.verdicts.environments import KEY, NONE
 from torchkeeper.gui.window import Window
-from torchkeeper.link.words.problems import UserError, user_error
 
 
 def _verdicts(stage: Stage) -> None:

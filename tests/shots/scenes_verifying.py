@@ -9,13 +9,13 @@ from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.sample_results import PREPARED, WARMED
 from tests.shots.stage import Stage, turn
+from torchkeeper.client.kept.verified import Verified
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs import laps
 from torchkeeper.gui.jobs.laps import Lap, Seen
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.window import Window
-from torchkeeper.link.kept.verified import Verified
-from torchkeeper.link.words.problems import user_error
 from torchkeeper.warm.options import RUNS
 
 _GRAPHS = (
@@ -31,7 +31,7 @@ _SECONDS = {"cold": 23.8, "mega": 26.4, "warm": 8.3, "prepared": 2.6}
 
 
 def result(misses: int = 0, rebuilt: int = 0, *, threads: int = 32) -> Any:
-    """What a verification could have come to (``link.kept.verified.checked``)."""
+    """What a verification could have come to (``client.kept.verified.checked``)."""
     seconds = dict(_SECONDS)
     if misses:
         seconds |= {"warm": 17.9, "prepared": 12.2}

@@ -23,7 +23,7 @@ from tests.stores.test_compare import look
 from torchkeeper.artifacts.aoti_eager import digest
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.link.words.catalogue import CATALOGUE
+from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.stores.bundles import export_plan
 from torchkeeper.stores.bundles.building import environment
 from torchkeeper.stores.bundles.bundle import Bundle, Told, claims

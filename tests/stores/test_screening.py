@@ -21,9 +21,9 @@ from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import PORTABLE, Problem
 from torchkeeper.artifacts.leaked import Secrets
 from torchkeeper.artifacts.report import Report
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words.problems import UserError, user_error
 from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders.folder import Folder

@@ -19,8 +19,8 @@ import pytest
 
 from tests.redis_server import Server, free_port
 from tests.settings.conftest import Done, Torch
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.engines.process import Engine
 
 pytestmark = pytest.mark.torch
 

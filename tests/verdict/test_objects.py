@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from torchkeeper.link.words.catalogue import CATALOGUE
-from torchkeeper.link.words.problems import user_error
+from torchkeeper.client.words.catalogue import CATALOGUE
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.verdict.objects import why_not, why_not_library
 from torchkeeper.verdict.probed import Env
 

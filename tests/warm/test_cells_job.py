@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import DATA, once
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words.catalogue import CATALOGUE
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 

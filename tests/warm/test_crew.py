@@ -21,9 +21,9 @@ from tests.pace import LONG
 from tests.warm.conftest import Recorder
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words.problems import user_error
 from torchkeeper.warm import processes, workers
 from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.recipes.foreseeing import foreseen

@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import DATA, RunPlain, once
 from tests.warm.conftest import Recorder
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.link.words.problems import user_error
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.stores.folders.folder import survey
 from torchkeeper.warm import supervise
 from torchkeeper.warm.verify import verify

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.pace import LONG
-from torchkeeper.link.engines.process import Engine
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.warm.giveway import give_way
 
 NICE = 7

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import DATA
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.engines.process import Engine
 
 pytestmark = [pytest.mark.torch, pytest.mark.gpu]
 

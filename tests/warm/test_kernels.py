@@ -15,8 +15,8 @@ import pytest
 
 from tests.conftest import DATA, once
 from tests.warm.conftest import Recorder
-from torchkeeper.link.kept import verified
-from torchkeeper.link.words.problems import user_error
+from torchkeeper.client.kept import verified
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.stores.folders.folder import survey
 from torchkeeper.warm import supervise
 from torchkeeper.warm.verify import verify

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.warm.conftest import Filled, Recorder
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.kept import verified
+from torchkeeper.client.words import verifying
 from torchkeeper.engine import wire
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.kept import verified
-from torchkeeper.link.words import verifying
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.warm.caches import Used, led_to
 from torchkeeper.warm.ground import Ground

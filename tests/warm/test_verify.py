@@ -15,7 +15,7 @@ from tests.snapshots import snapshot
 from tests.warm.conftest import Filled, Recorder
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
-from torchkeeper.link.kept import verified
+from torchkeeper.client.kept import verified
 from torchkeeper.warm import verify as module
 from torchkeeper.warm.options import RUNS
 from torchkeeper.warm.ran import Ran

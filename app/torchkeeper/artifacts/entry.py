@@ -120,7 +120,7 @@ def measured(count: int, *, on_disk: bool) -> Measured:
 class Problem(Exception):
     """Something the user should know of: a code and what it is about, never prose.
 
-    The words for a code are in ``torchkeeper.link.words.problems``, on the side that talks to
+    The words for a code are in ``torchkeeper.client.words.problems``, on the side that talks to
     people.
     """
 
@@ -147,7 +147,7 @@ class Entry(NamedTuple):
         and ``#`` with a digest where one file lists several entries.
     sha256: hex digest of the payload; of a digest list where there are several files;
         None for the kinds that are never copied.
-    problem: what is wrong with it, as a code for ``link.words.problems``, or None.
+    problem: what is wrong with it, as a code for ``client.words.problems``, or None.
     orphan: why nothing needs it, as such a code; None where something does, or nobody can know.
     expires: seconds since the epoch when the server it is on drops it, 0 where it never does;
         None where that was not asked, as in a listing, or is no server's.

@@ -35,7 +35,7 @@ def read(kind: str, names: list[str], files: dict[str, bytes], full: bool) -> Fa
     names: its files; files: the contents of those that are to be read, by name. ``strange``, where
     there is any: what the pickle names that PyTorch never does (artifacts.named); of a kind and
     NAMED only what ``named.facts`` tells.
-    ``problem`` in the answer is a code for ``link.words.problems``; ``why`` says what was wrong.
+    ``problem`` in the answer is a code for ``client.words.problems``; ``why`` says what was wrong.
     Never raises for bad content, but may end the process.
     """
     try:

@@ -57,7 +57,7 @@ class Remote(NamedTuple):
 
 class Value(NamedTuple):
     """A value as it was read: the payload, or why there is none, as a code for
-    ``link.words.problems``.
+    ``client.words.problems``.
 
     compile_s: seconds that compiling took, or None where that is not said.
     """

@@ -36,7 +36,7 @@ CompilerBisector                   bisect, bisect/<backend>              bisect_
 FileCacheManager.put               KEY/tmp.pid_<pid>_<uuid>, once KEY    a kernel's file, once
 (triton/runtime/cache.py)                                                with .tmp.pid_…
 TritonBundler (triton_bundler.py)  triton/<device>/tmp.<uuid>            a whole kernel
-Torchkeeper (stores/appearing.py,  where the file is to be               .torchkeeper-….tmp,
+Torchkeeper (stores/atomic.py,  where the file is to be               .torchkeeper-….tmp,
 stores/folders/steps.py)                                                 tmp.torchkeeper-…/
 =================================  ====================================  ======================
 

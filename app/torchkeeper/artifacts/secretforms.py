@@ -1,8 +1,8 @@
 """What secrets look like: the tokens that services give out, and the names of what holds one.
 
 One list for all who look: ``artifacts.leaks`` finds them in payloads, where a false alarm costs
-somebody's time, ``link.hiding`` hides them in texts that are written down, where a miss costs more.
-So a token has two lengths, from which on it is taken for one.
+somebody's time, ``client.hiding`` hides them in texts that are written down, where a miss costs
+more. So a token has two lengths, from which on it is taken for one.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from torchkeeper.cli import findings, output
-from torchkeeper.link.engines import interpreters, knowing
-from torchkeeper.link.profiles import applying
-from torchkeeper.link.profiles.chosen import found
-from torchkeeper.link.profiles.profile import Profile
+from torchkeeper.client.engines import interpreters, knowing
+from torchkeeper.client.profiles import applying
+from torchkeeper.client.profiles.chosen import found
+from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.settings.rules import About, about_of
 
 if TYPE_CHECKING:

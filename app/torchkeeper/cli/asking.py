@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.cli import output, owning
+from torchkeeper.client import signers
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.kept import protected
+from torchkeeper.client.words import found
+from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine.protocol import Ends, ends
 from torchkeeper.engine.wire import Message
-from torchkeeper.link import signers
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.kept import protected
-from torchkeeper.link.words import found
-from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Asker:
 
     def _log_in(self, servers: list[str]) -> None:
         """Tell the engine the passwords that are known."""
-        from torchkeeper.link import secrets
+        from torchkeeper.client import secrets
 
         for place in servers:
             if password := secrets.own_password_of(place):
@@ -112,7 +112,7 @@ class Asker:
         """Tell the engine another password of a server: that which is for any, then what the user
         types, once; whether there was one to try.
         """
-        from torchkeeper.link import secrets
+        from torchkeeper.client import secrets
 
         password = None if place in self._tried else secrets.for_any()
         if password is None:
@@ -180,7 +180,7 @@ class Asker:
         """Say what was left and what came of an operation; its exit code. more: what its JSON has
         besides; place, asked: as of ``outcomes.Ended``.
         """
-        from torchkeeper.link.words import outcomes, say
+        from torchkeeper.client.words import outcomes, say
 
         one = outcomes.Ended(op, answer, place, asked, left=self.left, unreadable=self.unreadable)
         if not args.json:

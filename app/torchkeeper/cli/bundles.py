@@ -19,16 +19,16 @@ from torchkeeper.cli.carrying import (
     note_undescribed,
     tell_names,
 )
+from torchkeeper.client import carrying
+from torchkeeper.client.engines.knowing import known
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.kept import protected
+from torchkeeper.client.signers import check_policy, signers_file
+from torchkeeper.client.signing import check_key
+from torchkeeper.client.words import runnable, say, verdicts
+from torchkeeper.client.words.outcomes import failures, held
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine.protocol import EXPORT, IMPORT
-from torchkeeper.link import carrying
-from torchkeeper.link.engines.knowing import known
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.kept import protected
-from torchkeeper.link.signers import check_policy, signers_file
-from torchkeeper.link.signing import check_key
-from torchkeeper.link.words import runnable, say, verdicts
-from torchkeeper.link.words.outcomes import failures, held
-from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.cli import output
-from torchkeeper.link import carrying
-from torchkeeper.link.engines import interpreters, knowing
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words.problems import UserError
+from torchkeeper.client import carrying
+from torchkeeper.client.engines import interpreters, knowing
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.problems import UserError
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import Described

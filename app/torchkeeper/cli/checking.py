@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.cli import looking, output, owning
 from torchkeeper.cli.asking import Asker
-from torchkeeper.link.engines import interpreters, knowing, probes
-from torchkeeper.link.engines.interpreters import Interpreter
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words import environments, owned, verdicts
-from torchkeeper.link.words.problems import UserError, printable
+from torchkeeper.client.engines import interpreters, knowing, probes
+from torchkeeper.client.engines.interpreters import Interpreter
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words import environments, owned, verdicts
+from torchkeeper.client.words.problems import UserError, printable
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 
 from torchkeeper.cli import looking, origins, profiles, settings, translating
-from torchkeeper.link.profiles.formats import FORMATS
+from torchkeeper.client.profiles.formats import FORMATS
 
 _HELP = """\
 examples:

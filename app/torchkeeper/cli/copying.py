@@ -10,13 +10,13 @@ from torchkeeper.cli import leaking, looking, output, signing
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.bundles import TRUST, not_trusted
 from torchkeeper.cli.carrying import here_of, maker_of, tell_names
+from torchkeeper.client import carrying
+from torchkeeper.client.engines.knowing import known
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.kept import protected
+from torchkeeper.client.words.outcomes import ARRIVED
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine.protocol import COPY
-from torchkeeper.link import carrying
-from torchkeeper.link.engines.knowing import known
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.kept import protected
-from torchkeeper.link.words.outcomes import ARRIVED
-from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torchkeeper.artifacts.entry import COUNTS, Problem, entry_from_json, measured, tally
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker
-from torchkeeper.link.engines import interpreters
-from torchkeeper.link.engines.everywhere import Everywhere, everywhere
-from torchkeeper.link.engines.knowing import asks_verdicts, know
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words import dead, say
-from torchkeeper.link.words.problems import UserError, printable, user_error
+from torchkeeper.client.engines import interpreters
+from torchkeeper.client.engines.everywhere import Everywhere, everywhere
+from torchkeeper.client.engines.knowing import asks_verdicts, know
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words import dead, say
+from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.stores import query
 from torchkeeper.stores.names import scheme_of
 

@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable
 
 from torchkeeper.cli import looking, output
-from torchkeeper.link.desktop import entry, placing
-from torchkeeper.link.desktop.entry import Draw
-from torchkeeper.link.desktop.placing import Placed
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import printable
+from torchkeeper.client.desktop import entry, placing
+from torchkeeper.client.desktop.entry import Draw
+from torchkeeper.client.desktop.placing import Placed
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable
 
 #: Where a system has what its administrator, and not its packages, installed.
 SYSTEM = "/usr/local"

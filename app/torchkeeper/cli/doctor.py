@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.removing import needs_answer
+from torchkeeper.client import diagnosing
+from torchkeeper.client.diagnosing import Told
+from torchkeeper.client.engines import interpreters, probes
+from torchkeeper.client.engines.everywhere import everywhere
+from torchkeeper.client.engines.knowing import know
+from torchkeeper.client.engines.process import Engine, clean_environment
+from torchkeeper.client.paths import what_at_once
+from torchkeeper.client.words import checkwords, findingwords
+from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.engine.protocol import MEND, PREPARE
-from torchkeeper.link import diagnosing
-from torchkeeper.link.diagnosing import Told
-from torchkeeper.link.engines import interpreters, probes
-from torchkeeper.link.engines.everywhere import everywhere
-from torchkeeper.link.engines.knowing import know
-from torchkeeper.link.engines.process import Engine, clean_environment
-from torchkeeper.link.paths import what_at_once
-from torchkeeper.link.words import checkwords, findingwords
-from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.settings.finding import worst
 from torchkeeper.stores.names import scheme_of
 

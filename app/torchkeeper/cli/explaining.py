@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker
-from torchkeeper.link.engines import interpreters, knowing
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words import explaining, verdicts
-from torchkeeper.link.words.problems import UserError, printable, user_error
+from torchkeeper.client.engines import interpreters, knowing
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words import explaining, verdicts
+from torchkeeper.client.words.problems import UserError, printable, user_error
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.verdicts import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchkeeper.cli import output
-from torchkeeper.link.profiles.taking import no_setting
-from torchkeeper.link.words import say
-from torchkeeper.link.words.findingwords import said
-from torchkeeper.link.words.problems import printable
+from torchkeeper.client.profiles.taking import no_setting
+from torchkeeper.client.words import say
+from torchkeeper.client.words.findingwords import said
+from torchkeeper.client.words.problems import printable
 from torchkeeper.settings.finding import Finding, worst
 
 #: Nothing worse than advice is 0.

@@ -6,11 +6,11 @@ import argparse
 import time
 
 from torchkeeper.cli import looking, output
-from torchkeeper.link.kept import history, running
-from torchkeeper.link.kept.history import Past
-from torchkeeper.link.kept.running import Running
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError, printable
+from torchkeeper.client.kept import history, running
+from torchkeeper.client.kept.history import Past
+from torchkeeper.client.kept.running import Running
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable
 
 
 def add_jobs(command: argparse.ArgumentParser) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Asker
-from torchkeeper.link.words import leaks, say
-from torchkeeper.link.words.problems import UserError, user_error
+from torchkeeper.client.words import leaks, say
+from torchkeeper.client.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.leaked import Leaks, Private, Secret

@@ -25,12 +25,12 @@ from torchkeeper.artifacts.entry import (
 from torchkeeper.artifacts.masking import has_login
 from torchkeeper.cli import output, owning
 from torchkeeper.cli.asking import Asker
-from torchkeeper.link.engines.interpreters import VARIABLE
-from torchkeeper.link.engines.knowing import known
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.kept import protected
-from torchkeeper.link.words import owned, say
-from torchkeeper.link.words.problems import UserError, printable
+from torchkeeper.client.engines.interpreters import VARIABLE
+from torchkeeper.client.engines.knowing import known
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.kept import protected
+from torchkeeper.client.words import owned, say
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.query import parse
 
@@ -100,7 +100,7 @@ def place(text: str) -> str:
     """A place: an absolute path, or a server, whose password is taken out and kept apart."""
     if not text:
         raise argparse.ArgumentTypeError("it is empty")
-    from torchkeeper.link.secrets import named, typed
+    from torchkeeper.client.secrets import named, typed
 
     try:
         name = named(text)
@@ -122,7 +122,7 @@ def server(text: str) -> str:
 @functools.cache
 def _warn_of_typed() -> None:
     """That a password was typed into an address; said once."""
-    from torchkeeper.link.secrets import VARIABLE as PASSWORD
+    from torchkeeper.client.secrets import VARIABLE as PASSWORD
 
     output.note(
         "torchkeeper: The password in the address is seen by other users of this machine (ps), and "

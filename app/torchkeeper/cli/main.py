@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, NoReturn
 import torchkeeper
 from torchkeeper.artifacts.masking import without_logins
 from torchkeeper.cli import output, owning
-from torchkeeper.link.ending import Ended, signals_as_interrupts
-from torchkeeper.link.engines import interpreters
-from torchkeeper.link.paths import only_whole
-from torchkeeper.link.words.problems import UserError, printable, user_error, visible
+from torchkeeper.client.ending import Ended, signals_as_interrupts
+from torchkeeper.client.engines import interpreters
+from torchkeeper.client.paths import only_whole
+from torchkeeper.client.words.problems import UserError, printable, user_error, visible
 
 if TYPE_CHECKING:
-    from torchkeeper.link.desktop.entry import Draw
+    from torchkeeper.client.desktop.entry import Draw
 
 
 # The parser of the command line, which knows what a mistyped word may have been meant for.
@@ -291,8 +291,8 @@ def _asking_for_help(argv: list[str]) -> list[str]:
 
 def _window(files: list[str], alone: bool) -> int:
     """Open the window on what these words name. Raises UserError."""
-    from torchkeeper.link.paths import what_at_once
-    from torchkeeper.link.secrets import named
+    from torchkeeper.client.paths import what_at_once
+    from torchkeeper.client.secrets import named
     from torchkeeper.stores.names import scheme_of
 
     for word in files:
@@ -395,7 +395,7 @@ def shots(args: argparse.Namespace) -> int:
     try:
         from torchkeeper.gui.shots.run import run as run_shots
     except ImportError as error:
-        from torchkeeper.link.desktop import display
+        from torchkeeper.client.desktop import display
 
         raise display.missing(error) from error
     from torchkeeper.stores import places

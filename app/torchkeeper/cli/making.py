@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker, say_finding
+from torchkeeper.client.engines import interpreters
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words import outcomes, preparing
 from torchkeeper.engine.protocol import PREPARE
-from torchkeeper.link.engines import interpreters
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words import outcomes, preparing
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.compiling import PrepareParams, PrepareResult

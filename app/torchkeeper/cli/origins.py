@@ -7,10 +7,10 @@ from __future__ import annotations
 import argparse
 
 from torchkeeper.cli import findings, output
-from torchkeeper.link.engines import interpreters
-from torchkeeper.link.words import say, settled
-from torchkeeper.link.words.problems import UserError, printable
-from torchkeeper.link.words.settled import Settled
+from torchkeeper.client.engines import interpreters
+from torchkeeper.client.words import say, settled
+from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.client.words.settled import Settled
 from torchkeeper.settings.origins import Origin
 from torchkeeper.settings.processes import Process
 

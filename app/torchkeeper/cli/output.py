@@ -11,8 +11,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import SHORT, UserError, printable, user_error, visible
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import SHORT, UserError, printable, user_error, visible
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import LeftFinding

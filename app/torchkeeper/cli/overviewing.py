@@ -13,14 +13,14 @@ from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import LOCKED, Asker
 from torchkeeper.cli.dead import age, know_all, short
 from torchkeeper.cli.dead import measure as read_as
-from torchkeeper.link.engines import interpreters
-from torchkeeper.link.engines.everywhere import Everywhere, everywhere
-from torchkeeper.link.engines.interpreters import VARIABLE
-from torchkeeper.link.engines.knowing import environment
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.overviewing import Overview, Part, PlaceTold, Totals
-from torchkeeper.link.words import dead, say, verdicts
-from torchkeeper.link.words.problems import UserError, printable
+from torchkeeper.client.engines import interpreters
+from torchkeeper.client.engines.everywhere import Everywhere, everywhere
+from torchkeeper.client.engines.interpreters import VARIABLE
+from torchkeeper.client.engines.knowing import environment
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.overviewing import Overview, Part, PlaceTold, Totals
+from torchkeeper.client.words import dead, say, verdicts
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.stores import query
 from torchkeeper.stores.names import scheme_of
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchkeeper.cli import output
-from torchkeeper.link.words import owned
+from torchkeeper.client.words import owned
 from torchkeeper.stores.folders import owners
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ import sys
 from dataclasses import replace
 
 from torchkeeper.cli import findings, output
-from torchkeeper.link.profiles import keeping, profile
-from torchkeeper.link.profiles.chosen import chosen, found, is_file
-from torchkeeper.link.profiles.formats import Read
-from torchkeeper.link.profiles.profile import Profile
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError, printable, user_error
+from torchkeeper.client.profiles import keeping, profile
+from torchkeeper.client.profiles.chosen import chosen, found, is_file
+from torchkeeper.client.profiles.formats import Read
+from torchkeeper.client.profiles.profile import Profile
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.settings.applied import taken
 from torchkeeper.settings.finding import worst
 from torchkeeper.settings.rules import check

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.telling import Live
+from torchkeeper.client import temporary
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.recipes import files as recipes
+from torchkeeper.client.recipes import proving
+from torchkeeper.client.recipes.proving import Proof
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.protocol import COPY, WARM
-from torchkeeper.link import temporary
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.recipes import files as recipes
-from torchkeeper.link.recipes import proving
-from torchkeeper.link.recipes.proving import Proof
-from torchkeeper.link.words.problems import UserError
 from torchkeeper.settings.checks.about import URL
 from torchkeeper.settings.known import BY_NAME
 
 if TYPE_CHECKING:
+    from torchkeeper.client.recipes.noted import Note
     from torchkeeper.engine.messages.compiling import WarmResult
     from torchkeeper.engine.messages.findings import CellFinding, Finding
-    from torchkeeper.link.recipes.noted import Note
     from torchkeeper.verdict.shapes import AotTold, GraphTold
 
 #: What would find in a server, or write to one, what the folder is to have

@@ -7,10 +7,10 @@ import os
 import shlex
 
 from torchkeeper.cli import looking, output, warming
-from torchkeeper.link.recipes import examples
-from torchkeeper.link.recipes import files as recipes
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError, printable
+from torchkeeper.client.recipes import examples
+from torchkeeper.client.recipes import files as recipes
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.warm.recipes.recipe import BUILTIN
 
 _HELP = """\

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchkeeper.cli import looking, output, proving
-from torchkeeper.link.kept import whole
-from torchkeeper.link.recipes import recorded, recording, tomltext
-from torchkeeper.link.recipes.noted import NOT_CACHED
-from torchkeeper.link.recipes.proving import Proof
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import printable, user_error
+from torchkeeper.client.kept import whole
+from torchkeeper.client.recipes import recorded, recording, tomltext
+from torchkeeper.client.recipes.noted import NOT_CACHED
+from torchkeeper.client.recipes.proving import Proof
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable, user_error
 from torchkeeper.warm import commands
 from torchkeeper.warm.recipes.recipe import items_of
 

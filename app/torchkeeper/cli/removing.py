@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.cli import dead, looking, output
 from torchkeeper.cli.asking import Asker, completing, say_finding
-from torchkeeper.engine.protocol import EMPTY_TRASH, PURGE, RECOVER, UNDO
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.kept import protected
-from torchkeeper.link.words import cutoff, say
-from torchkeeper.link.words.problems import (
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.kept import protected
+from torchkeeper.client.words import cutoff, say
+from torchkeeper.client.words.problems import (
     UserError,
     printable,
     unseen_users,
     user_of_place,
 )
+from torchkeeper.engine.protocol import EMPTY_TRASH, PURGE, RECOVER, UNDO
 from torchkeeper.stores import query
 from torchkeeper.stores.names import scheme_of
 
@@ -236,7 +236,7 @@ def trash(args: argparse.Namespace) -> int:
                 output.note("Nothing was removed.")
                 return 1
         answer: EmptyTrashResult = asker.ask(EMPTY_TRASH, place=args.place)
-    from torchkeeper.link.words import outcomes
+    from torchkeeper.client.words import outcomes
 
     output.result(args, answer, outcomes.line(outcomes.Ended(EMPTY_TRASH, answer)))
     return 0
@@ -267,7 +267,7 @@ def recover(args: argparse.Namespace) -> int:
     """torchkeeper recover: completes what was cut off; 1 if there is nothing, or something stays
     that is not believed.
     """
-    from torchkeeper.link.words import outcomes
+    from torchkeeper.client.words import outcomes
 
     with Engine() as engine:
         asker = Asker(engine, args.json)

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 from torchkeeper.cli import applying, looking, output, owning, recording
 from torchkeeper.cli.asking import Asker
-from torchkeeper.link import paths, temporary
-from torchkeeper.link.engines import interpreters
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.kept import protected, runs, whole
-from torchkeeper.link.recipes import program
-from torchkeeper.link.words import causes, phases, say
-from torchkeeper.link.words.problems import UserError, printable, user_error
+from torchkeeper.client import paths, temporary
+from torchkeeper.client.engines import interpreters
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.kept import protected, runs, whole
+from torchkeeper.client.recipes import program
+from torchkeeper.client.words import causes, phases, say
+from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.stores import places
 from torchkeeper.warm import supervise
 
 if TYPE_CHECKING:
+    from torchkeeper.client.kept.explained import ExplainedAot, ExplainedGraph
     from torchkeeper.engine.messages.verdicts import ExplainTraceResult
-    from torchkeeper.link.kept.explained import ExplainedAot, ExplainedGraph
 
 _TRACE = "TORCH_TRACE"
 

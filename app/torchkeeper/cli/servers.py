@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.cli import looking, output, owning
 from torchkeeper.cli.asking import Asker
+from torchkeeper.client.engines.knowing import known
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words import owned
+from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.serverpage import figures, meanings
 from torchkeeper.engine.protocol import TTL
-from torchkeeper.link.engines.knowing import known
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words import owned
-from torchkeeper.link.words.problems import printable
-from torchkeeper.link.words.serverpage import figures, meanings
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.servers import ServerResult, TtlResult

@@ -6,9 +6,9 @@ import argparse
 import os
 
 from torchkeeper.cli import findings, output, profiles
-from torchkeeper.link.engines import interpreters, knowing
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import printable
+from torchkeeper.client.engines import interpreters, knowing
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable
 from torchkeeper.settings.known import SETTINGS, default
 from torchkeeper.settings.rules import About, about_of
 from torchkeeper.settings.rules import check as rules

@@ -10,10 +10,10 @@ from torchkeeper.artifacts.entry import UNREAD
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.looking import add_json, place
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words import say
-from torchkeeper.link.words.facts import WORDED, WORDED_OF_ALL, told
-from torchkeeper.link.words.problems import not_looked_at, printable, user_error
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words import say
+from torchkeeper.client.words.facts import WORDED, WORDED_OF_ALL, told
+from torchkeeper.client.words.problems import not_looked_at, printable, user_error
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import EntryRow

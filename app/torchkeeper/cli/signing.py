@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker
+from torchkeeper.client import signers as trust
+from torchkeeper.client import signing
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words import outcomes
+from torchkeeper.client.words.problems import printable
 from torchkeeper.engine.protocol import SIGN
-from torchkeeper.link import signers as trust
-from torchkeeper.link import signing
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.words import outcomes
-from torchkeeper.link.words.problems import printable
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import SignatureResult

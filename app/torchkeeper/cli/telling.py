@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 from torchkeeper.cli import making, output
 from torchkeeper.cli.asking import Asker
-from torchkeeper.link.words import causes, found, say
-from torchkeeper.link.words.problems import UserError, printable, user_error
+from torchkeeper.client.words import causes, found, say
+from torchkeeper.client.words.problems import UserError, printable, user_error
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.compiling import WarmResult

@@ -7,12 +7,12 @@ import sys
 
 from torchkeeper.cli import findings, output
 from torchkeeper.cli.profiles import meant
-from torchkeeper.link.kept import whole
-from torchkeeper.link.profiles import formats, keeping, profile, reading
-from torchkeeper.link.profiles.chosen import read_any
-from torchkeeper.link.profiles.profile import check_name
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError, printable, user_error
+from torchkeeper.client.kept import whole
+from torchkeeper.client.profiles import formats, keeping, profile, reading
+from torchkeeper.client.profiles.chosen import read_any
+from torchkeeper.client.profiles.profile import check_name
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.settings.rules import About, check
 
 

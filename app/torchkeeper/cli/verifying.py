@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 from torchkeeper.cli import applying, looking, output, signing
 from torchkeeper.cli.asking import Asker, say_finding
 from torchkeeper.cli.bundles import not_trusted
+from torchkeeper.client import carrying, temporary
+from torchkeeper.client.engines import interpreters, knowing
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.kept import verified
+from torchkeeper.client.recipes import files as recipes
+from torchkeeper.client.words import outcomes, preparing, say, verifying
+from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine.protocol import IMPORT, VERIFY
-from torchkeeper.link import carrying, temporary
-from torchkeeper.link.engines import interpreters, knowing
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.kept import verified
-from torchkeeper.link.recipes import files as recipes
-from torchkeeper.link.words import outcomes, preparing, say, verifying
-from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.warm.options import JUDGED, RUNS
 
 if TYPE_CHECKING:
+    from torchkeeper.client.kept.verification import KeptCell, KeptVerification
     from torchkeeper.engine.messages.bundles import ImportResult
     from torchkeeper.engine.messages.compiling import VerifyParams, VerifyResult
     from torchkeeper.engine.messages.findings import CellFinding, Finding, LeftFinding
-    from torchkeeper.link.kept.verification import KeptCell, KeptVerification
 
 #: What is said before minutes are spent, where no recipe was named.
 _BUILT_IN = "What is run is the built-in recipe; --recipe FILE names the one that was warmed."

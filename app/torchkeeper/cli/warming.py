@@ -14,16 +14,16 @@ from torchkeeper.cli import applying, leaking, looking, output, owning
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.carrying import maker_of, note_undescribed
 from torchkeeper.cli.telling import Live, complain, tell
+from torchkeeper.client import carrying
+from torchkeeper.client.engines import interpreters, knowing
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.kept import protected, warmed
+from torchkeeper.client.recipes import files as recipes
+from torchkeeper.client.recipes import picking
+from torchkeeper.client.words import outcomes, preparing, say
+from torchkeeper.client.words.outcomes import failures, held
+from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine.protocol import COPY, EXPORT, WARM
-from torchkeeper.link import carrying
-from torchkeeper.link.engines import interpreters, knowing
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.kept import protected, warmed
-from torchkeeper.link.recipes import files as recipes
-from torchkeeper.link.recipes import picking
-from torchkeeper.link.words import outcomes, preparing, say
-from torchkeeper.link.words.outcomes import failures, held
-from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.space import space
 from torchkeeper.warm.options import MOST_JOBS
 from torchkeeper.warm.recipes.sections import MOST_SECONDS

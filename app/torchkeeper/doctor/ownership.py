@@ -1,7 +1,7 @@
 """Who can write to a cache folder: this user, who has to, and others, who should not.
 
 What a look at owners and modes finds is that of ``stores.folders.owners``; its words are
-``link.words.owned``.
+``client.words.owned``.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchkeeper.artifacts.entry import Problem, holds, measured, tallied
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.engine import wire
-from torchkeeper.engine.abreast import STALL, Work, abreast
 from torchkeeper.engine.nesting import At, Inner, where
+from torchkeeper.engine.parallel import STALL, Work, in_parallel
 from torchkeeper.engine.session import Session, environments, place_of
 from torchkeeper.engine.suggesting import by_reason, unknown_use, wanted_of, with_uses
 from torchkeeper.engine.summing import Sum
@@ -138,7 +138,7 @@ class _Overview:
 
     def _outcomes(self, names: list[str]) -> Iterator[tuple[str, Found | Problem]]:
         disk = [name for name in names if scheme_of(name).local]
-        for name, at in abreast(
+        for name, at in in_parallel(
             [[(name, partial(where, name))] for name in disk], self._report, _GLANCE
         ):
             if isinstance(at, Problem):
@@ -150,7 +150,7 @@ class _Overview:
         disk.sort(key=lambda name: len(self._at[name].real))
         lanes: list[Iterable[Work[Found]]] = [self._lane(disk, len(names))] if disk else []
         lanes += [self._lane([name], len(names)) for name in names if not scheme_of(name).local]
-        yield from abreast(lanes, self._report, STALL)
+        yield from in_parallel(lanes, self._report, STALL)
 
     def _lane(self, names: list[str], of: int) -> Iterator[Work[Found]]:
         """The work on some places, which has an engine's memory of its own."""

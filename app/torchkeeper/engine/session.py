@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     # Loaded where it is needed: an engine that lists a folder shall start at once.
     from torchkeeper.engine.messages.findings import LeftFinding
     from torchkeeper.engine.messages.selecting import Select
-    from torchkeeper.stores.appearing import Appearing
+    from torchkeeper.stores.atomic import AtomicFile
     from torchkeeper.verdict.probed import Env
 
 
@@ -57,7 +57,7 @@ class Session:
     #: What the folder of a program held before that was started (engine.running.Held).
     before: Any = None
     #: A bundle that appears when it is signed.
-    unsigned: Appearing | None = None
+    unsigned: AtomicFile | None = None
 
     @property
     def index(self) -> str | None:
@@ -73,7 +73,7 @@ class Session:
             tell_cut_off(place, report)
         return scheme.opened(place, report, self.secrets.get(place))
 
-    def hold_unsigned(self, bundle: Appearing | None) -> None:
+    def hold_unsigned(self, bundle: AtomicFile | None) -> None:
         """Keep a bundle until it is signed, and let go of the one before."""
         if self.unsigned is not None:
             self.unsigned.close()

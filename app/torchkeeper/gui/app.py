@@ -15,14 +15,14 @@ from PySide6.QtCore import QLocale, QObject, QSettings, QSocketNotifier, Qt, Sig
 from PySide6.QtWidgets import QApplication, QWidget
 
 import torchkeeper
+from torchkeeper.client import handover
+from torchkeeper.client.engines.ahead import Ahead
+from torchkeeper.client.handover import Seat
+from torchkeeper.client.words import say
 from torchkeeper.gui import NAME, icons, theme
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.theme import Look, Theme
 from torchkeeper.gui.window import Window
-from torchkeeper.link import handover
-from torchkeeper.link.engines.ahead import Ahead
-from torchkeeper.link.handover import Seat
-from torchkeeper.link.words import say
 from torchkeeper.stores.names import scheme_of
 
 # Bugs, as opposed to errors of the user's world: each distinct one is reported once.

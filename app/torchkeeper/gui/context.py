@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from PySide6.QtCore import QSettings
     from PySide6.QtWidgets import QWidget
 
+    from torchkeeper.client.words.problems import UserError
     from torchkeeper.gui.actions import Actions
     from torchkeeper.gui.background.engines import Engines
     from torchkeeper.gui.chrome.bars import UndoBar
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from torchkeeper.gui.table.view import EntryTable
     from torchkeeper.gui.verdicts.environments import Environments
     from torchkeeper.gui.verdicts.verifications import Verifications
-    from torchkeeper.link.words.problems import UserError
 
 
 def late(found: Callable[[], Callable[..., object]]) -> Callable[..., object]:

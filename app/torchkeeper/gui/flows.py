@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QDir, QObject, Signal
 
 from torchkeeper.artifacts.entry import COUNTED_APART, Entry
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.asked import Asked, Then
 from torchkeeper.gui.jobs.model import Job
@@ -20,8 +22,6 @@ from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.pages.recipes.known import counted
 from torchkeeper.gui.pages.recipes.words import FORM
 from torchkeeper.gui.places.model import EXPORTED_TO, Place
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import printable
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Sized
@@ -368,8 +368,8 @@ class Flows(QObject):
             page.refresh()
 
     def _builders(self) -> Builders | None:
+        from torchkeeper.client import carrying
         from torchkeeper.gui.dialogs.exporting import maker_of
-        from torchkeeper.link import carrying
 
         return carrying.builders(maker_of(self._context.environments))
 
@@ -412,8 +412,8 @@ class Flows(QObject):
 
     def copy(self, into: str | None = None) -> CopyDialog | None:
         """Copy the selection, or all that is shown, to a place; ``into``: the one to begin with."""
+        from torchkeeper.client.carrying import claims_of
         from torchkeeper.gui.dialogs.copying import Chosen, CopyDialog, TargetChoice
-        from torchkeeper.link.carrying import claims_of
 
         context = self._context
         place = context.place
@@ -558,7 +558,7 @@ class Flows(QObject):
 
     def tell_cut_off(self, told: CutOff) -> None:
         """Say what was cut off in a place, and offer to bring it to its end."""
-        from torchkeeper.link.words import cutoff
+        from torchkeeper.client.words import cutoff
 
         place, tell = told["place"], self._note_bar.tell
         said, operations = cutoff.ended(told), self._context.operations
@@ -571,9 +571,9 @@ class Flows(QObject):
 
     def _insist(self, told: CutOff) -> None:
         """Ask what is to become of what nothing shows to have been begun here."""
+        from torchkeeper.client.words import cutoff
         from torchkeeper.gui.dialogs.base import ConfirmDialog
         from torchkeeper.gui.widgets import forms
-        from torchkeeper.link.words import cutoff
 
         place, operations = told["place"], self._context.operations
         dialog = ConfirmDialog(

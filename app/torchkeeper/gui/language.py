@@ -6,7 +6,7 @@ from importlib.resources import as_file, files
 
 from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
 
-from torchkeeper.link.words import tongue
+from torchkeeper.client.words import tongue
 
 #: Translations are files of this name and the language, made by packaging/translations.
 NAME = "torchkeeper"

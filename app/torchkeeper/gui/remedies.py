@@ -1,7 +1,7 @@
 """What the window itself can do about what went wrong: buttons beside the words of an error.
 
-The words are for both, the window and the command line (``link.words.problems``); this is the table
-of what to press, by their codes.
+The words are for both, the window and the command line (``client.words.problems``); this is the
+table of what to press, by their codes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QTimer
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDialog, QWidget
 
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.actions import Actions
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.widgets.host import Remedy
-from torchkeeper.link.words.problems import UserError
 
 _N = QT_TRANSLATE_NOOP
 

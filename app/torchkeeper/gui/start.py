@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 
+from torchkeeper.client import handover
+from torchkeeper.client.desktop import display
+from torchkeeper.client.engines.ahead import Ahead
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.paths import what_at_once
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui import CURRENT, NAME
-from torchkeeper.link import handover
-from torchkeeper.link.desktop import display
-from torchkeeper.link.engines.ahead import Ahead
-from torchkeeper.link.engines.process import Engine
-from torchkeeper.link.paths import what_at_once
-from torchkeeper.link.words.problems import UserError
 from torchkeeper.stores.names import scheme_of
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings, QTimer, Signal
 
 from torchkeeper.artifacts.entry import VERDICTS
+from torchkeeper.client.words import cutoff
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import CURRENT
 from torchkeeper.gui.actions import Actions, Does, Situation
 from torchkeeper.gui.background.engines import Engines
@@ -36,8 +38,6 @@ from torchkeeper.gui.places.opening import Opening
 from torchkeeper.gui.table.cells import SERVERS
 from torchkeeper.gui.table.grouping import GROUPINGS
 from torchkeeper.gui.widgets.host import Host, Remedy
-from torchkeeper.link.words import cutoff
-from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.query import TIMES, Query
 

@@ -15,7 +15,7 @@ SEVERITIES = ("error", "warning", "advice")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is found, in codes and figures; the words are ``link.words.findingwords``.
+    """One thing that is found, in codes and figures; the words are ``client.words.findingwords``.
 
     code: what it is. severity: one of SEVERITIES. settings: the variables it is about, the one to
     look at first. place: the cache it is about, or "". params: the evidence; values that hold a

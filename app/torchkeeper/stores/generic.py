@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from torchkeeper.artifacts import plain
 from torchkeeper.stores import places
-from torchkeeper.stores.appearing import appearing
+from torchkeeper.stores.atomic import atomic_write
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -223,7 +223,7 @@ class OnDiskCache(AsyncCache[Key, Value]):
                 pickled = plain.encode(value)
                 plain.decode(pickled)  # what ``get`` would not take is not written
                 # PyTorch writes it where it belongs, and leaves a part of it where it is killed.
-                with appearing(str(fpath), replace=False) as file:
+                with atomic_write(str(fpath), replace=False) as file:
                     file.write(self.version_prefix + pickled)
         except plain.NotPlain as e:
             raise CacheError(f"{_brief(value)} cannot be the value of {_brief(key)}: {e}") from e

@@ -76,7 +76,7 @@ class Living:
         self._listed: set[str] = set()
 
     def orphan(self, item: Item, facts: Facts) -> str | None:
-        """Why nothing needs this entry, as a code for ``link.words.problems``, or None."""
+        """Why nothing needs this entry, as a code for ``client.words.problems``, or None."""
         kind = item.kind
         if kind == "triton":
             incomplete = facts.get("problem") == "triton-incomplete"

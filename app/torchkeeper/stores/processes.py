@@ -15,7 +15,7 @@ from collections.abc import Mapping
 PROC = "/proc"
 #: Characters of a name.
 _MAX_NAME = 60
-#: Our own processes by what their command lines say (link/engines/process.py, stores/reader.py,
+#: Our own processes by what their command lines say (client/engines/process.py, stores/reader.py,
 #: walking).
 _OURS = (
     "from torchkeeper.engine.serve import main",

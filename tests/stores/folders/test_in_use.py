@@ -250,7 +250,7 @@ def test_no_more_of_a_command_line_than_the_program(start: Start, folder: Path) 
 def test_torchkeeper_itself_does_not_count(
     start: Start, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from torchkeeper.link.engines.process import Engine
+    from torchkeeper.client.engines.process import Engine
 
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(folder))
     with Engine() as engine:

@@ -15,7 +15,7 @@ import pytest
 
 from torchkeeper.artifacts.layout import JOURNAL, TRASH
 from torchkeeper.artifacts.report import Report
-from torchkeeper.link.words import owned
+from torchkeeper.client.words import owned
 from torchkeeper.stores.folders import owners, walking
 from torchkeeper.stores.folders.accounts import Accounts
 from torchkeeper.stores.folders.folder import Folder

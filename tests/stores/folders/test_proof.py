@@ -22,9 +22,9 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import JOURNAL, TRASH, payload_path
 from torchkeeper.artifacts.report import Report
 from torchkeeper.cli.asking import completing
+from torchkeeper.client.words import cutoff
 from torchkeeper.engine.operations import OPERATIONS
 from torchkeeper.engine.session import Session
-from torchkeeper.link.words import cutoff
 from torchkeeper.stores import atrest
 from torchkeeper.stores.folders import journal, proof, receipts, trash
 from torchkeeper.stores.folders.guard import BELIEVE, FORGET, brought_to_end, changing, cut_off

@@ -15,7 +15,7 @@ from tests.stores.folders.test_trash import plan
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import JOURNAL, TRASH
 from torchkeeper.artifacts.report import Report
-from torchkeeper.link.words import cutoff
+from torchkeeper.client.words import cutoff
 from torchkeeper.stores import atrest
 from torchkeeper.stores.copying import copy
 from torchkeeper.stores.describe import describe

@@ -18,7 +18,7 @@ from tests.snapshots import snapshot
 from torchkeeper.artifacts.entry import Problem, tally
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.link.words.problems import removed_by_then
+from torchkeeper.client.words.problems import removed_by_then
 from torchkeeper.stores.folders import receipts, trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.guard import changing

@@ -39,8 +39,8 @@ def failure(url: str, password: str | None = None) -> Problem:
     problem = caught.value
     assert SECRET not in f"{problem} {problem!r} {problem.params}"
     # The words for it are whole.
-    from torchkeeper.link.words.catalogue import CATALOGUE
-    from torchkeeper.link.words.problems import user_error
+    from torchkeeper.client.words.catalogue import CATALOGUE
+    from torchkeeper.client.words.problems import user_error
 
     assert problem.code in CATALOGUE
     params = dict.fromkeys(problem.params, "it")

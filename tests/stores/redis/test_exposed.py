@@ -11,7 +11,7 @@ import pytest
 from tests.redis_server import Server, serving
 from tests.stores.redis.test_hostile import hostile
 from torchkeeper.artifacts.report import Report
-from torchkeeper.link.words import owned
+from torchkeeper.client.words import owned
 from torchkeeper.stores.redis import exposed
 from torchkeeper.stores.redis.address import parse
 from torchkeeper.stores.redis.store import Redis

@@ -13,9 +13,9 @@ from tests.stores.redis.test_listing import KERNEL, fx_key
 from tests.stores.test_copying import carry
 from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.report import Report
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine.servers import MAX_BYTES
 from torchkeeper.engine.wire import Message
-from torchkeeper.link.engines.process import Engine
 from torchkeeper.stores.redis import kernels
 from torchkeeper.stores.redis.database import PIECE, RedisItem
 from torchkeeper.stores.redis.describing import MAX_READ, too_large

@@ -12,7 +12,7 @@ from tests.redis_server import Server, serving
 from tests.stores.redis.test_listing import KERNEL, fx_key
 from torchkeeper.artifacts.entry import Problem, tallied
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.link.words.problems import removed_by_then
+from torchkeeper.client.words.problems import removed_by_then
 from torchkeeper.stores.items import in_order
 from torchkeeper.stores.redis.database import Seen
 from torchkeeper.stores.redis.packed import Packed

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
-from torchkeeper.link.words.problems import UserError
+from torchkeeper.client.words.problems import UserError
 
 #: What is to be done; it returns the result of the request, or raises UserError.
 Work = Callable[[], object]

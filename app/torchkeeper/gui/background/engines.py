@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
 from PySide6.QtCore import QObject, QThread, QTimer, QTimerEvent, Signal, Slot
 
+from torchkeeper.client.engines.ahead import Ahead
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.asides import aside
 from torchkeeper.gui.background.requests import Request
 from torchkeeper.gui.background.worker import Worker
-from torchkeeper.link.engines.ahead import Ahead
-from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
+    from torchkeeper.client.kept.history import Past
+    from torchkeeper.client.kept.running import Board, Running
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.gui.background.keygens import Keygens
-    from torchkeeper.link.kept.history import Past
-    from torchkeeper.link.kept.running import Board, Running
 
 
 # Where Python looks for garbage while there is a window: in the main thread and nowhere else.
@@ -272,7 +272,7 @@ class Engines(QObject):
     def tell_running(self, some: Sequence[Running]) -> None:
         """Tell other processes what runs, also that nothing does where all ends now."""
         if self._board is None:
-            from torchkeeper.link.kept.running import Board
+            from torchkeeper.client.kept.running import Board
 
             self._board = Board()
         self._board.tell(some)

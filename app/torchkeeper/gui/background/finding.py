@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypedDict
 
-from torchkeeper.link.engines import everywhere, interpreters, probes
-from torchkeeper.link.engines.interpreters import Interpreter
-from torchkeeper.link.words.problems import UserError
+from torchkeeper.client.engines import everywhere, interpreters, probes
+from torchkeeper.client.engines.interpreters import Interpreter
+from torchkeeper.client.words.problems import UserError
 
 if TYPE_CHECKING:
     from torchkeeper.stores.shapes import Writer
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 class Known(TypedDict):
-    """An interpreter. starts, writers: as of ``link.engines.interpreters``. facts: those that are
-    kept, else None. counts: as of ``link.engines.everywhere.may_count``.
+    """An interpreter. starts, writers: as of ``client.engines.interpreters``. facts: those that are
+    kept, else None. counts: as of ``client.engines.everywhere.may_count``.
     """
 
     python: str

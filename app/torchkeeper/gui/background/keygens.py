@@ -1,8 +1,8 @@
 """ssh-keygen at work for the window: it signs a file, and asks through the window what it has to.
 
 It has no terminal: what it wants to know comes as a line of its standard error, and the answer goes
-to its standard input (``link.signing.environment_asking``). No answer is kept, or written anywhere
-else.
+to its standard input (``client.signing.environment_asking``). No answer is kept, or written
+anywhere else.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Signal, Slot
 
-from torchkeeper.link import signing
-from torchkeeper.link.words.problems import printable, user_error
+from torchkeeper.client import signing
+from torchkeeper.client.words.problems import printable, user_error
 
 #: What it says where a passphrase, or the PIN of a token, is not the right one.
 _WRONG = b"incorrect passphrase"
@@ -101,7 +101,7 @@ class Keygens(QObject):
         self._stopping = False
 
     def run_of(self, ticket: int, command: Sequence[str]) -> Run:
-        """One for a command (``link.keys.command``).
+        """One for a command (``client.keys.command``).
 
         This alone is called in the thread that asks; ``begin`` follows in the worker's.
         """

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 if TYPE_CHECKING:
-    from torchkeeper.link.kept.history import Kept
-    from torchkeeper.link.kept.running import Running
-    from torchkeeper.link.keys import Key
-    from torchkeeper.link.signers import Signer
-    from torchkeeper.link.words.problems import UserError
+    from torchkeeper.client.kept.history import Kept
+    from torchkeeper.client.kept.running import Running
+    from torchkeeper.client.keys import Key
+    from torchkeeper.client.signers import Signer
+    from torchkeeper.client.words.problems import UserError
 
 
 class At(NamedTuple):
@@ -38,7 +38,7 @@ class PastJobs(NamedTuple):
 
 
 class Keys(TypedDict):
-    """The keys to sign with; without_agent: why none is known of an agent (``link.keys``). wrong:
+    """The keys to sign with; without_agent: why none is known of an agent (``client.keys``). wrong:
     why a file that was named is none.
     """
 

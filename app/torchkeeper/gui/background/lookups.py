@@ -10,29 +10,29 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from torchkeeper.client.kept import runs as kept_runs
+    from torchkeeper.client.kept.history import Past
+    from torchkeeper.client.kept.verification import KeptVerification
+    from torchkeeper.client.kept.verified import Verified
+    from torchkeeper.client.signers import PublicKey
     from torchkeeper.gui.background.finding import Found
     from torchkeeper.gui.background.looked import At, Keys, PastJobs, Room, Signers
-    from torchkeeper.link.kept import runs as kept_runs
-    from torchkeeper.link.kept.history import Past
-    from torchkeeper.link.kept.verification import KeptVerification
-    from torchkeeper.link.kept.verified import Verified
-    from torchkeeper.link.signers import PublicKey
 
 _FINDING, _TRUSTING = threading.Lock(), threading.Lock()
 
 
 def paths(some: Sequence[str]) -> list[At]:
     """What each is: a folder, a file or missing."""
+    from torchkeeper.client.paths import what
     from torchkeeper.gui.background.looked import At
-    from torchkeeper.link.paths import what
 
     return [At(path, what(path)) for path in some]
 
 
 def room(path: str) -> Room:
     """What is at a path, and the room of its file system."""
+    from torchkeeper.client.paths import what
     from torchkeeper.gui.background.looked import Room
-    from torchkeeper.link.paths import what
 
     try:
         said = os.statvfs(path)
@@ -45,15 +45,15 @@ def room(path: str) -> Room:
 
 def prepared() -> bool:
     """Whether programs find a precompiled header here."""
-    from torchkeeper.link.words import preparing
+    from torchkeeper.client.words import preparing
 
     return preparing.prepared()
 
 
 def offered(some: Sequence[str]) -> list[At]:
-    """What each is offered as (``link.offered.kind``)."""
+    """What each is offered as (``client.offered.kind``)."""
+    from torchkeeper.client.offered import kind
     from torchkeeper.gui.background.looked import At
-    from torchkeeper.link.offered import kind
 
     return [At(path, kind(path)) for path in some]
 
@@ -69,14 +69,14 @@ def interpreters(add: str = "", remove: str = "") -> Found:
 
 def keyring() -> bool:
     """Whether there is one."""
-    from torchkeeper.link import secrets
+    from torchkeeper.client import secrets
 
     return secrets.can_keep()
 
 
 def runs(forget: Sequence[str] = ()) -> kept_runs.Kept:
     """The runs that are kept, after those to forget. Raises UserError."""
-    from torchkeeper.link.kept import runs as every
+    from torchkeeper.client.kept import runs as every
 
     every.forget(forget)
     return every.kept()
@@ -84,7 +84,7 @@ def runs(forget: Sequence[str] = ()) -> kept_runs.Kept:
 
 def keep_jobs(some: Sequence[Past]) -> None:
     """Keep jobs that have ended. Raises UserError."""
-    from torchkeeper.link.kept import history
+    from torchkeeper.client.kept import history
 
     history.keep(some)
 
@@ -94,8 +94,8 @@ def past_jobs(forget: Sequence[str] | None = ()) -> PastJobs:
 
     Raises UserError.
     """
+    from torchkeeper.client.kept import history, running
     from torchkeeper.gui.background.looked import PastJobs
-    from torchkeeper.link.kept import history, running
 
     # First: what was cut off is in the history then.
     elsewhere = [job for job in running.found() if job.process != os.getpid()]
@@ -106,8 +106,8 @@ def past_jobs(forget: Sequence[str] | None = ()) -> PastJobs:
 
 def text_saved(path: str, text: str) -> None:
     """A text is written into a file. Raises UserError("text-unwritable")."""
-    from torchkeeper.link.kept import whole
-    from torchkeeper.link.words.problems import user_error
+    from torchkeeper.client.kept import whole
+    from torchkeeper.client.words.problems import user_error
 
     try:
         whole.write_text(path, text)
@@ -117,14 +117,14 @@ def text_saved(path: str, text: str) -> None:
 
 def mark(place: str) -> str | None:
     """What a place is like, so that a change is seen. Looks at every folder in it."""
-    from torchkeeper.link.kept import verified
+    from torchkeeper.client.kept import verified
 
     return verified.mark(place)
 
 
 def last_verified(places: Sequence[str]) -> dict[str, tuple[Verified, bool]]:
     """What was verified last of places, and whether the place is another since."""
-    from torchkeeper.link.kept import verified
+    from torchkeeper.client.kept import verified
 
     kept = ((place, verified.last(place)) for place in places)
     return {place: (one, one.before_it_changed()) for place, one in kept if one}
@@ -136,18 +136,19 @@ def keep_verified(
     """What was verified, kept. before: the mark from before it began; result: as
     ``verified.checked`` returned it.
     """
-    from torchkeeper.link.kept import verified
+    from torchkeeper.client.kept import verified
 
     return verified.keep(place, before, python, result)
 
 
 def keys(file: str = "") -> Keys:
-    """The keys to sign with (``link.keys.found``), before them that of a ``file``, if one is named.
+    """The keys to sign with (``client.keys.found``), before them that of a ``file``, if one is
+    named.
 
     Raises UserError.
     """
-    from torchkeeper.link import keys as every
-    from torchkeeper.link.words.problems import UserError
+    from torchkeeper.client import keys as every
+    from torchkeeper.client.words.problems import UserError
 
     known = every.found()
     first, wrong = [], None
@@ -160,22 +161,22 @@ def keys(file: str = "") -> Keys:
 
 
 def signing_command(key: str, target: str, folder: str) -> list[str]:
-    """What signs a file with a key (``link.keys.command``). Raises UserError."""
-    from torchkeeper.link import keys as every
+    """What signs a file with a key (``client.keys.command``). Raises UserError."""
+    from torchkeeper.client import keys as every
 
     return every.command(key, target, folder)
 
 
 def signature_text(target: str) -> str:
     """The signature that was made of a file. Raises UserError."""
-    from torchkeeper.link import signing
+    from torchkeeper.client import signing
 
     return signing.signature_of(target)
 
 
 def public_key(path: str) -> PublicKey:
     """That of a file. Raises UserError."""
-    from torchkeeper.link import signers as every
+    from torchkeeper.client import signers as every
 
     return every.public_key(path)
 
@@ -185,7 +186,7 @@ def signers(change: Callable[[], object] | None = None) -> Signers:
 
     Raises UserError.
     """
-    from torchkeeper.link import signers as every
+    from torchkeeper.client import signers as every
 
     with _TRUSTING:
         if change is not None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QEvent, QObject, QSocketNotifier
 
+from torchkeeper.client.engines.ahead import Ahead
+from torchkeeper.client.engines.process import GRACE, Engine
 from torchkeeper.engine.protocol import Ends, ends
-from torchkeeper.link.engines.ahead import Ahead
-from torchkeeper.link.engines.process import GRACE, Engine
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
-    from torchkeeper.link.engines.probes import Identity
+    from torchkeeper.client.engines.probes import Identity
 
 
 # What arrives at a pipe, heard in the worker's thread without a signal being connected there.
@@ -61,7 +61,7 @@ _PLACES = ("place", "into", "source", "target")
 
 
 class Revealed(NamedTuple):
-    """What is at a path (``link.paths.what``), and whether a file manager shows it."""
+    """What is at a path (``client.paths.what``), and whether a file manager shows it."""
 
     what: str
     shown: bool

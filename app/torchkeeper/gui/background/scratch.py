@@ -8,8 +8,8 @@ import contextlib
 
 from PySide6.QtCore import QObject, Signal
 
+from torchkeeper.client import temporary
 from torchkeeper.gui.background.asides import aside
-from torchkeeper.link import temporary
 from torchkeeper.stores.temporary import remove
 
 

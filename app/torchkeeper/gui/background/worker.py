@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, QTimerEvent, Signal, Slot
 
 from torchkeeper.artifacts.entry import entry_from_json
+from torchkeeper.client import secrets
+from torchkeeper.client.engines.ahead import Ahead
+from torchkeeper.client.engines.process import GRACE, Engine, misspoken
+from torchkeeper.client.paths import what_at_once
+from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine.protocol import Ends, traits
 from torchkeeper.engine.wire import Message
 from torchkeeper.gui.background.asides import Asides, Work, aside
 from torchkeeper.gui.background.requests import Arrivals, Asked, Line, Request, Revealed, servers_of
 from torchkeeper.gui.background.scratch import Scratch
-from torchkeeper.link import secrets
-from torchkeeper.link.engines.ahead import Ahead
-from torchkeeper.link.engines.process import GRACE, Engine, misspoken
-from torchkeeper.link.paths import what_at_once
-from torchkeeper.link.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
+    from torchkeeper.client.engines.probes import Identity
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.gui.desktop.revealing import FileManager
-    from torchkeeper.link.engines.probes import Identity
 
 
 #: Milliseconds between looks at engines that were asked to stop.
@@ -102,8 +102,8 @@ class Worker(QObject):
             return
         if not request.shared:
             # Only looking is shared. Loaded here: to look is all that most windows do at first.
-            from torchkeeper.link import signers
-            from torchkeeper.link.kept import protected
+            from torchkeeper.client import signers
+            from torchkeeper.client.kept import protected
 
             try:
                 # By name only: no disk may hold up this thread.
@@ -127,7 +127,7 @@ class Worker(QObject):
             self._send(request, servers, logins)
 
     def _find_kept(self, request: Request, python: str) -> None:
-        from torchkeeper.link.engines import probes
+        from torchkeeper.client.engines import probes
 
         self._probing.add(request.ticket)
 
@@ -274,7 +274,7 @@ class Worker(QObject):
     @Slot(int)
     def find_protected(self, ticket: int) -> None:
         """Say which places are read-only."""
-        from torchkeeper.link.kept import protected
+        from torchkeeper.client.kept import protected
 
         try:
             self.result.emit(ticket, protected.protected(), [])
@@ -284,7 +284,7 @@ class Worker(QObject):
     @Slot(int, str, bool)
     def protect(self, ticket: int, place: str, on: bool) -> None:
         """Make a place read-only, or no longer; the result is as of ``find_protected``."""
-        from torchkeeper.link.kept import protected
+        from torchkeeper.client.kept import protected
 
         try:
             self.result.emit(ticket, protected.protect(place, on), [])
@@ -379,7 +379,7 @@ class Worker(QObject):
             self._progress(asked, body)
         elif message.type == "result":
             if asked.known_by is not None:
-                from torchkeeper.link.engines import probes
+                from torchkeeper.client.engines import probes
 
                 probes.keep(asked.known_by, body["result"])
             self._done(line, message.id)

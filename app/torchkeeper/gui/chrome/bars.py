@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import shown, tip
-from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QLabel, QPushButton

@@ -8,10 +8,10 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QWidget
 
+from torchkeeper.client.words import owned
+from torchkeeper.client.words.owned import Owned
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.words import owned
-from torchkeeper.link.words.owned import Owned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

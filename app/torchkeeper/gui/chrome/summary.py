@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import COMPARED, COUNTS, Entry, tally
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.table.entries import EntriesModel
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.query import VERDICT
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from torchkeeper.artifacts.entry import VERDICTS
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.elided import Elided
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import printable
 
 #: What says more than a number comes last.
 _ORDER = (*(verdict for verdict in VERDICTS if verdict != "stale"), "stale")

@@ -1,4 +1,4 @@
-"""Where another start of the app hands over what it was to open (link.handover).
+"""Where another start of the app hands over what it was to open (client.handover).
 
 Nothing here waits: what a caller sends is taken as it comes, and one who sends nothing is let go.
 """
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QSocketNotifier
 
+from torchkeeper.client import handover
+from torchkeeper.client.handover import Handed, Seat
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.desktop import front
 from torchkeeper.gui.later import once
-from torchkeeper.link import handover
-from torchkeeper.link.handover import Handed, Seat
 
 if TYPE_CHECKING:
     from torchkeeper.gui.window import Window

@@ -18,6 +18,8 @@ from PySide6.QtGui import QColor, QCursor, QPainter, QPixmap
 from PySide6.QtWidgets import QApplication
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine.protocol import EXPORT
 from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines, Listener
@@ -28,8 +30,6 @@ from torchkeeper.gui.sidebar.placelist import PlaceList, Takes
 from torchkeeper.gui.table import mimedata
 from torchkeeper.gui.table.mimedata import Rows
 from torchkeeper.gui.table.view import EntryTable
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import Builders, ExportParams

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject
 
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.later import once
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError, printable
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import Space, TargetResult

@@ -18,6 +18,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import taborder
 from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.places.model import Place
@@ -25,8 +27,6 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.host import host_of
 from torchkeeper.gui.widgets.plain import window_title
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import printable
 
 
 class Dialog(QDialog):

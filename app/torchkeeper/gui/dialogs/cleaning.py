@@ -9,6 +9,8 @@ from PySide6.QtCore import QSettings, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QSpinBox, QWidget
 
 from torchkeeper.artifacts.entry import COUNTS
+from torchkeeper.client.words import dead, say, tongue
+from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
@@ -18,8 +20,6 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.choices import Choice, Number
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.words import dead, say, tongue
-from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice, Number
-from torchkeeper.link.words.problems import printable
 from torchkeeper.warm.options import MOST_THREADS
 
 if TYPE_CHECKING:

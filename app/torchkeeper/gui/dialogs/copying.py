@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from PySide6.QtWidgets import QCheckBox, QWidget
 
+from torchkeeper.client import carrying
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.client.words.tongue import several
 from torchkeeper.engine.protocol import COPY
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text, room_text
@@ -26,10 +30,6 @@ from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link import carrying
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError, printable
-from torchkeeper.link.words.tongue import several
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import Claims

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QWidget
 
+from torchkeeper.client.words import environments as words
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.verdicts.environments import Environment, Environments, State
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
-from torchkeeper.link.words import environments as words
-from torchkeeper.link.words.problems import printable
 
 if TYPE_CHECKING:
     from torchkeeper.verdict.probed import Env

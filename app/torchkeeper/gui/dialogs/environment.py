@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.link.words.problems import printable
+from torchkeeper.client.words.problems import printable
 
 if TYPE_CHECKING:
     from torchkeeper.verdict.probed import Env

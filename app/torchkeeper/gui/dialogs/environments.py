@@ -19,6 +19,9 @@ from PySide6.QtWidgets import (
 )
 from shiboken6 import isValid
 
+from torchkeeper.client.words import environments as words
+from torchkeeper.client.words import owned
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.dialogs.base import Dialog
@@ -30,9 +33,6 @@ from torchkeeper.gui.verdicts.environments import Environment, Environments, Sta
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.words import environments as words
-from torchkeeper.link.words import owned
-from torchkeeper.link.words.problems import UserError, printable
 
 if TYPE_CHECKING:
     from torchkeeper.verdict.probed import Env

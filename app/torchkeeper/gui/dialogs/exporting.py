@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QCoreApplication, QSettings, QStandardPaths
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
+from torchkeeper.client import carrying
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.client.words.tongue import several
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text
 from torchkeeper.gui.dialogs.base import choose_target
@@ -25,10 +29,6 @@ from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link import carrying
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError, printable
-from torchkeeper.link.words.tongue import several
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.leaked import Secrets

@@ -10,6 +10,10 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
 
 from torchkeeper.artifacts.entry import KINDS
+from torchkeeper.client import carrying
+from torchkeeper.client.signers import signers_file
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
@@ -31,10 +35,6 @@ from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link import carrying
-from torchkeeper.link.signers import signers_file
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError, printable
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import SignatureParams, SignatureResult

@@ -9,10 +9,10 @@ from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.sshsig import short_key
+from torchkeeper.client import carrying
+from torchkeeper.client.words import runnable, say
+from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.gui.dialogs import environment
-from torchkeeper.link import carrying
-from torchkeeper.link.words import runnable, say
-from torchkeeper.link.words.problems import UserError, printable, user_error
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import Claims, MadeIn

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QSettings, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QFileDialog, QWidget
 
+from torchkeeper.client.keys import Key
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.keys import Key
-from torchkeeper.link.words.problems import UserError, printable
 
 if TYPE_CHECKING:
     from torchkeeper.gui.background.looked import Keys
@@ -24,7 +24,7 @@ SIGN_WITH = "sign/key"
 
 
 class KeyChoice(QWidget):
-    """Looks for the keys itself; ``value`` is the name of the chosen one (``link.keys``)."""
+    """Looks for the keys itself; ``value`` is the name of the chosen one (``client.keys``)."""
 
     changed = Signal()
 

@@ -9,16 +9,16 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QIcon
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidget, QTreeWidgetItem
 
+from torchkeeper.client.words import say, verifying
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.jobs.laps import Lap, progress, title, tr
 from torchkeeper.gui.widgets import trees
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.words import say, verifying
-from torchkeeper.link.words.problems import printable
 from torchkeeper.warm.options import RUNS
 
 if TYPE_CHECKING:
-    from torchkeeper.link.kept.verification import KeptCell, KeptGraph, KeptVerification
+    from torchkeeper.client.kept.verification import KeptCell, KeptGraph, KeptVerification
 
 #: The shade of each outcome.
 _SHADES = {"hit": "good", "miss": "warning", "bypass": "muted"}
@@ -109,7 +109,7 @@ class LapTable(_Table):
         trees.right(self, range(1, 6))
 
     def show_result(self, result: KeptVerification) -> None:
-        """Show what came of a verification (``link.kept.verified.checked``)."""
+        """Show what came of a verification (``client.kept.verified.checked``)."""
         self.clear()
         runs = result["runs"]
         for name in (name for name in RUNS if name in runs):
@@ -163,7 +163,7 @@ class VerifiedCells(_Table):
         trees.right(self, range(1, 4))
 
     def show_cells(self, cells: Sequence[KeptCell]) -> None:
-        """Those that are not good first; ``cells``: as ``link.kept.verified.checked`` has them."""
+        """Those that are not good first; ``cells``: as ``client.kept.verified.checked`` says."""
         self.clear()
         several = len({cell["recipe"] for cell in cells}) > 1
         items = []

@@ -7,6 +7,10 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
+from torchkeeper.client.words import say
+from torchkeeper.client.words.findingwords import said
+from torchkeeper.client.words.problems import printable, unseen_users
+from torchkeeper.client.words.tongue import several
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.pages.doctor.mender import Plan
 from torchkeeper.gui.pages.help.ideas import explain
@@ -14,10 +18,6 @@ from torchkeeper.gui.table.cells import COMPILE, DEVICE, FILES, KEY, MTIME, TORC
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.widgets import forms
-from torchkeeper.link.words import say
-from torchkeeper.link.words.findingwords import said
-from torchkeeper.link.words.problems import printable, unseen_users
-from torchkeeper.link.words.tongue import several
 
 
 class MendDialog(Dialog):

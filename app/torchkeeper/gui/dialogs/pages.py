@@ -8,6 +8,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
+from torchkeeper.client.words import preparing, tongue
+from torchkeeper.client.words.outcomes import Outcome
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.dialogs.laptable import GraphTable, LapTable, VerifiedCells
 from torchkeeper.gui.jobs.model import Job, State, outcome
@@ -16,13 +18,11 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import RemedyButtons
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.gui.widgets.scrolled import Scrolled
-from torchkeeper.link.words import preparing, tongue
-from torchkeeper.link.words.outcomes import Outcome
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
+    from torchkeeper.client.kept.verification import KeptVerification
     from torchkeeper.gui.matrix.pane import CellsPane
-    from torchkeeper.link.kept.verification import KeptVerification
 
 
 def page_of(layout: QLayout) -> QWidget:

@@ -8,6 +8,8 @@ from PySide6.QtCore import QDir, QSize, Qt
 from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QPlainTextEdit, QWidget
 
+from torchkeeper.client.profiles.profile import Profile, with_password
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
@@ -18,8 +20,6 @@ from torchkeeper.gui.pages.profiles.known import Written
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.choices import Choice
-from torchkeeper.link.profiles.profile import Profile, with_password
-from torchkeeper.link.words.problems import UserError, printable
 
 #: Pixels that it is wide, and lines of the text that it has room for at least.
 _WIDE, _FEW = 880, 4
@@ -98,7 +98,7 @@ class ProfileExport(Dialog):
 
     @property
     def form(self) -> str:
-        """The format that is chosen (link.profiles.formats)."""
+        """The format that is chosen (client.profiles.formats)."""
         return str(self.format.currentData())
 
     def _paint(self) -> None:

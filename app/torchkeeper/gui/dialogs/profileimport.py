@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtWidgets import QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
+from torchkeeper.client.profiles.profile import Profile, name_fault, ordered
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.pages.help.ideas import explain
@@ -19,9 +22,6 @@ from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.gui.widgets.trees import columns
-from torchkeeper.link.profiles.profile import Profile, name_fault, ordered
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError, printable
 
 #: Lines of what is left.
 _MOST = 500

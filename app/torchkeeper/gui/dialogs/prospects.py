@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from torchkeeper.client.words import verdicts
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.verdicts.environments import State
 from torchkeeper.gui.verdicts.judging import Judging
-from torchkeeper.link.words import verdicts
-from torchkeeper.link.words.problems import UserError, printable
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.verdicts import JudgeResult

@@ -9,6 +9,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFrame, QPushButton, QWidget
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.client.words import dead, say
+from torchkeeper.client.words.problems import UserError, printable, unseen_users, user_of_place
+from torchkeeper.client.words.tongue import several
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog, confirm
 from torchkeeper.gui.pages.help.ideas import explain
@@ -16,9 +19,6 @@ from torchkeeper.gui.table.cells import COMPILE, DEVICE, FILES, KEY, MTIME, TORC
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.widgets import forms
-from torchkeeper.link.words import dead, say
-from torchkeeper.link.words.problems import UserError, printable, unseen_users, user_of_place
-from torchkeeper.link.words.tongue import several
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:

@@ -9,6 +9,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut, QTextCursor
 from PySide6.QtWidgets import QFileDialog, QSplitter, QWidget
 
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import UnsavedDialog, confirm
 from torchkeeper.gui.dialogs.recipeform import RecipeForm, why_not
@@ -23,8 +25,6 @@ from torchkeeper.gui.pages.recipes.tomledit import FaultList, TomlEdit
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError, printable
 
 #: Milliseconds without a key press before the text is looked at.
 _TYPING_MS = 250

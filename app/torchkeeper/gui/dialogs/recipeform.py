@@ -18,6 +18,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs.base import UnsavedDialog, choose_files
 from torchkeeper.gui.pages.help.ideas import explain
@@ -34,8 +36,6 @@ from torchkeeper.gui.pages.recipes.forming import (
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.plain import caption, tip
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import printable
 from torchkeeper.warm.recipes.compiling import MODES
 from torchkeeper.warm.recipes.recipe import without_faults
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
+from torchkeeper.client.words import leaks, say
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice
-from torchkeeper.link.words import leaks, say
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.leaked import Leaks, Secrets

@@ -20,6 +20,9 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable, user_error
+from torchkeeper.client.words.serverpage import changes
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.login import KeepBox, secret
@@ -27,9 +30,6 @@ from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError, printable, user_error
-from torchkeeper.link.words.serverpage import changes
 from torchkeeper.stores.redis.address import Address, parse
 
 if TYPE_CHECKING:

@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QFormLayout, QWidget
 
+from torchkeeper.client.words import owned, say
+from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.client.words.serverpage import figures, meanings
+from torchkeeper.client.words.tongue import several
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.pages.help.ideas import explain
@@ -15,10 +19,6 @@ from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.choices import Choice, Number
-from torchkeeper.link.words import owned, say
-from torchkeeper.link.words.problems import UserError, printable
-from torchkeeper.link.words.serverpage import figures, meanings
-from torchkeeper.link.words.tongue import several
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.servers import ServerParams, ServerResult

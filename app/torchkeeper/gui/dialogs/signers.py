@@ -9,6 +9,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QCheckBox, QTreeWidget, QTreeWidgetItem, QWidget
 
+from torchkeeper.client import signers
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
@@ -18,8 +20,6 @@ from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.sidebar.carried import files_of
 from torchkeeper.gui.widgets import forms, trees
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link import signers
-from torchkeeper.link.words.problems import UserError, printable
 
 if TYPE_CHECKING:
     from torchkeeper.gui.background.looked import Signers
@@ -28,7 +28,7 @@ _NAME, _KIND, _FINGERPRINT = range(3)
 
 
 class SignersDialog(Dialog):
-    """Lists the allowed signers of ``link.signers``; each change is made at once."""
+    """Lists the allowed signers of ``client.signers``; each change is made at once."""
 
     def __init__(self, parent: QWidget | None, engines: Engines) -> None:
         super().__init__(parent, "", 820)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QWidget
 
+from torchkeeper.client.signers import signers_file
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.asking import Latest
 from torchkeeper.gui.dialogs.inspected import signed
@@ -19,8 +21,6 @@ from torchkeeper.gui.jobs.model import Job, JobsModel
 from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.signers import signers_file
-from torchkeeper.link.words.problems import UserError, printable
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import SignatureParams, SignatureResult

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import user_error
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import user_error
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding

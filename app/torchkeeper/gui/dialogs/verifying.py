@@ -7,6 +7,8 @@ from typing import Any
 
 from PySide6.QtWidgets import QCheckBox, QWidget
 
+from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.verifying import about
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions, DeviceChoice
@@ -22,8 +24,6 @@ from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.verdicts.environments import Environment, Environments
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.words.problems import printable
-from torchkeeper.link.words.verifying import about
 from torchkeeper.warm.options import RUNS
 
 #: What is verified, who runs it, which runs, and recipes, device, threads and portable.

@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QSpinBox, QWidget
 
+from torchkeeper.client.profiles import applying
+from torchkeeper.client.profiles.profile import Profile
+from torchkeeper.client.words import say
+from torchkeeper.client.words.findingwords import said
+from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text
 from torchkeeper.gui.dialogs.base import PlaceChoice, choose_target
@@ -30,11 +35,6 @@ from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.choices import Choice, Number
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.profiles import applying
-from torchkeeper.link.profiles.profile import Profile
-from torchkeeper.link.words import say
-from torchkeeper.link.words.findingwords import said
-from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.settings.checks.folders import UNQUOTED
 from torchkeeper.settings.rules import About, about_of, check
 from torchkeeper.warm.recipes.sections import MOST_SECONDS

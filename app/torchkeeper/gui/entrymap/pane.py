@@ -17,6 +17,9 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
 from torchkeeper.artifacts.entry import KINDS, Entry, tallied
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui.later import once
 from torchkeeper.gui.table.arrangement import Line
 from torchkeeper.gui.table.cells import MTIME as CHANGED
@@ -30,9 +33,6 @@ from torchkeeper.gui.treemap import colours
 from torchkeeper.gui.treemap.tiles import MOST, Key, Tile
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.widgets import forms
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import printable
-from torchkeeper.link.words.say import kind_words
 
 # What the map of entries shows: groups, or the largest entries of one; added up in short steps.
 

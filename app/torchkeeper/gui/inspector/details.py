@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import VERDICTS, Entry, counted, entry_from_json, tallied
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import not_looked_at, printable
+from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui.inspector.sources import Text
 from torchkeeper.gui.table.cells import verdict_words
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import not_looked_at, printable
-from torchkeeper.link.words.say import kind_words
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import entries as messages
@@ -168,7 +168,7 @@ def sections(
 
 def _what(entry: Entry, facts: Mapping[str, object]) -> Section:
     # Loaded here: the window starts without it.
-    from torchkeeper.link.words.facts import WORDED, told
+    from torchkeeper.client.words.facts import WORDED, told
 
     section = Section("")
     section.add(_tr("Function"), _text(facts.get("function"), fixed=True))

@@ -16,13 +16,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.inspector.code_edit import cleaned
 from torchkeeper.gui.inspector.rows import Index, RowsModel, RowsView
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
-from torchkeeper.link.words.problems import UserError, printable
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.entries import FactorsRow

@@ -22,10 +22,10 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.inspector.details import Need, Section, Value
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.words.problems import printable
 
 _LABELS = 108
 #: Pixels around what is in a cell; headings stand as far in.

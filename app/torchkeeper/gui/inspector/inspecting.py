@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt
 
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.inspector.verdictcard import About
 from torchkeeper.gui.pages.help.attached import to_inspector
-from torchkeeper.link.words.problems import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

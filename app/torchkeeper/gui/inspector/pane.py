@@ -16,6 +16,8 @@ from PySide6.QtGui import QGuiApplication, QHideEvent, QKeyEvent, QResizeEvent, 
 from PySide6.QtWidgets import QFrame, QHeaderView, QStackedWidget, QTabWidget, QWidget
 
 from torchkeeper.artifacts.entry import UNREAD, Entry
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.chrome.wing import LOWEST, NARROWEST
@@ -42,8 +44,6 @@ from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.elided import Elided
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:

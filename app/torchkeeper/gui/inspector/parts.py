@@ -6,8 +6,8 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui import theme
-from torchkeeper.link.words.say import kind_words
 
 
 class Chip(QWidget):

@@ -12,6 +12,9 @@ from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from torchkeeper.artifacts.entry import PORTABLE, Entry
+from torchkeeper.client.words import leaks, say
+from torchkeeper.client.words.problems import UserError
+from torchkeeper.client.words.say import number
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.inspector.details import Section, Value
@@ -21,9 +24,6 @@ from torchkeeper.gui.later import once
 from torchkeeper.gui.verdicts.verifications import Beside
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
-from torchkeeper.link.words import leaks, say
-from torchkeeper.link.words.problems import UserError
-from torchkeeper.link.words.say import number
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import LeaksParams, LeaksResult

@@ -8,6 +8,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
 from torchkeeper.artifacts.entry import WITHOUT_VERDICT, Entry
+from torchkeeper.client.words import verdicts
+from torchkeeper.client.words.verdicts import Why
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.inspector.details import Section, Value
 from torchkeeper.gui.inspector.facts import FactsView
@@ -15,8 +17,6 @@ from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.elided import Elided
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.words import verdicts
-from torchkeeper.link.words.verdicts import Why
 
 #: Reasons and conditions that are shown; the rest is counted.
 _SHOWN = 12

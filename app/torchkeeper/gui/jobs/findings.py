@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
 
+from torchkeeper.client.words import found as words
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui.jobs import laps
 from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.matrix.cells import COMPILING
 from torchkeeper.gui.matrix.words import name_of, state_words
-from torchkeeper.link.words import found as words
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import printable
-from torchkeeper.link.words.say import kind_words
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding

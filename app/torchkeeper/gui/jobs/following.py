@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
+from torchkeeper.client.words import say
 from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.pages.table import ACTIVITY
-from torchkeeper.link.words import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.link.words import say, verifying
-from torchkeeper.link.words.problems import printable
+from torchkeeper.client.words import say, verifying
+from torchkeeper.client.words.problems import printable
 from torchkeeper.warm.options import RUNS
 
 if TYPE_CHECKING:
+    from torchkeeper.client.kept.verification import KeptVerification
     from torchkeeper.engine.messages.findings import Finding
-    from torchkeeper.link.kept.verification import KeptVerification
     from torchkeeper.verdict.shapes import GraphTold
 
 #: Graphs of a run, and rebuilt objects, that are kept for the dialog.

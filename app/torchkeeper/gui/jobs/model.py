@@ -20,6 +20,8 @@ from PySide6.QtCore import (
     Signal,
 )
 
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine.protocol import Operation, traits
 from torchkeeper.gui.jobs.asked import Asked
 from torchkeeper.gui.jobs.laps import Lap
@@ -27,11 +29,9 @@ from torchkeeper.gui.matrix.cells import ENDED as ENDED_CELLS
 from torchkeeper.gui.matrix.cells import FAILED as FAILED_CELL
 from torchkeeper.gui.matrix.cells import Cells
 from torchkeeper.gui.widgets.plain import shown, tip
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError, printable
 
 if TYPE_CHECKING:
-    from torchkeeper.link.words.outcomes import Outcome
+    from torchkeeper.client.words.outcomes import Outcome
 
 
 # How fast work goes and how long it will take: a smoothed rate. Knows nothing of windows.
@@ -251,7 +251,7 @@ class Job:
 
 def outcome(job: Job) -> Outcome:
     """How a job that has a dialog ended."""
-    from torchkeeper.link.words import outcomes
+    from torchkeeper.client.words import outcomes
 
     place = job.place or ""
     if job.state is State.CANCELLED:

@@ -1,6 +1,6 @@
 """How native objects of bundles find the names by which an environment's PyTorch looks for them.
 
-The steps of ``link.carrying``, as requests that nobody waits for.
+The steps of ``client.carrying``, as requests that nobody waits for.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
+from torchkeeper.client import carrying
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.protocol import IMPORT
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.verdicts.environments import Environment
-from torchkeeper.link import carrying
-from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import Claims

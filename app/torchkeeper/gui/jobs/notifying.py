@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication
 
+from torchkeeper.client.desktop.notifications import Note, Notifications
+from torchkeeper.client.words import say
 from torchkeeper.gui.desktop import front
 from torchkeeper.gui.jobs.model import Job, State, state_text
-from torchkeeper.link.desktop.notifications import Note, Notifications
-from torchkeeper.link.words import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,6 +10,8 @@ from weakref import WeakKeyDictionary
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.client.words import outcomes
+from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import traits
 from torchkeeper.gui.background import lookups
@@ -24,8 +26,6 @@ from torchkeeper.gui.pages.profiles import known as known_profiles
 from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environment
-from torchkeeper.link.words import outcomes
-from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
@@ -250,10 +250,10 @@ class Operations(QObject):
     ) -> Job:
         """Write entries into a bundle; a file that is there stays unless ``replace``.
 
-        builders: how an environment builds objects (``link.carrying``), which the bundle then says
-        of those that it recognises. secrets: what becomes of them (engine.screening); None where
-        the job is to fail because of any. key: what it is signed with (``link.keys``), before it
-        gets its name. needs: what the entries need goes with them.
+        builders: how an environment builds objects (``client.carrying``), which the bundle then
+        says of those that it recognises. secrets: what becomes of them (engine.screening); None
+        where the job is to fail because of any. key: what it is signed with (``client.keys``),
+        before it gets its name. needs: what the entries need goes with them.
         """
         params: ExportParams = {
             "place": place,
@@ -518,7 +518,7 @@ class Operations(QObject):
 
     def _done(self, job: Job, result: Values) -> None:
         if job.traits.proves:
-            from torchkeeper.link.kept import verified
+            from torchkeeper.client.kept import verified
 
             try:
                 result = verified.checked(result)

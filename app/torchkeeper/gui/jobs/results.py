@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 
+from torchkeeper.client.kept.history import Past
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.pages.table import ENTRIES
-from torchkeeper.link.kept.history import Past
-from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:

@@ -1,5 +1,5 @@
-"""How jobs of the window sign bundles: the steps of ``link.signing.sign``, as requests that nobody
-waits for.
+"""How jobs of the window sign bundles: the steps of ``client.signing.sign``, as requests that
+nobody waits for.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts import manifest
+from torchkeeper.client.signers import signers_file
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.jobs.model import SIGNING, Job, JobsModel
-from torchkeeper.link.signers import signers_file
-from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import (
@@ -70,7 +70,7 @@ class Signing:
 
     def of_export(self, key: str, output: str, replace: bool) -> Follow:
         """What signs a bundle that its engine holds, which gets its name then. key: as
-        ``link.keys`` names it.
+        ``client.keys`` names it.
         """
 
         def follow(job: Job, result: Values, go_on: GoOn) -> None:

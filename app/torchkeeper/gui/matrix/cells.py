@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.gui.matrix.phases import Spent, is_time, spent, summed
-from torchkeeper.link.words.problems import UserError, printable, user_error
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import CellFinding, Finding

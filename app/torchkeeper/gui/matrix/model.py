@@ -8,12 +8,12 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QModelIndex, QObject, Qt
 
+from torchkeeper.client.words import say
 from torchkeeper.gui.inspector.rows import Index
 from torchkeeper.gui.matrix import phases
 from torchkeeper.gui.matrix.cells import Cells, CellState, Graph
 from torchkeeper.gui.matrix.words import graph_name, name_of, outcome_words, reason_of, state_words
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.words import say
 
 CELL, HITS, MISSES, TIME, PHASES = range(5)
 NUMBERS = frozenset({HITS, MISSES, TIME})

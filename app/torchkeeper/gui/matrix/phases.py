@@ -7,8 +7,8 @@ from typing import TypeGuard
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.link.words import say, tongue
-from torchkeeper.link.words.phases import NAMES
+from torchkeeper.client.words import say, tongue
+from torchkeeper.client.words.phases import NAMES
 
 #: As a job names them; what is none of them counts as the last.
 PHASES = tuple(NAMES)

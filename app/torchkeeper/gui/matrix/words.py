@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication
 
+from torchkeeper.client.words import causes, say
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.matrix.cells import CellState, Graph
-from torchkeeper.link.words import causes, say
-from torchkeeper.link.words.problems import printable
 
 #: Graphs that PyTorch does not cache and that are named of a cell.
 _NAMED = 20

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui import CURRENT
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.places.model import Place
-from torchkeeper.link.words.problems import UserError
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.later import once
 from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
-from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.servers import FactsParams

@@ -10,11 +10,11 @@ from PySide6.QtCore import QEvent, QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.later import once
 from torchkeeper.gui.table.entries import EntriesModel
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.scheme import Scheme
 

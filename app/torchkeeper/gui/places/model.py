@@ -19,10 +19,10 @@ from PySide6.QtCore import (
 )
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.client.words import owned
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.widgets.plain import shown, tip
-from torchkeeper.link.words import owned
-from torchkeeper.link.words.problems import printable
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.pages.table import ENTRIES
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.widgets.plain import caption, tip
-from torchkeeper.link.words.problems import printable
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:

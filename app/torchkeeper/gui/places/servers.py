@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine.protocol import TTL
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.operations import Selection
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
     from torchkeeper.gui.context import Context

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from PySide6.QtCore import QCoreApplication, QMimeData
 from PySide6.QtGui import QDropEvent, QGuiApplication
 
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.table.mimedata import Rows, rows_of
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import printable
 from torchkeeper.stores.names import scheme_of
 
 #: Characters of a text that are looked at, and lines of it.

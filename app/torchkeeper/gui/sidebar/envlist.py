@@ -19,6 +19,9 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QStyledItemDelegate
 
+from torchkeeper.client.words import environments as words
+from torchkeeper.client.words import owned
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.sidebar import drawing
@@ -28,9 +31,6 @@ from torchkeeper.gui.verdicts.chooser import state_text
 from torchkeeper.gui.verdicts.environments import Environment, Environments, State
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.words import environments as words
-from torchkeeper.link.words import owned
-from torchkeeper.link.words.problems import printable
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QStyleOptionViewItem

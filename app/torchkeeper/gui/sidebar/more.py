@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QPoint, QTimer, Signal
 
 from torchkeeper.artifacts.entry import COUNTED_APART
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.later import every, once
@@ -18,10 +20,9 @@ from torchkeeper.gui.sidebar.pagelist import Mark
 from torchkeeper.gui.sidebar.section import Fold
 from torchkeeper.gui.sidebar.standing import Standing
 from torchkeeper.gui.sidebar.taking import Taking
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
+    from torchkeeper.client.overviewing import PlaceTold
     from torchkeeper.engine.messages.places import DuResult
     from torchkeeper.gui.background.looked import Room
     from torchkeeper.gui.context import Context
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from torchkeeper.gui.places.model import Place
     from torchkeeper.gui.sidebar.lists import SideList
     from torchkeeper.gui.sidebar.pane import Sidebar
-    from torchkeeper.link.overviewing import PlaceTold
 
 
 # Finds out how the places stand: what they hold, how much room they have, what fills them.

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.link.words import say
+from torchkeeper.client.words import say
 
 #: A file system is short of room under this many bytes, or under this share of what it has.
 FEW_BYTES, SMALL_SHARE = 1_000_000_000, 0.05

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QModelIndex, QObject
 
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.pages.table import ENTRIES
@@ -19,8 +21,6 @@ from torchkeeper.gui.places.model import Place, PlacesModel
 from torchkeeper.gui.sidebar.carried import BUNDLES, Carried, no_bundle
 from torchkeeper.gui.sidebar.lists import Offer, Onto
 from torchkeeper.gui.sidebar.pagelist import PageItem, PageItems
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
     from torchkeeper.gui.background.looked import At

@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import WITHOUT_VERDICT, Entry
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import printable, user_error
-from torchkeeper.link.words.say import kind_words
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable, user_error
+from torchkeeper.client.words.say import kind_words
 
 COLUMNS = (
     "kind", "name", "verdict", "key", "size", "files", "mtime", "torch", "device", "compile_s",

@@ -10,12 +10,12 @@ from operator import attrgetter
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import KINDS, VERDICTS, counted
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.say import kind_words
+from torchkeeper.client.words.versions import version
 from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.gui.table.ordering import Row
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import printable
-from torchkeeper.link.words.say import kind_words
-from torchkeeper.link.words.versions import version
 
 #: By what rows can be grouped; the first is not at all.
 GROUPINGS = ("none", "kind", "verdict", "torch", "age")

@@ -8,6 +8,7 @@ from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QApplication, QHeaderView, QTableView
 
 from torchkeeper.artifacts.entry import KINDS, VERDICTS
+from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui.table.cells import (
     COMPILE,
     DEVICE,
@@ -24,7 +25,6 @@ from torchkeeper.gui.table.cells import (
     verdict_words,
 )  # fmt: skip
 from torchkeeper.gui.table.delegate import MARKED, PAD
-from torchkeeper.link.words.say import kind_words
 
 WIDTHS = {
     KIND: 0,  # as its words need

@@ -14,8 +14,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAccessibleWidget, QWidget
 
+from torchkeeper.client.words import say
 from torchkeeper.gui.treemap.tiles import Tile
-from torchkeeper.link.words import say
 
 
 def _tr(text: str) -> str:

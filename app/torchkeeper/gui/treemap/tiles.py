@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from torchkeeper.link.words import say
+from torchkeeper.client.words import say
 
 #: So many tiles are drawn at most; the rest is one.
 MOST = 600

@@ -25,13 +25,13 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from torchkeeper.client.words import say
 from torchkeeper.gui import theme
 from torchkeeper.gui.theme import Shades
 from torchkeeper.gui.treemap import colours, speaking
 from torchkeeper.gui.treemap.layout import Box, neighbour, squarify
 from torchkeeper.gui.treemap.tiles import Folded, Key, Tile, fold
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.words import say
 
 # How the tiles of a map are drawn, and what is drawn over them.
 

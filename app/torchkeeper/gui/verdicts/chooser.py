@@ -8,12 +8,12 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu, QToolButton
 
+from torchkeeper.client.words import environments as words
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.verdicts.environments import Environment, Environments, State
 from torchkeeper.gui.widgets.plain import caption, tip
-from torchkeeper.link.words import environments as words
-from torchkeeper.link.words.problems import printable
 
 #: Characters of a path in the menu; its end tells more than its beginning.
 _PATH = 56

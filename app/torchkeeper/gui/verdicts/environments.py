@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QSettings, QTimer, Signal
 
+from torchkeeper.client.engines import interpreters
+from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.link.engines import interpreters
-from torchkeeper.link.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.environments import ProbeResult
@@ -48,7 +48,7 @@ class Environment:
     """An interpreter, and what a probe said of it.
 
     label: why it is known. added: whether the user named it. starts: whether it may be started
-    (link.engines.interpreters). counts: whether it may have a torch as far as the disk tells.
+    (client.engines.interpreters). counts: whether it may have a torch as far as the disk tells.
     writers: what of it others can change. facts: as verdict.environment.probe
     tells; those of before while it is asked again. error: why it could not be asked.
     """
@@ -252,6 +252,6 @@ class Environments(QObject):
 
 def _limit() -> float:
     """Seconds that a probe may take."""
-    from torchkeeper.link.engines import probes
+    from torchkeeper.client.engines import probes
 
     return probes.LIMIT

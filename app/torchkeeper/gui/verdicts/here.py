@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.artifacts.entry import VERDICTS
+from torchkeeper.client.words import verdicts
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.chrome.verdictbar import Counts, VerdictBar
 from torchkeeper.gui.later import once
@@ -23,8 +25,6 @@ from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.verdicts.chooser import Chooser
 from torchkeeper.gui.verdicts.environments import Environment, Environments
 from torchkeeper.gui.verdicts.judging import Judging
-from torchkeeper.link.words import verdicts
-from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import JudgedFinding
@@ -318,8 +318,8 @@ class Here(QObject):
 
     def _failed(self, error: object) -> None:
         # An open dialog says it itself.
+        from torchkeeper.client.words.problems import UserError
         from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
-        from torchkeeper.link.words.problems import UserError
 
         shown = self._context.window.findChildren(EnvironmentsDialog)
         if isinstance(error, UserError) and not shown:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.later import once
 from torchkeeper.gui.verdicts.environments import Environment
-from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.environments import KnowParams, KnowResult

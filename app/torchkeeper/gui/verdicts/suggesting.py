@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from torchkeeper.client.engines.everywhere import Everywhere
+from torchkeeper.client.engines.interpreters import not_started
+from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.later import once
-from torchkeeper.link.engines.everywhere import Everywhere
-from torchkeeper.link.engines.interpreters import not_started
-from torchkeeper.link.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.dead import SuggestParams, SuggestResult
@@ -277,6 +277,6 @@ class Suggestions(QObject):
 
 def _limit() -> float:
     """Seconds that a probe may take."""
-    from torchkeeper.link.engines import probes
+    from torchkeeper.client.engines import probes
 
     return probes.LIMIT

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 
+from torchkeeper.client.words import say, verifying
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.later import every, once
-from torchkeeper.link.words import say, verifying
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
-    from torchkeeper.link.kept.verified import Verified
+    from torchkeeper.client.kept.verified import Verified
 
 #: Milliseconds until what was asked for in the meantime is looked up together.
 _SOON_MS = 30

@@ -6,9 +6,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAccessible, QAccessibleEvent
 from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.host import host_above
-from torchkeeper.link.words.problems import UserError
 
 
 class RemedyButtons(QWidget):

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QPushButton, QWidget
 
+from torchkeeper.client.words import say
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.widgets import forms
-from torchkeeper.link.words import say
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QResizeEvent, QShowEvent
 
+    from torchkeeper.client.words.problems import UserError
     from torchkeeper.gui.widgets.blank import RemedyButtons
-    from torchkeeper.link.words.problems import UserError
 
 #: What a window has set while something else in it says what to do next.
 GUIDED = "guided"

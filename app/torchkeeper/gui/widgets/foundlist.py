@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPushButton
 
+from torchkeeper.client.words.findingwords import said
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.widgets.cards import Card, CardList
-from torchkeeper.link.words.findingwords import said
-from torchkeeper.link.words.problems import printable
 from torchkeeper.settings.finding import Finding
 
 

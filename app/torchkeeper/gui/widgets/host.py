@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QWidget
 
-from torchkeeper.link.words.problems import UserError
+from torchkeeper.client.words.problems import UserError
 
 
 class Remedy(NamedTuple):

@@ -17,7 +17,7 @@ from PySide6 import QtGui
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QWidget
 
-from torchkeeper.link.words.problems import printable, visible
+from torchkeeper.client.words.problems import printable, visible
 
 #: Characters of a tooltip, and of its lines: Qt breaks the lines of nothing but HTML.
 _TIP, _LINE = 2000, 120

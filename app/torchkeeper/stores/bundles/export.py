@@ -20,7 +20,7 @@ from torchkeeper.artifacts.builds import Build, MadeIn
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.manifest import Listed, ListedFile
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.appearing import Appearing
+from torchkeeper.stores.atomic import AtomicFile
 from torchkeeper.stores.bundles.building import Makers, Record
 from torchkeeper.stores.bundles.leftovers import remove_leftovers
 from torchkeeper.stores.bundles.members import Members, info
@@ -65,7 +65,7 @@ class Exported:
     objects: int = 0
     described: int = 0
     size: int = 0
-    held: Appearing | None = None
+    held: AtomicFile | None = None
     listed: list[Listed] = field(default_factory=list)
 
 
@@ -97,9 +97,9 @@ def export(
     alone = Singly(source)
     taken = holdable(chosen, alone, left)
     total = sum(one.item.size for one in taken)
-    made: Appearing | None = None
+    made: AtomicFile | None = None
     try:
-        made = Appearing(output, _mode_of(output), _BUFFER)
+        made = AtomicFile(output, _mode_of(output), _BUFFER)
         done = Progress(report, total)
         out = cast(BufferedRandom, made.stream)
         exported = _write(taken, alone, out, done, report, left, Record(makers))
@@ -110,7 +110,7 @@ def export(
             if hold:
                 exported.held, made = made, None
             else:
-                made.appear(replace)
+                made.commit(replace)
     except FileExistsError:
         raise Problem("output-exists", file=output) from None
     except OSError as e:

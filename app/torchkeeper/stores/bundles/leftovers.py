@@ -1,5 +1,5 @@
 """What was left beside a bundle by an export or a signing that was ended by force, on a file system
-where what is being written has a name (``stores.appearing``).
+where what is being written has a name (``stores.atomic``).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 import stat
 
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.appearing import PREFIX, SUFFIX
+from torchkeeper.stores.atomic import PREFIX, SUFFIX
 from torchkeeper.stores.atrest import at_rest
 from torchkeeper.stores.folders.locks import take
 

@@ -23,7 +23,7 @@ from torchkeeper.artifacts import manifest, megacache, sshsig
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.sshsig import Signature
-from torchkeeper.stores.appearing import Appearing
+from torchkeeper.stores.atomic import AtomicFile
 from torchkeeper.stores.bundles import parts
 from torchkeeper.stores.bundles.bundle import Bundle, check_size, members_of, open_file
 from torchkeeper.stores.bundles.leftovers import remove_leftovers
@@ -134,9 +134,9 @@ def attach(
         remove_leftovers(os.path.dirname(target) or ".", report)
         try:
             mode = os.fstat(opened.stream.fileno()).st_mode & 0o777
-            with Appearing(target, mode) as made:
+            with AtomicFile(target, mode) as made:
                 _write(made.stream, opened.stream, end, members, signature, report)
-                made.appear(replace)
+                made.commit(replace)
         except FileExistsError:
             raise Problem("output-exists", file=target) from None
         except OSError as e:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from torchkeeper.artifacts import aoti_eager
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.stores.appearing import appearing
+from torchkeeper.stores.atomic import atomic_write
 
 #: An item of a list, as PyTorch or somebody else has written it.
 Listed = dict[str, object]
@@ -131,7 +131,7 @@ def write(path: str, items: Sequence[Listed]) -> None:
     mode: int | None = None
     with contextlib.suppress(FileNotFoundError):
         mode = stat.S_IMODE(os.lstat(path).st_mode)
-    with appearing(path, mode) as out:
+    with atomic_write(path, mode) as out:
         out.write(text.encode("ascii"))
 
 

@@ -6,7 +6,7 @@ everybody may make one of that name first. Whoever owns the folder, may write to
 folder it is in, runs code as whoever uses it.
 
 What is found is told as objects ``{what, grave, place, root, path, who, …}``, the words for which
-are in ``torchkeeper.link.words.owned``; ``root`` is what the place leads to, and ``default``
+are in ``torchkeeper.client.words.owned``; ``root`` is what the place leads to, and ``default``
 whether it is PyTorch's default, where precompiled C++ headers are whatever
 TORCHINDUCTOR_CACHE_DIR names (``_HEADER_DIR`` in torch/_inductor/codecache.py):
 

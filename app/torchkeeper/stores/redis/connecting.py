@@ -255,7 +255,7 @@ def decoded(key: bytes) -> str:
 def _hiredis() -> ModuleType:
     if sys.flags.no_site:
         # Our own engine starts without site-packages, because looking at a folder needs none of
-        # them and their start-up files take time (link/engines/process.py).
+        # them and their start-up files take time (client/engines/process.py).
         import site
 
         site.main()

@@ -2,7 +2,7 @@
 
 PyTorch unpickles and runs what it finds in its cache: whoever can write to the server runs code as
 everybody who uses it. What is found are objects ``{what, grave, place, …}``, the words for which
-are in ``torchkeeper.link.words.owned``:
+are in ``torchkeeper.client.words.owned``:
 
 - ``server-open``: it wants no password. ``reach``: "network" where others than this machine reach
   it, "machine" where only this one does, "unknown" where it does not tell. ``all``: it answers on

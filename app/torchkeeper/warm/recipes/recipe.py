@@ -1,8 +1,8 @@
 """A recipe: what to compile, and in which ways.
 
-It is written as TOML beside the model it is for, read at home (``link.recipes.files``), sent as the
-same tables in JSON, and looked at here again, because nothing that came over a wire is believed.
-What each source takes is in ``items``; what becomes of a recipe, in ``expanding``.
+It is written as TOML beside the model it is for, read at home (``client.recipes.files``), sent as
+the same tables in JSON, and looked at here again, because nothing that came over a wire is
+believed. What each source takes is in ``items``; what becomes of a recipe, in ``expanding``.
 """
 
 from __future__ import annotations

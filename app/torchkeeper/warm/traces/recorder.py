@@ -1,11 +1,11 @@
 """Notes in a program what it compiles. Runs there, as ``sitecustomize``, and nowhere else.
 
-``link.recipes.recording`` puts this file's text, under that name, first on a program's PYTHONPATH.
-It imports nothing by itself and wraps nothing that is compiled: PyTorch's structured trace calls it
-where a compile begins (``dynamo_start`` in torch/_dynamo/convert_frame.py), and the Python stack
-tells what was called, with which inputs (``compile_wrapper`` in torch/_dynamo/eval_frame.py). Of a
-model it is noted what it was built with. What the program does is the same with and without, and
-nothing that goes wrong here reaches it.
+``client.recipes.recording`` puts this file's text, under that name, first on a program's
+PYTHONPATH. It imports nothing by itself and wraps nothing that is compiled: PyTorch's structured
+trace calls it where a compile begins (``dynamo_start`` in torch/_dynamo/convert_frame.py), and the
+Python stack tells what was called, with which inputs (``compile_wrapper`` in
+torch/_dynamo/eval_frame.py). Of a model it is noted what it was built with. What the program does
+is the same with and without, and nothing that goes wrong here reaches it.
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.inspector.code_edit import cleaned
 from torchkeeper.gui.inspector.sources import SearchBox
@@ -33,8 +35,6 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.forms import Wrapping
 from torchkeeper.gui.widgets.scrolled import Area, Scrolled
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError
 
 # The log of a job: searched, followed, copied and saved. Long ones are shown in small slices.
 

@@ -29,6 +29,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from torchkeeper.client.kept.history import Kept, Past
+from torchkeeper.client.kept.running import Running
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
@@ -45,10 +49,6 @@ from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.forms import Wrapping
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.kept.history import Kept, Past
-from torchkeeper.link.kept.running import Running
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QObject, QTimer
 
+from torchkeeper.client.kept.history import MAX_LINES, Past, new_id
+from torchkeeper.client.kept.running import Running
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.jobs.model import Job, JobsModel, State, outcome, state_text
 from torchkeeper.gui.later import once
 from torchkeeper.gui.pages.activity import shown
-from torchkeeper.link.kept.history import MAX_LINES, Past, new_id
-from torchkeeper.link.kept.running import Running
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import printable
 
 #: Recipes and files that are named one by one.
 _NAMED = 4

@@ -16,13 +16,13 @@ from PySide6.QtCore import (
     Signal,
 )
 
+from torchkeeper.client.kept.history import Past
+from torchkeeper.client.words import outcomes, say
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.jobs import model as jobs
 from torchkeeper.gui.jobs.model import Job, JobsModel, State, coarse, state_text
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import plain
-from torchkeeper.link.kept.history import Past
-from torchkeeper.link.words import outcomes, say
-from torchkeeper.link.words.problems import printable
 
 #: A job that is known, or one from the history.
 Shown = Job | Past

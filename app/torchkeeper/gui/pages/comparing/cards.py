@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.inspector.parts import Chip
 from torchkeeper.gui.places.model import Place
@@ -15,7 +16,6 @@ from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.elided import Elided
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.words.problems import printable
 
 
 class Side(NamedTuple):

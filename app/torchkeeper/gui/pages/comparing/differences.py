@@ -21,12 +21,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from torchkeeper.client.words import explaining
 from torchkeeper.gui import theme
 from torchkeeper.gui.inspector.code_edit import cleaned
 from torchkeeper.gui.later import every
 from torchkeeper.gui.widgets.copykey import CopyKey
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.words import explaining
 
 if TYPE_CHECKING:
     from torchkeeper.verdict.shapes import ComparisonTold, FactorTold

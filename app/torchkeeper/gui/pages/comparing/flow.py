@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from torchkeeper.artifacts.entry import COMPARED, Entry
-from torchkeeper.link.words.problems import UserError, user_error
+from torchkeeper.client.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
     from torchkeeper.gui.context import Context

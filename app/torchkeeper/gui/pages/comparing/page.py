@@ -12,6 +12,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QWidget
 
 from torchkeeper.artifacts.entry import entry_from_json
+from torchkeeper.client.words import explaining, say
+from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.pages.comparing.cards import Card, Side
@@ -27,8 +29,6 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.emptystate import EmptyState
-from torchkeeper.link.words import explaining, say
-from torchkeeper.link.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding, LeftFinding
@@ -56,7 +56,7 @@ class Pair(NamedTuple):
     b: Side | None
 
 
-#: How the files of runs are called (link/kept/runs.py).
+#: How the files of runs are called (client/kept/runs.py).
 _RUN = re.compile(r"(\d{8}-\d{6}-[0-9a-f]{4})\.json")
 
 

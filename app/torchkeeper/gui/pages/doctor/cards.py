@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import QCoreApplication, Signal
 from PySide6.QtWidgets import QPushButton, QWidget
 
+from torchkeeper.client import diagnosing
+from torchkeeper.client.diagnosing import Told
+from torchkeeper.client.words import checkwords, say
+from torchkeeper.client.words.findingwords import said
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.pages.doctor.mender import Mended
 from torchkeeper.gui.pages.profiles.words import MARKS
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.cards import Card, CardList
-from torchkeeper.link import diagnosing
-from torchkeeper.link.diagnosing import Told
-from torchkeeper.link.words import checkwords, say
-from torchkeeper.link.words.findingwords import said
-from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.settings.finding import SEVERITIES, Finding
 from torchkeeper.settings.known import BY_NAME
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
+from torchkeeper.client import diagnosing
+from torchkeeper.client.diagnosing import Told
+from torchkeeper.client.words import checkwords
+from torchkeeper.client.words.findingwords import said
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.link import diagnosing
-from torchkeeper.link.diagnosing import Told
-from torchkeeper.link.words import checkwords
-from torchkeeper.link.words.findingwords import said
-from torchkeeper.link.words.problems import UserError, printable
 
 if TYPE_CHECKING:
     from torchkeeper.doctor.shapes import Toolchain

@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.client import diagnosing
+from torchkeeper.client.diagnosing import Told
+from torchkeeper.client.engines.everywhere import Everywhere
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.protocol import MEND
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.jobs.model import Job, JobsModel
@@ -18,10 +22,6 @@ from torchkeeper.gui.jobs.model import State as JobState
 from torchkeeper.gui.jobs.operations import Operations
 from torchkeeper.gui.pages.doctor.diagnosis import Diagnosis
 from torchkeeper.gui.verdicts.environments import Environments, State
-from torchkeeper.link import diagnosing
-from torchkeeper.link.diagnosing import Told
-from torchkeeper.link.engines.everywhere import Everywhere
-from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.doctor import MendResult

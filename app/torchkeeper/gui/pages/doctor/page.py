@@ -10,6 +10,11 @@ from PySide6.QtCore import QCoreApplication, Qt, QTimer
 from PySide6.QtGui import QAccessible, QAccessibleEvent, QGuiApplication
 from PySide6.QtWidgets import QComboBox, QProgressBar, QStackedWidget, QWidget
 
+from torchkeeper.client import diagnosing
+from torchkeeper.client.diagnosing import Told
+from torchkeeper.client.engines.process import clean_environment
+from torchkeeper.client.words import checkwords, say
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import taborder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.mending import MendDialog
@@ -24,11 +29,6 @@ from torchkeeper.gui.widgets import aging, forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.emptystate import EmptyState
-from torchkeeper.link import diagnosing
-from torchkeeper.link.diagnosing import Told
-from torchkeeper.link.engines.process import clean_environment
-from torchkeeper.link.words import checkwords, say
-from torchkeeper.link.words.problems import printable
 
 if TYPE_CHECKING:
     from torchkeeper.gui.context import Context

@@ -32,10 +32,10 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import GUIDED, EmptyState
 
 if TYPE_CHECKING:
+    from torchkeeper.client.kept.history import Past
     from torchkeeper.gui.chrome.wing import Wing
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.jobs.model import Job
-    from torchkeeper.link.kept.history import Past
 
 
 #: Pixels of the strip below which its buttons have no room beside the words.

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from torchkeeper.client.overviewing import Overview
+from torchkeeper.client.words import dead
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.verdicts.environments import Environment, Environments, State
-from torchkeeper.link.overviewing import Overview
-from torchkeeper.link.words import dead
-from torchkeeper.link.words.problems import UserError
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding

@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QMenu, QProgressBar, QSplitter, QStackedWidget, QWidget
 
+from torchkeeper.client.overviewing import DIMENSIONS, Overview, Reclaim
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.verdicts import unsafe
 from torchkeeper.gui import icons
 from torchkeeper.gui.later import once
 from torchkeeper.gui.pages.help.ideas import explain
@@ -25,10 +29,6 @@ from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.gui.widgets.scrolled import Scrolled
-from torchkeeper.link.overviewing import DIMENSIONS, Overview, Reclaim
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import printable
-from torchkeeper.link.words.verdicts import unsafe
 
 if TYPE_CHECKING:
     from torchkeeper.gui.context import Context

@@ -18,16 +18,16 @@ from PySide6.QtWidgets import (
     QTreeWidgetItem,
 )
 
+from torchkeeper.client.overviewing import AGES, DIMENSIONS, Part, Totals
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.say import kind_words
+from torchkeeper.client.words.verdicts import counted_as
 from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.gui.treemap import colours
 from torchkeeper.gui.treemap.tiles import Tile
 from torchkeeper.gui.widgets import trees
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.overviewing import AGES, DIMENSIONS, Part, Totals
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import printable
-from torchkeeper.link.words.say import kind_words
-from torchkeeper.link.words.verdicts import counted_as
 
 #: The filter of each age (engine.summing.AGES).
 _AGE_FILTERS = {

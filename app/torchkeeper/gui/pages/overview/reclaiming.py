@@ -9,12 +9,12 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QFrame, QMenu, QWidget
 
 from torchkeeper.artifacts.entry import tally
+from torchkeeper.client.overviewing import Overview, Reclaim
+from torchkeeper.client.words import dead, say
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import icons
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import caption, tip
-from torchkeeper.link.overviewing import Overview, Reclaim
-from torchkeeper.link.words import dead, say
-from torchkeeper.link.words.problems import printable
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Sized

@@ -11,10 +11,10 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QAccessible, QAccessibleEvent
 from PySide6.QtWidgets import QSplitter, QWidget
 
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.foundlist import FoundList
-from torchkeeper.link.words.problems import UserError
 from torchkeeper.settings.finding import Finding, worst
 
 if TYPE_CHECKING:

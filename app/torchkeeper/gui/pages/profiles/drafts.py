@@ -9,12 +9,12 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem
 
+from torchkeeper.client.profiles.profile import Profile
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.pages.profiles.words import MARKS
 from torchkeeper.gui.widgets.editing import EditingDelegate
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.profiles.profile import Profile
-from torchkeeper.link.words.problems import UserError, printable
 from torchkeeper.settings.finding import Finding, worst
 
 

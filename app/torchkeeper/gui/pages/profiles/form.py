@@ -22,14 +22,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from torchkeeper.client.words import say, tongue
+from torchkeeper.client.words.findingwords import said
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.later import Later
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.pages.profiles.editors import editor_of
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.words import say, tongue
-from torchkeeper.link.words.findingwords import said
 from torchkeeper.settings.finding import SEVERITIES, Finding
 from torchkeeper.settings.known import SETTINGS
 from torchkeeper.settings.setting import GROUPS, Setting

@@ -8,10 +8,10 @@ import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypedDict
 
-from torchkeeper.link.words.problems import UserError, user_error
+from torchkeeper.client.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
-    from torchkeeper.link.profiles.profile import Profile
+    from torchkeeper.client.profiles.profile import Profile
 
 #: One after the other: who renames a profile and saves it then does it in that order.
 _WRITING = threading.Lock()
@@ -55,7 +55,7 @@ class Sent(TypedDict):
 
 def listed() -> list[Kept]:
     """The profiles that are kept, by name. Raises UserError."""
-    from torchkeeper.link.profiles import keeping
+    from torchkeeper.client.profiles import keeping
 
     found = []
     for name in keeping.names():
@@ -71,7 +71,7 @@ def settings(name: str) -> Sent:
 
     Raises UserError, "profile-without-caches" where nothing that is compiled would be kept.
     """
-    from torchkeeper.link.profiles import applying, keeping
+    from torchkeeper.client.profiles import applying, keeping
 
     profile = keeping.load(name)
     applying.check_caches(profile)
@@ -84,7 +84,7 @@ def saved(profile: Profile, before: Profile | None, surely: bool) -> None:
 
     Raises UserError, "profile-changed" where the file is another than before.
     """
-    from torchkeeper.link.profiles import keeping
+    from torchkeeper.client.profiles import keeping
 
     with _WRITING:
         there = keeping.names()
@@ -97,7 +97,7 @@ def saved(profile: Profile, before: Profile | None, surely: bool) -> None:
 
 
 def _is_other(before: Profile) -> bool:
-    from torchkeeper.link.profiles import keeping
+    from torchkeeper.client.profiles import keeping
 
     try:
         return keeping.load(before.name) != before
@@ -107,7 +107,7 @@ def _is_other(before: Profile) -> bool:
 
 def renamed(old: str, new: str) -> None:
     """Call a profile that is kept otherwise. Raises UserError."""
-    from torchkeeper.link.profiles import keeping
+    from torchkeeper.client.profiles import keeping
 
     with _WRITING:
         keeping.rename(old, new)
@@ -115,7 +115,7 @@ def renamed(old: str, new: str) -> None:
 
 def removed(name: str) -> None:
     """Keep a profile no more. Raises UserError."""
-    from torchkeeper.link.profiles import keeping
+    from torchkeeper.client.profiles import keeping
 
     with _WRITING:
         keeping.remove(name)
@@ -128,7 +128,7 @@ def offered(path: str, form: str = "", container: str = "") -> Offered:
 
     Raises UserError.
     """
-    from torchkeeper.link.profiles.chosen import read_any
+    from torchkeeper.client.profiles.chosen import read_any
 
     read = read_any(path, format=form or None, container=container or None)
     return Offered(path, read.profile, tuple(read.left), bool(read.untold))
@@ -138,8 +138,8 @@ def written(profile: Profile, form: str, from_secret: str = "") -> Written:
     """A profile in a format; from_secret: NAME/KEY of the Secret of a
     cluster that has its password, "" where that goes along. Raises UserError.
     """
-    from torchkeeper.link.profiles import formats
-    from torchkeeper.link.profiles.profile import masked, with_password
+    from torchkeeper.client.profiles import formats
+    from torchkeeper.client.profiles.profile import masked, with_password
 
     text = formats.write(profile, form, from_secret or None)
     secret = bool(with_password(profile)) and not from_secret
@@ -155,8 +155,8 @@ def put(path: str, text: str, secret: bool) -> str:
 
     Raises UserError("profile-unwritable").
     """
-    from torchkeeper.link.kept import whole
-    from torchkeeper.link.profiles import keeping
+    from torchkeeper.client.kept import whole
+    from torchkeeper.client.profiles import keeping
 
     try:
         whole.write_text(path, text, keeping.mode_of(path, secret))

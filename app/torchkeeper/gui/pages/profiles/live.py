@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from torchkeeper.client import diagnosing
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.later import once
-from torchkeeper.link import diagnosing
-from torchkeeper.link.words.problems import UserError
 from torchkeeper.settings.finding import SEVERITIES, Finding
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.rules import About, about_of, check

@@ -19,6 +19,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from torchkeeper.client.profiles.profile import Profile, impossible
+from torchkeeper.client.words import say, settled, tongue
+from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.client.words.settled import Running, Settled
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.pages import page_of
@@ -31,10 +35,6 @@ from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.gui.widgets.trees import columns
-from torchkeeper.link.profiles.profile import Profile, impossible
-from torchkeeper.link.words import say, settled, tongue
-from torchkeeper.link.words.problems import UserError, printable
-from torchkeeper.link.words.settled import Running, Settled
 from torchkeeper.settings import masks
 from torchkeeper.settings.finding import SEVERITIES
 from torchkeeper.settings.known import BY_NAME

@@ -13,34 +13,34 @@ from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QTabWidget
 
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.client.words.tongue import several
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.later import Later
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.widgets import forms
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError, printable
-from torchkeeper.link.words.tongue import several
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QSettings
 
+    from torchkeeper.client.profiles.profile import Profile
     from torchkeeper.gui.background.engines import Engines
     from torchkeeper.gui.dialogs.base import ConfirmDialog
     from torchkeeper.gui.pages.profiles.origins import OriginsTab
     from torchkeeper.gui.pages.profiles.tab import ProfilesTab
     from torchkeeper.gui.verdicts.environments import Environments
-    from torchkeeper.link.profiles.profile import Profile
 
 #: Where it is remembered how wide the list is, and which tab was shown.
 _WIDTHS = "settings/list"
 _TAB = "settings/tab"
 #: What the tabs are made of; loading each is a step of its own.
 _MODULES = (
-    "link.words.findingwords", "link.profiles.profile", "settings.rules",
+    "client.words.findingwords", "client.profiles.profile", "settings.rules",
     "gui.pages.profiles.words", "gui.pages.profiles.editors", "gui.pages.profiles.form",
     "gui.pages.profiles.checked", "gui.pages.profiles.drafts", "gui.pages.profiles.tab",
     "gui.pages.profiles.known", "gui.pages.profiles.live", "settings.origins",
-    "settings.processes", "link.words.settled", "gui.pages.profiles.origins",
+    "settings.processes", "client.words.settled", "gui.pages.profiles.origins",
 )  # fmt: skip
 
 

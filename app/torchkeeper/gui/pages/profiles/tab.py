@@ -9,6 +9,8 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QLineEdit, QSplitter, QStackedWidget, QWidget
 
+from torchkeeper.client.profiles.profile import MOST_ABOUT, Profile, name_fault
+from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.chrome.bars import UndoBar
 from torchkeeper.gui.dialogs.base import confirm
@@ -23,8 +25,6 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.profiles.profile import MOST_ABOUT, Profile, name_fault
-from torchkeeper.link.words.problems import UserError, printable, user_error
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.rules import About, check
 

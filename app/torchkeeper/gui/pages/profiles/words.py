@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import printable
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable
 from torchkeeper.settings import masks
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import default, there, value
@@ -90,7 +90,7 @@ def change(changes: Mapping[str, str | None]) -> str:
 
 
 def formats() -> list[tuple[str, str]]:
-    """The formats of profiles (link.profiles.formats): what each is called, and its name."""
+    """The formats of profiles (client.profiles.formats): what each is called, and its name."""
     return [
         (_tr("Script of exports (sh)"), "sh"),
         (_tr(".env file"), "env"),

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from torchkeeper.link.recipes import tomledits, tomltext
-from torchkeeper.link.recipes.tomllines import Path
+from torchkeeper.client.recipes import tomledits, tomltext
+from torchkeeper.client.recipes.tomllines import Path
 from torchkeeper.warm.recipes.items import name_of
 from torchkeeper.warm.recipes.sections import ALL_AXES
 

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.gui.jobs.model import Job
-from torchkeeper.link.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
-    from torchkeeper.link.kept.warmed import Warmed
-    from torchkeeper.link.recipes.files import Fault
+    from torchkeeper.client.kept.warmed import Warmed
+    from torchkeeper.client.recipes.files import Fault
     from torchkeeper.warm.recipes.tables import Tables
     from torchkeeper.warm.shapes import SentRecipe
 
@@ -108,10 +108,10 @@ def listed(
     """The list, after some were put on it and some taken off it.
 
     unless: none is put on it that is in a folder of the list.
-    Raises UserError as ``link.recipes.files.add`` and ``remove``.
+    Raises UserError as ``client.recipes.files.add`` and ``remove``.
     """
-    from torchkeeper.link.kept import warmed
-    from torchkeeper.link.recipes import files as recipes
+    from torchkeeper.client.kept import warmed
+    from torchkeeper.client.recipes import files as recipes
 
     kept = recipes.listed() if add and unless else []
     for path in add:
@@ -137,7 +137,7 @@ def _builtin(before: dict[str, Warmed]) -> Known:
 
 
 def _known(path: str, before: dict[str, Warmed]) -> Known:
-    from torchkeeper.link.recipes import files as recipes
+    from torchkeeper.client.recipes import files as recipes
     from torchkeeper.warm.recipes.recipe import checked, many
 
     stem = os.path.splitext(os.path.basename(path))[0]
@@ -154,7 +154,7 @@ def _known(path: str, before: dict[str, Warmed]) -> Known:
 
 def looked(text: str, path: str) -> Looked:
     """What a recipe's text comes to; path: where it lies or will lie."""
-    from torchkeeper.link.recipes import files as recipes
+    from torchkeeper.client.recipes import files as recipes
     from torchkeeper.warm.recipes.expanding import cells_of
     from torchkeeper.warm.recipes.recipe import checked, without_faults
 
@@ -170,7 +170,7 @@ def looked(text: str, path: str) -> Looked:
 
 def example(source: str) -> str:
     """The text of an example of a recipe of this source."""
-    from torchkeeper.link.recipes import examples
+    from torchkeeper.client.recipes import examples
 
     return examples.text(source)
 
@@ -181,7 +181,7 @@ def save_beside(source: str, folder: str, text: str) -> list[str]:
 
     Raises UserError("recipe-unwritable").
     """
-    from torchkeeper.link.recipes import examples
+    from torchkeeper.client.recipes import examples
 
     stems = (os.path.splitext(name)[0] for name in examples.BESIDE[source])
     if not any(re.search(rf"\b{stem}\b", text) for stem in stems):
@@ -195,7 +195,7 @@ def save_beside(source: str, folder: str, text: str) -> list[str]:
 
 def text(path: str) -> str:
     """The text of a file. Raises UserError."""
-    from torchkeeper.link.recipes import files as recipes
+    from torchkeeper.client.recipes import files as recipes
 
     return recipes.text_in(path)
 
@@ -206,7 +206,7 @@ def save(path: str, text: str, before: str | None = None) -> None:
     before: what is to be there now, if anything is; None: whatever it is.
     Raises UserError("recipe-changed" | "recipe-unwritable").
     """
-    from torchkeeper.link.kept import whole
+    from torchkeeper.client.kept import whole
 
     path = os.path.realpath(path)
     if before is not None and _is_other(path, before):
@@ -222,7 +222,7 @@ def save(path: str, text: str, before: str | None = None) -> None:
 
 
 def _is_other(path: str, before: str) -> bool:
-    from torchkeeper.link.recipes import files as recipes
+    from torchkeeper.client.recipes import files as recipes
 
     try:
         # What is gone is nothing that could be lost.
@@ -233,7 +233,7 @@ def _is_other(path: str, before: str) -> bool:
 
 def made(names: Sequence[str]) -> Made:
     """The cells of recipes, files and folders. Raises UserError."""
-    from torchkeeper.link.recipes import files as recipes
+    from torchkeeper.client.recipes import files as recipes
 
     sent = recipes.wire(names)
     return Made(*_cells(sent), sent)
@@ -246,7 +246,7 @@ def wire(names: Sequence[str], warm: Sequence[tuple[str, str]] | None = None) ->
     recipe that was corrected may number its cells in another way.
     Raises UserError, "rest-gone" where no others are left.
     """
-    from torchkeeper.link.recipes import files as recipes
+    from torchkeeper.client.recipes import files as recipes
 
     paths = recipes.chosen(names)
     sent = recipes.wire(paths)
@@ -279,8 +279,8 @@ def _cells(sent: Sequence[str | SentRecipe]) -> tuple[list[tuple[str, str, str]]
 
 
 def keep_warmed(counts: Sequence[tuple[str, int, int]], place: str) -> None:
-    """Note that recipes were warmed (``link.kept.warmed.keep``)."""
-    from torchkeeper.link.kept import warmed
+    """Note that recipes were warmed (``client.kept.warmed.keep``)."""
+    from torchkeeper.client.kept import warmed
 
     warmed.keep(counts, place)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QListWidget, QWidget
 
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.pages.recipes import words
 from torchkeeper.gui.pages.recipes.known import Looked
 from torchkeeper.gui.widgets import forms
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import printable
 
 #: Cells that are named.
 _CELLS = 1000

@@ -21,6 +21,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
@@ -36,8 +38,6 @@ from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.fitted import Fitted
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.gui.widgets.trees import RIGHT
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import UserError, printable
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QSettings

@@ -36,7 +36,7 @@ from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.gui.widgets.trees import columns
 
 if TYPE_CHECKING:
-    from torchkeeper.link.recipes.files import Fault
+    from torchkeeper.client.recipes.files import Fault
 
 
 _STRING = r"\"(?:\\.|[^\"\\])*\"?|'[^']*'?"

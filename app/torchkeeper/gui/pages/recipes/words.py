@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication
 
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.pages.recipes.known import BUILTIN, Known
-from torchkeeper.link.words import say
-from torchkeeper.link.words.problems import printable
 
 #: The sources a recipe can be made for, in the order in which they are offered.
 SOURCES = ("callable", "script", "exported", "eager", "triton")

@@ -28,6 +28,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from torchkeeper.client.kept.runs import TOTALS, Kept, Run
+from torchkeeper.client.words import causes, say
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
@@ -39,9 +42,6 @@ from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.fitted import Fitted
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.link.kept.runs import TOTALS, Kept, Run
-from torchkeeper.link.words import causes, say
-from torchkeeper.link.words.problems import UserError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

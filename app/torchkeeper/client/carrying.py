@@ -1,0 +1,241 @@
+"""Carrying built objects to another environment: what it is asked, and what is said of it.
+
+An export tells how objects were built: ``export``, ``plan_export`` and ``copy`` to a bundle are
+given ``builders``, which ``builders(facts)`` takes from the probe of the interpreter that filled
+the place, or None. Their results (not that of ``copy``) say how many entries with ``objects`` are
+``described``, and by whom; ``undescribed`` puts that into words.
+
+An import asks the environment that the entries are for. The steps, which ``tell`` does one after
+the other and the window as requests to engines (home: the app's own, one and the same in all
+steps; there: that of the interpreter), ``facts`` being what its probe told:
+
+1. home ``origin {files}``, which tells the claims of each;
+2. home ``know {python, env: facts}``;
+3. only for the files of which ``asks(claims, facts)``: there ``names {files}``, the rows of which
+   ``take`` keeps, for an interpreter may say what it likes;
+4. home ``named`` with each of ``requests(files, rows)``, which hold 500 names at most; for all
+   files, so that names from another environment are forgotten;
+5. home ``compare`` or ``import`` ``{files, into, env: python}``, or ``copy`` from a bundle to a
+   folder with ``env``. The results say how many objects are ``renamed``; what must not be loaded
+   there is told as ``left``, with codes ``object-*``.
+
+Without an interpreter that has a torch only step 5, without ``env``: objects keep their names, and
+go by the CPU and the libc of this machine alone.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words import preparing, say
+from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.tongue import several, tr
+from torchkeeper.engine import wire
+from torchkeeper.verdict.machine import vector_instructions
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.builds import Claims, Kernels, MadeIn
+    from torchkeeper.engine.messages.bundles import Builders, Described
+    from torchkeeper.engine.messages.entries import (
+        NamedParams,
+        NamesParams,
+        NamesRow,
+        Origin,
+        OriginParams,
+        OriginResult,
+    )
+    from torchkeeper.engine.messages.environments import KnowParams
+    from torchkeeper.engine.messages.places import ListResult
+    from torchkeeper.verdict.probed import Env
+
+#: Characters of a path in a bundle and of a name; real names have 52.
+_MAX_PATH, _MAX_KEY = 1024, 64
+#: Bytes of names in one request, which is one line.
+_MAX_NAMES = wire.MAX_LINE // 4
+
+
+def builders(facts: Env | None) -> Builders | None:
+    """What an export is given as ``builders``: how an environment builds, as its probe told it."""
+    return facts.get("native") if facts else None
+
+
+def claims_of(listed: ListResult) -> Claims:
+    """What a listing of a bundle tells of its objects."""
+    return {
+        "native": listed.get("native"),
+        "objects": listed.get("objects", 0),
+        "built": listed.get("built", 0),
+        "unportable": listed.get("unportable", 0),
+        "portable": listed.get("portable", 0),
+    }
+
+
+def asks(claims: Claims, facts: Env) -> bool:
+    """Whether an environment is to be asked for names: it is that which objects of a file are said
+    to be for.
+    """
+    claim, here = claims["native"], builders(facts)
+    if not claims["built"] or claim is None or here is None:
+        return False
+    torch, key = claim["torch"], claim["torch_key"]
+    return (torch, key) == (here.get("torch"), here.get("torch_key"))
+
+
+def take(rows: list[NamesRow], said: Iterable[object], claims: Iterable[Claims]) -> None:
+    """Add to ``rows`` what an interpreter says that are names, where they can be such: no more of
+    them than the files that it was asked about have objects.
+    """
+    most = sum(one["built"] for one in claims)
+    for row in said:
+        if len(rows) >= most:
+            return
+        if not isinstance(row, dict):
+            continue
+        file, path, key = row.get("file"), row.get("path"), row.get("key")
+        if (
+            isinstance(file, str)
+            and isinstance(path, str)
+            and isinstance(key, str)
+            and 0 < len(path) <= _MAX_PATH
+            and 0 < len(key) <= _MAX_KEY
+        ):
+            rows.append({"file": file, "path": path, "key": key})
+
+
+def requests(files: Iterable[str], rows: Iterable[NamesRow]) -> Iterator[NamedParams]:
+    """The parameters of every ``named`` that an engine is to be sent, in this order. ``rows``: as
+    of ``take``.
+    """
+    names: dict[str, list[tuple[str, str]]] = {file: [] for file in files}
+    for row in rows:
+        if row["file"] in names:
+            names[row["file"]].append((row["path"], row["key"]))
+    for file, pairs in names.items():
+        first = True
+        while first or pairs:
+            some, pairs = _one_line(pairs)
+            yield {"file": file, "rows": some, "first": first}
+            first = False
+
+
+def _one_line(
+    pairs: list[tuple[str, str]],
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """As many names as one request holds, and the others."""
+    size = 0
+    for count, pair in enumerate(pairs[: wire.MAX_ROWS]):
+        size += len(json.dumps(pair)) + 1
+        if size > _MAX_NAMES and count:
+            return pairs[:count], pairs[count:]
+    return pairs[: wire.MAX_ROWS], pairs[wire.MAX_ROWS :]
+
+
+def tell(engine: Engine, python: str, facts: Env, files: Sequence[str]) -> list[Origin]:
+    """Tell an engine of an environment and of the names that this has for the objects in files;
+    what ``origin`` says of the files. ``compare`` and ``import`` can then be asked with ``env``.
+
+    Raises UserError for a file that is no bundle, and for an interpreter that cannot be asked.
+    """
+    asked: OriginParams = {"files": files}
+    told: OriginResult = engine.call("origin", asked)
+    abouts = told["files"]
+    known: KnowParams = {"python": python, "env": facts}
+    engine.call("know", known)
+    wanted = [about for about in abouts if asks(about, facts)]
+    rows: list[NamesRow] = []
+    if wanted:
+        names: NamesParams = {"files": [about["file"] for about in wanted]}
+        with Engine(python) as there:
+            there.call("names", names, lambda told: take(rows, told.rows, wanted))
+    for params in requests(files, rows):
+        engine.call("named", params)
+    return abouts
+
+
+def lines(claims: Claims) -> list[tuple[str, str]]:
+    """Where the objects of a bundle were built, as it says: (name, value); none without objects."""
+    objects, built = claims["objects"], claims["built"]
+    if not objects:
+        return []
+    if built == objects:
+        told = tr("{n}, with how they were built", n=objects)
+    elif built:
+        told = tr("{n}, {some} of them with how they were built", n=objects, some=built)
+    else:
+        told = tr("{n}, without how they were built", n=objects)
+    said = [(tr("objects"), told)]
+    if (native := claims["native"]) is not None:
+        libc = f", {native['libc']}" if native["libc"] else ""
+        said.append((tr("compiler"), f"{native['compiler']}{libc}"))
+        vector = " ".join(vector_instructions(native["cpu_flags"]))
+        said.append(("CPU", vector or tr("no vector instructions")))
+    if count := claims["portable"]:
+        setting = f"{preparing.VARIABLE}=0"
+        told = tr("{n} of them, for programs with {setting}", n=count, setting=setting)
+        said.append((tr("portable"), told))
+    return [(name, printable(value)) for name, value in said]
+
+
+def advice(kernels: Iterable[Kernels], python: str | None) -> list[str]:
+    """What to do where objects of bundles were placed for an interpreter, a text for each line."""
+    said: list[str] = []
+    counts = [(one["unportable"], one["portable"]) for one in kernels]
+    if any(portable for _, portable in counts):
+        said += preparing.portable_lines()
+    if python is not None and any(headers for headers, _ in counts):
+        said.append(
+            tr(
+                "{why} Prepare it with: {command}",
+                why=tr(preparing.WHY),
+                command=f"torchkeeper prepare --env {printable(shlex.quote(python))}",
+            )
+        )
+    return said
+
+
+def undescribed(answer: Described) -> str:
+    """That an export could not tell how some objects were built; empty where it could."""
+    left = answer["objects"] - answer["described"]
+    if left <= 0:
+        return ""
+    maker = answer["maker"]
+    if maker is None:
+        return several(
+            left,
+            "{n} object is not described: there is no interpreter with a torch and a compiler. "
+            "Name one with --env.",
+            "{n} objects are not described: there is no interpreter with a torch and a compiler. "
+            "Name one with --env.",
+        )
+    if maker["what"] == "bundle":
+        return several(
+            left,
+            "{n} object is not described: the bundle does not tell how it was built.",
+            "{n} objects are not described: the bundle does not tell how they were built.",
+        )
+    return several(
+        left,
+        "{n} object is not described: torch {torch} did not build it.",
+        "{n} objects are not described: torch {torch} did not build them.",
+        torch=printable(str(maker["torch"])),
+    )
+
+
+def threads(made_in: MadeIn | None, facts: Env | None) -> str:
+    """That entries are for another number of threads than programs of an environment have; empty
+    where they are not, or it is not known.
+    """
+    there, here = made_in and made_in["threads"], facts and facts.get("threads")
+    if there is None or here is None or there == here:
+        return ""
+    return tr(
+        "Made for {made}; programs here have {here}, and graphs for a CPU miss unless they set "
+        "OMP_NUM_THREADS={n}, or call torch.set_num_threads({n}).",
+        made=say.count(there, "thread", "threads"),
+        here=here,
+        n=str(there),
+    )

@@ -1,0 +1,357 @@
+"""Puts files for desktops into a folder of shared data, and takes away exactly what it has put.
+
+A receipt beside them names each with its sha256. What somebody else wrote, or has changed since, is
+neither replaced nor removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from torchkeeper.client.kept import whole
+from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.stores.atomic import atomic_write
+
+# What has to be run after files for desktops were put somewhere, or taken away.
+#
+# Desktops read what these programs make of the files, not the files. Where one is missing, the next
+# package that is installed runs it, or nobody needs it.
+
+#: Seconds one of them may take; where thousands of types and icons are, it takes a few.
+_PATIENCE = 120
+
+
+class Refresher(NamedTuple):
+    """A program, the folder that it looks into, and the names of what it makes there."""
+
+    argv: tuple[str, ...]
+    folder: str
+    makes: frozenset[str]
+
+
+ALL = (
+    Refresher(
+        ("update-mime-database",), "mime",
+        frozenset(
+            ("XMLnamespaces", "aliases", "application", "generic-icons", "globs", "globs2", "icons",
+             "magic", "mime.cache", "subclasses", "treemagic", "types", "version")
+        ),
+    ),
+    Refresher(
+        ("update-desktop-database", "-q"), "applications", frozenset(("mimeinfo.cache",))
+    ),
+    # The theme itself lies elsewhere, in the system's folder.
+    Refresher(
+        ("gtk-update-icon-cache", "-q", "-f", "-t"), "icons/hicolor",
+        frozenset(("icon-theme.cache",)),
+    ),
+)  # fmt: skip
+
+
+class Refreshed(NamedTuple):
+    """What was run, what is not there to be run, and of what failed the reason, by program."""
+
+    ran: list[str]
+    missing: list[str]
+    failed: dict[str, str]
+
+
+def refresh(root: str) -> Refreshed:
+    """Run what there is to run for the files in a folder."""
+    done = Refreshed([], [], {})
+    for one in ALL:
+        name = one.argv[0]
+        folder = os.path.join(root, *one.folder.split("/"))
+        if not os.path.isdir(folder):
+            continue
+        found = shutil.which(name)
+        if found is None:
+            done.missing.append(name)
+            continue
+        why = _run([found, *one.argv[1:], folder])
+        if why is None:
+            done.ran.append(name)
+        else:
+            done.failed[name] = why
+    return done
+
+
+def _run(argv: list[str]) -> str | None:
+    """Why it failed, in a line; None where it has not."""
+    try:
+        ran = subprocess.run(
+            argv,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=_PATIENCE,
+        )
+    except subprocess.TimeoutExpired:
+        return f"it was stopped after {_PATIENCE} seconds"
+    except OSError as e:
+        return e.strerror or str(e)
+    if ran.returncode == 0:
+        return None
+    said = ran.stderr.decode(errors="replace").strip().splitlines()
+    return said[-1] if said else f"it ended with {ran.returncode}"
+
+
+RECEIPT = "torchkeeper/desktop-files.json"
+#: Where our files stand: nothing else in a receipt is believed.
+_TOPS = ("applications/", "mime/packages/", "metainfo/", "icons/hicolor/")
+#: Bytes of a receipt, and of a file that may be ours.
+_MOST = 1 << 20
+#: What nobody else may do with what is there for every user: to write.
+_SHARED = 0o022
+
+
+@dataclass
+class Placed:
+    """What was done, or would be; ``left``: why a file is left as it is."""
+
+    root: str
+    written: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    left: dict[str, str] = field(default_factory=dict)
+    refreshed: Refreshed = field(default_factory=lambda: Refreshed([], [], {}))
+
+
+@dataclass
+class _Receipt:
+    """Files by path, with their sha256, and folders that were made for them."""
+
+    files: dict[str, str]
+    folders: list[str]
+
+
+def install(
+    root: str, files: Mapping[str, bytes], dry_run: bool = False, *, shared: bool = False
+) -> Placed:
+    """Write the files; what an earlier one wrote and this one does not is taken away.
+
+    shared: every user of the machine is to read them, whatever the umask says, which is the whole
+    process's. Raises UserError where one cannot be written; what is there by then can be removed.
+    """
+    placed = Placed(root)
+    before = _read(root)
+    wanted: dict[str, bytes] = {}
+    kept: dict[str, str] = {}
+    for name, data in files.items():
+        there, digest = _digest(root, name), hashlib.sha256(data).hexdigest()
+        ours = before.files.get(name)
+        if there == digest:
+            placed.unchanged.append(name)
+            if ours is not None:
+                kept[name] = digest
+        elif there is None or there == ours:
+            placed.written.append(name)
+            wanted[name], kept[name] = data, digest
+        else:
+            placed.left[name] = _why(ours)
+    stale = [name for name in before.files if name not in files]
+    if dry_run:
+        placed.removed = [n for n in stale if _digest(root, n) == before.files[n]]
+        return placed
+    if wanted or stale:
+        with _readable(shared):
+            try:
+                _write(root, wanted, kept, before)
+            except OSError as e:
+                raise _unwritable(root, e) from e
+            _unlink(root, {name: before.files[name] for name in stale}, placed)
+            placed.refreshed = refresh(root)
+    return placed
+
+
+@contextlib.contextmanager
+def _readable(shared: bool) -> Iterator[None]:
+    """What is made meanwhile, by us and by the programs that are run, can be read by others."""
+    if not shared:
+        yield
+        return
+    before = os.umask(_SHARED)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def _why(ours: str | None) -> str:
+    return "somebody else wrote it" if ours is None else "it was changed since"
+
+
+def _write(root: str, wanted: Mapping[str, bytes], kept: dict[str, str], before: _Receipt) -> None:
+    """Write the receipt first: what is cut off can be removed all the same."""
+    made = {
+        folder for name in (*wanted, RECEIPT) for folder in _above(name)
+        if not os.path.isdir(os.path.join(root, folder))
+    }  # fmt: skip
+    folders = sorted(made | set(before.folders))
+    stale = {name: digest for name, digest in before.files.items() if name not in kept}
+    os.makedirs(os.path.join(root, os.path.dirname(RECEIPT)), exist_ok=True)
+    # Where a file is replaced, its old digest is in nobody's hands for a moment; the new one is.
+    _note(root, _Receipt({**stale, **kept}, folders))
+    for name, data in wanted.items():
+        path = os.path.join(root, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with atomic_write(path, 0o644) as stream:
+            stream.write(data)
+    _note(root, _Receipt(kept, folders))
+
+
+def _note(root: str, receipt: _Receipt) -> None:
+    said = {"version": 1, "files": receipt.files, "folders": receipt.folders}
+    whole.write(os.path.join(root, RECEIPT), said)
+
+
+def remove(root: str, dry_run: bool = False, *, shared: bool = False) -> Placed:
+    """Take away what was put there; a second time nothing. shared: as of ``install``. Raises
+    UserError.
+    """
+    placed = Placed(root)
+    receipt = _read(root)
+    if dry_run:
+        for name, digest in receipt.files.items():
+            there = _digest(root, name)
+            if there == digest:
+                placed.removed.append(name)
+            elif there is not None:
+                placed.left[name] = _why(digest)
+        return placed
+    _unlink(root, receipt.files, placed)
+    if placed.removed:
+        with _readable(shared):
+            placed.refreshed = refresh(root)
+    try:
+        os.unlink(os.path.join(root, RECEIPT))
+    except FileNotFoundError:
+        return placed
+    except OSError as e:
+        raise _unwritable(root, e) from e
+    _clear(root, receipt.folders)
+    return placed
+
+
+def _unlink(root: str, files: Mapping[str, str], placed: Placed) -> None:
+    for name, digest in files.items():
+        there = _digest(root, name)
+        if there is None:
+            continue
+        if there != digest:
+            placed.left[name] = _why(digest)
+            continue
+        try:
+            os.unlink(os.path.join(root, name))
+        except OSError as e:
+            raise _unwritable(root, e) from e
+        placed.removed.append(name)
+
+
+def _clear(root: str, folders: Iterable[str]) -> None:
+    """Take away the folders that were made, where nobody else has put anything by now; what the
+    programs made of our files goes with them.
+    """
+    makes = {one.folder: one.makes for one in ALL}
+    for folder in sorted(folders, key=len, reverse=True):
+        path = os.path.join(root, folder)
+        try:
+            within = set(os.listdir(path))
+            if within and within <= makes.get(folder, frozenset()):
+                # Folders first: one that is not empty is somebody else's, as is then all of it.
+                inner = {name for name in within if os.path.isdir(os.path.join(path, name))}
+                for name in inner:
+                    os.rmdir(os.path.join(path, name))
+                for name in within - inner:
+                    os.unlink(os.path.join(path, name))
+            os.rmdir(path)
+        except OSError:
+            continue  # somebody else uses it, or it is gone
+
+
+def _above(name: str) -> list[str]:
+    """The folders that a file is in, as far as the root."""
+    parts = name.split("/")[:-1]
+    return ["/".join(parts[: n + 1]) for n in range(len(parts))]
+
+
+def _digest(root: str, name: str) -> str | None:
+    """The sha256 of a file; None where nothing is; "" for what can be none of ours."""
+    path = os.path.join(root, name)
+    try:
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            return ""
+        return hashlib.sha256(whole.read(path, _MOST)).hexdigest()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as e:
+        if e.errno == errno.EFBIG:
+            return ""
+        raise _unreadable(path, e) from e
+
+
+def _read(root: str) -> _Receipt:
+    """The receipt, checked: it decides what is removed."""
+    path = os.path.join(root, RECEIPT)
+    try:
+        said = json.loads(whole.read(path, _MOST))
+    except (FileNotFoundError, NotADirectoryError):
+        return _Receipt({}, [])
+    except OSError as e:
+        raise _unreadable(path, e) from e
+    except (ValueError, RecursionError) as e:
+        raise _senseless(path) from e
+    files = said.get("files") if isinstance(said, dict) else None
+    folders = said.get("folders") if isinstance(said, dict) else None
+    if not (isinstance(files, dict) and isinstance(folders, list) and said.get("version") == 1):
+        raise _senseless(path)
+    names = [*files, *(f"{folder}/" for folder in folders)]
+    if not all(_known(name) for name in names):
+        raise _senseless(path)
+    if not all(isinstance(digest, str) for digest in files.values()):
+        raise _senseless(path)
+    return _Receipt(files, folders)
+
+
+def _known(name: str) -> bool:
+    """Whether a file, or a folder with a slash behind it, can be one of ours."""
+    above = {f"{folder}/" for top in (*_TOPS, RECEIPT) for folder in _above(top)}
+    if name in above:
+        return True
+    parts = name.removesuffix("/").split("/")
+    return name.startswith(_TOPS) and not {"", ".", ".."} & set(parts) and "\0" not in name
+
+
+def _unwritable(root: str, e: OSError) -> UserError:
+    return UserError(
+        f"{printable(e.filename or root)} cannot be written.",
+        f"{e.strerror or e}.",
+        "Check its owner and permissions; without --system it is your own folder.",
+        code="desktop-unwritable",
+    )
+
+
+def _unreadable(path: str, e: OSError) -> UserError:
+    return UserError(
+        f"{printable(path)} cannot be read.", f"{e.strerror or e}.",
+        "Check its owner and permissions.", code="desktop-unreadable",
+    )  # fmt: skip
+
+
+def _senseless(path: str) -> UserError:
+    return UserError(
+        f"{printable(path)} makes no sense.",
+        "It says what install-desktop wrote, and was changed since.",
+        "Remove that file to begin anew; what was written stays.",
+        code="desktop-receipt",
+    )

@@ -1,0 +1,230 @@
+"""The doctor, put together for the command line and the window: what to ask engines, what they
+told, and how it is said. Nothing here waits.
+
+1. ``probe``, and ``toolchain`` of an engine under the environment's interpreter; 2. ``diagnose`` of
+our own with ``request``; findings are ``told``; 3. for one that ``mends``: ``mend`` with
+``mending``, first ``dry``; 4. ``diagnose`` again with ``again``, which says whether it is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchkeeper.artifacts.entry import tally
+from torchkeeper.client import secrets
+from torchkeeper.client.words import say
+from torchkeeper.client.words.doctorwords import FIXES
+from torchkeeper.client.words.problems import UserError, printable, user_error
+from torchkeeper.client.words.tongue import Nouns, tr
+from torchkeeper.settings.finding import SEVERITIES, Finding, worst
+from torchkeeper.settings.known import BY_NAME
+from torchkeeper.settings.servers import servers
+from torchkeeper.stores.names import scheme_of
+
+if TYPE_CHECKING:
+    from torchkeeper.doctor.shapes import Toolchain
+    from torchkeeper.engine.messages.doctor import (
+        DiagnoseParams,
+        DiagnoseResult,
+        MendParams,
+        MendResult,
+    )
+    from torchkeeper.engine.messages.findings import Finding as EngineFinding
+    from torchkeeper.verdict.probed import Env
+
+#: Exit codes by the worst severity; 0 where nothing is worse than advice.
+CODES = {"error": 5, "warning": 4}
+#: What the interpreter's own engine does; all others are for the op ``mend`` of ours.
+PREPARE = "prepare"
+#: What findings are called, by their severity.
+_FOUND: dict[str, Nouns] = {
+    "error": ("error", "errors"),
+    "warning": ("warning", "warnings"),
+    "advice": ("piece of advice", "pieces of advice"),
+}
+
+
+#: What a look comes to that has made no check.
+NOTHING: DiagnoseResult = {"checks": [], "left": []}
+
+
+class Told(NamedTuple):
+    """A finding, and the name of the check that made it."""
+
+    finding: Finding
+    check: str
+
+
+def values_of(env: Mapping[str, str]) -> dict[str, str]:
+    """Of an environment, the variables that are described; they may hold a password."""
+    return {name: env[name] for name in BY_NAME if name in env}
+
+
+def places_of(facts: Env, values: Mapping[str, str]) -> list[str]:
+    """What programs of an environment use: the cache folder, Triton's, and servers."""
+    folders = [facts.get("cache_dir"), values.get("TRITON_CACHE_DIR")]
+    found = [os.path.abspath(folder) for folder in folders if folder]
+    return list(dict.fromkeys([*found, *servers(values, facts.get("torch"))]))
+
+
+def request(
+    places: Sequence[str],
+    facts: Env,
+    values: Mapping[str, str],
+    toolchain: Toolchain,
+    reads: Iterable[str] = (),
+    machine: bool = False,
+    variables: Iterable[str] | None = None,
+) -> DiagnoseParams:
+    """The parameters of ``diagnose``. reads: folders that known environments use, beside this.
+    machine: whether the other caches of this user are looked at, too. variables: names of all that
+    are set there, described or not.
+    """
+    own = [place for place in places_of(facts, values) if os.path.isabs(place)]
+    return {
+        "places": list(places), "facts": facts, "values": dict(values),
+        "toolchain": toolchain, "reads": [*own, *reads], "machine": machine,
+        "variables": None if variables is None else sorted(variables),
+    }  # fmt: skip
+
+
+def passwords(asked: DiagnoseParams) -> list[dict[str, str]]:
+    """The parameters of ``secret``, to be asked before ``diagnose``: of servers that the settings
+    do not name. Of those that they do, only what they say counts. May ask a keyring.
+    """
+    named = servers(asked.get("values", {}))
+    wanted = (place for place in asked["places"] if scheme_of(place).may_want_password)
+    known = [(place, secrets.password_of(place)) for place in wanted if place not in named]
+    return [{"place": place, "password": password} for place, password in known if password]
+
+
+def again(asked: DiagnoseParams, told: Told) -> DiagnoseParams:
+    """The parameters of ``diagnose`` that look at one finding again."""
+    place = told.finding.place
+    places = [place] if place in asked["places"] else list(asked["places"])
+    return {**asked, "places": places, "only": [told.check]}
+
+
+def told(finding: EngineFinding) -> Told | None:
+    """What a check or a rule found; None for what an engine finds besides."""
+    if "found" not in finding:
+        return None
+    return Told(Finding.from_json(finding["found"]), finding.get("check", ""))
+
+
+def same(one: Told, other: Told) -> bool:
+    """Whether two are about the same, whatever their figures."""
+    return subject(one.finding) == subject(other.finding)
+
+
+def subject(finding: Finding) -> tuple[object, ...]:
+    """What a finding is about, whatever its figures."""
+    owned = finding.params.get("owned")
+    # Of one place there is one for each folder on the way to it.
+    named = (owned.get("what"), owned.get("path")) if isinstance(owned, dict) else ()
+    return (finding.code, finding.place, *finding.settings, *named)
+
+
+def in_order(found: Iterable[Told]) -> list[Told]:
+    """The worst first, and otherwise as they came."""
+    return sorted(found, key=lambda one: SEVERITIES.index(one.finding.severity))
+
+
+def code_of(found: Iterable[Told]) -> int:
+    """The exit code."""
+    return CODES.get(worst([one.finding for one in found]) or "", 0)
+
+
+def left_of(result: DiagnoseResult) -> list[tuple[str, str, UserError]]:
+    """The checks that could not be made: name, place, and why."""
+    return [
+        (one["check"], one["place"], user_error(one["code"], one["params"]))
+        for one in result["left"]
+    ]
+
+
+def summary(found: Sequence[Told], result: DiagnoseResult) -> str:
+    """All in one line."""
+    made = say.count(len(result["checks"]), "check", "checks")
+    left = len(left_of(result))
+    undone = say.count(left, "check", "checks")
+    if not found and not left:
+        return tr("Nothing is wrong: {checks} made.", checks=made)
+    if not found:
+        return tr(
+            "Nothing is wrong: {checks} made; {undone} could not be made.",
+            checks=made,
+            undone=undone,
+        )
+    counts = [sum(one.finding.severity == each for one in found) for each in SEVERITIES]
+    some = ", ".join(
+        say.count(n, *_FOUND[each]) for n, each in zip(counts, SEVERITIES, strict=True) if n
+    )
+    if not left:
+        return tr("{found}; {checks} made.", found=some, checks=made)
+    return tr(
+        "{found}; {checks} made; {undone} could not be made.",
+        found=some,
+        checks=made,
+        undone=undone,
+    )
+
+
+def mends(finding: Finding) -> bool:
+    """Whether there is a fix that a program can do."""
+    return finding.fix in FIXES
+
+
+def mending(
+    finding: Finding, envs: Sequence[str] = (), plan: int | None = None, dry: bool = False
+) -> MendParams:
+    """The parameters of ``mend``. envs: names of environments that the engine knows, all that
+    there are; plan: the number that ``dry`` told.
+    """
+    return {
+        "code": finding.code, "fix": finding.fix, "place": finding.place, "params": finding.params,
+        "envs": list(envs), "plan": plan, "dry": dry,
+    }  # fmt: skip
+
+
+def will(finding: Finding, plan: MendResult) -> str:
+    """What a fix is about to do, in a sentence. plan: the answer to ``mend`` with ``dry``."""
+    files, paths = plan.get("files", 0), [printable(path) for path in plan.get("paths", ())]
+    shown = {
+        "place": printable(finding.place),
+        "entries": say.held(plan),
+        "files": say.count(files, "file", "files"),
+        "size": say.measured(plan),
+        "above": printable(plan.get("above") or ""),
+        "paths": say.and_more(", ".join(paths), files - len(paths)),
+        "modes": say.either([printable(mode) for mode in plan.get("modes", ())[:5]]),
+    }
+    above = finding.fix == "chmod" and plan.get("above")
+    return tr(FIXES["chmod-above" if above else finding.fix], **shown)
+
+
+def nothing(plan: MendResult) -> bool:
+    """Whether a plan has nothing to do: what is in use stays, or the finding is gone."""
+    counted: Mapping[str, object] = plan
+    return not any(map(counted.get, ("files", *tally(()))))
+
+
+def leaves(finding: Finding) -> bool:
+    """Whether a fix rightly leaves some of what it is for."""
+    return finding.fix == "trash-stale"
+
+
+def rest(finding: Finding) -> str:
+    """What is said where a finding is still there after its fix."""
+    if leaves(finding):
+        return tr("What is left is used by another environment, or in use.")
+    return tr("It is still there.")
+
+
+def undone(finding: Finding, answer: MendResult) -> str:
+    """What brings back what a fix moved; empty where nothing does."""
+    place = shlex.quote(finding.place)
+    return f"torchkeeper undo {place}" if answer.get("receipt") else ""

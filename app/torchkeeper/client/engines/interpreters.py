@@ -1,0 +1,229 @@
+"""The interpreters that could compile: which to offer, which is the default, and which may be
+started.
+
+**Which may be started.** To start an interpreter is to run what lies in its folder. So looking
+starts one only on the user's word:
+
+- one that was named: by ``--env``, in VARIABLE, or on the list of those that were added
+  (``torchkeeper env --add``, “Start it” in the window); and Torchkeeper's own;
+- one that the user's shell names with a whole path, ``VIRTUAL_ENV`` or ``CONDA_PREFIX`` of an
+  environment that was activated and ``python3`` on the PATH, as long as nobody but this user and
+  root can change it.
+
+All others are listed as found, and what an earlier probe said of them is used; they are not
+started. That an interpreter can be changed by others is said before it is started (``writers``).
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchkeeper.client.kept import lists as kept
+from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.client.words.tongue import tr
+from torchkeeper.stores.folders import owners
+
+if TYPE_CHECKING:
+    from torchkeeper.stores.shapes import Writer
+
+#: Names the interpreter whose torch is used unless another is chosen.
+VARIABLE = "TORCHKEEPER_TORCH_PYTHON"
+#: The name of the list of those that the user added.
+_LIST = "interpreters"
+
+
+#: Where people and tools keep their virtual and conda environments.
+_USUAL = (
+    ".venv", "venv", "env", "~/.venv", "~/venv", "~/.virtualenvs/*", "~/venvs/*",
+    "~/.pyenv/versions/*", "~/.conda/envs/*", "~/miniconda3", "~/miniconda3/envs/*", "~/anaconda3",
+    "~/anaconda3/envs/*", "~/miniforge3", "~/miniforge3/envs/*", "~/mambaforge/envs/*",
+    "~/micromamba/envs/*", "/opt/conda", "/opt/conda/envs/*", "/opt/venv",
+)  # fmt: skip
+
+
+#: Where an environment has its packages, and characters of its pyvenv.cfg that are read.
+_PACKAGES = "lib/python3*/site-packages"
+#: What every start reads: of the standard library, and of the packages.
+_LIBRARY = "lib/python3*/os.py"
+_STARTED = ("*.pth", "sitecustomize.py", "usercustomize.py")
+_CONFIG = 64 << 10
+
+
+#: Are told of an interpreter and its ``writers`` before it is started.
+heeding: list[Callable[[str, list[Writer]], None]] = []
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """A Python on this machine and why it is offered."""
+
+    python: str
+    label: str
+    #: Whether it is the user who named it, and may take it off the list again.
+    added: bool = False
+    #: Whether it may be started without being named once more.
+    starts: bool = False
+
+
+def candidates() -> list[Interpreter]:
+    """Interpreters worth offering, the default first. Looks at the disk; starts nothing."""
+    found: list[Interpreter] = []
+
+    def offer(python: str | None, label: str, named: bool = False) -> None:
+        if python and os.access(python, os.X_OK) and Path(python).is_file():
+            # Not resolved: a virtual environment is its link, not what the link points to.
+            path = os.path.abspath(python)
+            if not any(_same(path, known.python) for known in found):
+                starts = named or (os.path.isabs(python) and not writers(path))
+                found.append(Interpreter(path, label, starts=starts))
+
+    if variable := os.environ.get(VARIABLE):
+        offer(_resolved(variable), VARIABLE, named=True)
+    offer(sys.executable, tr("Torchkeeper's own"), named=True)
+    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        if prefix := os.environ.get(variable):
+            offer(os.path.join(prefix, "bin", "python"), variable)
+    offer(shutil.which("python3"), tr("python3 on the PATH"))
+    return found
+
+
+def _resolved(python: str) -> str | None:
+    """What a name stands for: without a slash it is looked for on the PATH, never in the current
+    folder.
+    """
+    return python if os.sep in python else shutil.which(python)
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two paths are names of one interpreter: python and python3 of an environment are,
+    and so are an environment and a link to it.
+    """
+    if os.path.realpath(os.path.dirname(one)) != os.path.realpath(os.path.dirname(other)):
+        return False
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def with_torch(mine: Iterable[str] | None = None) -> list[Interpreter]:
+    """``candidates``, those the user added, there or not, and those of the environments in the
+    usual places that hold a torch. mine: those that were added; by default as ``added``, which
+    may raise UserError.
+    """
+    found = candidates()
+    for python in added() if mine is None else mine:
+        at = next((n for n, known in enumerate(found) if _same(python, known.python)), None)
+        if at is None:
+            found.append(Interpreter(python, tr("added"), added=True, starts=True))
+        elif not found[at].starts:
+            found[at] = replace(found[at], added=True, starts=True)
+    for pattern in _USUAL:
+        for prefix in sorted(glob.glob(os.path.abspath(os.path.expanduser(pattern))))[:100]:
+            python = os.path.join(prefix, "bin", "python")
+            packages = glob.glob(os.path.join(glob.escape(prefix), _PACKAGES))
+            if (
+                os.access(python, os.X_OK)
+                and any(os.path.isfile(os.path.join(p, "torch", "version.py")) for p in packages)
+                and not any(_same(python, known.python) for known in found)
+            ):
+                found.append(Interpreter(python, tr("virtual or conda environment")))
+    return found
+
+
+def writers(python: str) -> list[Writer]:
+    """What of an interpreter others than this user and root can change, as
+    ``owners.of_program_files``: itself, its environment, the Python that it is of with its
+    standard library, and its packages with the folders they are in.
+
+    Looks at the disk; starts nothing.
+    """
+    path = os.path.abspath(python)
+    prefix = os.path.dirname(os.path.dirname(path))
+    parts = [path, os.path.join(prefix, "pyvenv.cfg")]
+    # The home of a virtual environment (site.venv in the standard library).
+    homes = _home(parts[1])
+    parts += [os.path.join(home, os.path.basename(path)) for home in homes]
+    for base in (prefix, os.path.dirname(os.path.dirname(os.path.realpath(path))),
+                 *map(os.path.dirname, homes)):  # fmt: skip
+        parts += glob.glob(os.path.join(glob.escape(base), _LIBRARY))
+    for packages in glob.glob(os.path.join(glob.escape(prefix), _PACKAGES)):
+        parts.append(os.path.join(packages, "torch", "__init__.py"))
+        for started in _STARTED:
+            parts += glob.glob(os.path.join(glob.escape(packages), started))
+    return owners.of_program_files(parts)
+
+
+def starting(python: str) -> None:
+    """Say who else can change an interpreter; to be called by whoever starts one, before that."""
+    if heeding and python != sys.executable and (found := writers(python)):
+        for heed in heeding:
+            heed(python, found)
+
+
+def not_started(python: str) -> UserError:
+    """That an interpreter was found, and nobody has named it."""
+    return user_error("environment-not-started", {"python": python, "quoted": shlex.quote(python)})
+
+
+def _home(config: str) -> list[str]:
+    try:
+        with open(config, encoding="utf-8", errors="replace") as file:
+            lines = file.read(_CONFIG).splitlines()
+    except OSError:
+        return []
+    named = (line.partition("=") for line in lines)
+    return [value.strip() for name, _, value in named
+            if name.strip().casefold() == "home" and os.path.isabs(value.strip())]  # fmt: skip
+
+
+def chosen(python: str | None) -> str:
+    """The interpreter to use: the one given, or the default. Raises UserError if there is none."""
+    if python is not None:
+        path = _resolved(python)
+        if path is None or not os.access(path, os.X_OK) or not Path(path).is_file():
+            raise UserError(
+                tr("{python} is not an interpreter.", python=python),
+                tr("It does not exist or cannot be run."),
+                tr("Give the path of a Python, such as /path/to/venv/bin/python."),
+                code="interpreter-unusable",
+            )
+        return os.path.abspath(path)
+    return candidates()[0].python
+
+
+def added() -> list[str]:
+    """The interpreters that the user added, in that order. Raises UserError."""
+    return kept.load(_LIST, "interpreters-unreadable", "paths")
+
+
+def add(python: str) -> str:
+    """Put an interpreter on the list; its absolute path. Raises UserError, also where it is none.
+
+    The folder of an environment stands for the interpreter in it.
+    """
+    inside = os.path.join(os.path.expanduser(python), "bin", "python")
+    path = chosen(inside if os.path.isfile(inside) else os.path.expanduser(python))
+    _keep([*added(), path])
+    return path
+
+
+def remove(python: str) -> str:
+    """Take an interpreter off the list; its absolute path. Raises UserError, also if it is not."""
+    there = added()
+    given = os.path.expanduser(python)
+    names = (python, os.path.abspath(given), os.path.join(os.path.abspath(given), "bin", "python"))
+    found = next((name for name in names if name in there), None)
+    if found is None:
+        raise user_error("interpreter-not-added", {"python": python})
+    _keep([one for one in there if one != found])
+    return found
+
+
+def _keep(pythons: list[str]) -> None:
+    kept.save(_LIST, pythons, "interpreters-unwritable")

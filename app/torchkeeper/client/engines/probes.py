@@ -1,0 +1,192 @@
+"""What probes found, kept until the installation, the machine or the environment changes.
+
+A probe imports torch, which takes seconds. What one found is kept in an ``OnDiskCache`` in the
+app's own cache folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from torchkeeper.client.engines import interpreters, travel
+from torchkeeper.client.engines.interpreters import Interpreter
+from torchkeeper.client.engines.process import Engine, clean_environment
+from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.engine.decoding import misfit
+from torchkeeper.stores.generic import CacheError, OnDiskCache
+from torchkeeper.verdict.probed import Env
+
+#: Seconds after which what was found is removed. It was for a key that never comes again, or
+#: the next probe finds it anew.
+KEPT_FOR = 30 * 86_400.0
+
+#: Seconds a probe may take: an import from a busy network disk takes minutes.
+LIMIT = 180.0
+
+#: Variables of a session that decide nothing of what torch a program finds and what that finds, or
+#: how these begin. Any other may: a setting of PyTorch's may ask for a variable of any name, as
+#: ``CI``, ``AOT_PARTITIONER_DEBUG`` or ``INDUCTOR_PROVENANCE``.
+_OF_SESSION = (
+    "COLOR", "COLUMNS", "DBUS_", "DESKTOP_", "DISPLAY", "EDITOR", "GDM", "GIO_", "GNOME_", "GPG_",
+    "GTK_", "HIST", "INVOCATION_ID", "JOURNAL_STREAM", "KDE_", "KITTY_", "KONSOLE_", "LESS",
+    "LINES", "LS_COLORS", "MAIL", "MANAGERPID", "MOTD", "OLDPWD", "PAGER", "PROMPT", "PS1", "PWD",
+    "PYTEST_", "SESSION_", "SHELL", "SHLVL", "SSH_", "STY", "SUDO_", "SYSTEMD_", "TERM", "TMUX",
+    "VIRTUAL_ENV", "VISUAL", "VSCODE_", "VTE_", "WAYLAND_", "WEZTERM_", "WINDOW", "XAUTHORITY",
+    "XDG_",
+)  # fmt: skip
+
+#: What a probe's facts are kept by: nothing of it is the same when they may differ.
+Identity = tuple[Any, ...]
+
+
+class _Probes(OnDiskCache[Identity, dict[Any, Any]]):
+    @cached_property
+    def base_dir(self) -> Path:
+        return Path(travel.cache_folder(), "cache", self.name)
+
+
+def _cache() -> _Probes:
+    return _Probes("interpreters")
+
+
+def identity(python: str) -> Identity:
+    """What an interpreter's facts are kept by. Looks at the disk; starts nothing."""
+    env = clean_environment()
+    return (
+        os.path.abspath(python),
+        travel.archive().name,  # another version of ours may ask for more
+        tuple(_installation(python, env)),
+        tuple(sorted(item for item in env.items() if _decides(item[0]))),
+        # Devices and drivers come and go with a start of the machine, most of them.
+        _content("/proc/sys/kernel/random/boot_id"),
+        _content("/proc/driver/nvidia/version"),
+        # Not every system can hold a process to some of its processors.
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+    )
+
+
+def _decides(variable: str) -> bool:
+    return variable != "_" and not variable.startswith(_OF_SESSION)
+
+
+def _installation(python: str, env: dict[str, str]) -> Iterator[tuple[Any, ...]]:
+    """The files and folders that change when the interpreter, its torch or the compiler does."""
+    prefix = Path(os.path.abspath(python)).parent.parent
+    prefixes = {
+        prefix,
+        Path(os.path.realpath(python)).parent.parent,
+        Path(os.path.expanduser("~/.local")),
+    }
+    packages = {Path(p) for p in env.get("PYTHONPATH", "").split(os.pathsep) if p}
+    for where in prefixes:
+        for pattern in ("lib*/python3*/site-packages", "lib/python3*/dist-packages"):
+            packages.update(where.glob(pattern))
+    looked_at = [Path(os.path.realpath(python)), prefix / "pyvenv.cfg"]
+    for folder in sorted(packages):
+        looked_at += [folder, folder / "torch" / "version.py", folder / "triton" / "__init__.py"]
+    compilers = (shutil.which(name) for name in (env.get("CXX") or "", "g++", "clang++"))
+    looked_at += [Path(os.path.realpath(found)) for found in compilers if found]
+    for path in looked_at:
+        with contextlib.suppress(OSError):
+            found = path.stat()
+            yield str(path), found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _content(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def kept(known_by: Identity) -> Env | None:
+    """The facts that are kept, or None."""
+    cache = _cache()
+    try:
+        found: Any = cache.get(known_by)
+    except CacheError:
+        # Nothing overwrites it, so it goes.
+        with contextlib.suppress(OSError):
+            cache._fpath_from_key(known_by).unlink()
+        return None
+    except OSError:
+        return None
+    return None if misfit(Env, found, "env") else found
+
+
+def forget(known_by: Identity) -> None:
+    """What is asked next is asked of the interpreter itself."""
+    with contextlib.suppress(OSError):
+        _cache()._fpath_from_key(known_by).unlink()
+
+
+def keep(known_by: Identity, facts: Env) -> None:
+    """Keep what a probe found, if it found a torch: without one, asking again takes no time.
+
+    known_by: the identity from before the probe, lest the installation changed meanwhile.
+    """
+    if not facts.get("torch"):
+        return
+    cache = _cache()
+    with contextlib.suppress(CacheError, OSError):
+        cache.insert(known_by, dict(facts))
+        for file in cache.base_dir.iterdir():
+            if file.is_file() and file.stat().st_mtime < time.time() - KEPT_FOR:
+                file.unlink()
+
+
+def known(one: Interpreter) -> Env:
+    """The facts of an interpreter, without starting one that may not be started.
+
+    Raises UserError("environment-not-started") where nothing is kept of such a one, and as
+    ``probe``.
+    """
+    if one.starts:
+        return probe(one.python)
+    facts = kept(identity(one.python))
+    if facts is None:
+        raise interpreters.not_started(one.python)
+    return facts
+
+
+def _ask(engine: Engine, python: str) -> Env:
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        engine.kill()
+
+    timer = threading.Timer(LIMIT, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        facts: Env = engine.call("probe")
+        return facts
+    except UserError:
+        if late.is_set():
+            raise user_error("probe-stuck", {"python": python, "seconds": round(LIMIT)}) from None
+        raise
+    finally:
+        timer.cancel()
+
+
+def probe(python: str) -> Env:
+    """The facts of an interpreter: those that are kept, else what it says now, which is kept.
+
+    Raises UserError when it cannot be started or does not answer within LIMIT seconds.
+    """
+    known_by = identity(python)
+    facts = kept(known_by)
+    if facts is None:
+        with Engine(python) as engine:
+            facts = _ask(engine, python)
+        keep(known_by, facts)
+    return facts

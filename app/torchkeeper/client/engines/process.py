@@ -1,0 +1,409 @@
+"""One engine process: start it, send requests, take its messages, stop it.
+
+Nothing here waits unless its name says so, so that the window's worker thread can drive many
+engines from one event loop (``fileno`` and ``receive``), while the command line uses ``call``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import torchkeeper
+from torchkeeper.client.ending import Ended, Interrupts
+from torchkeeper.client.engines import interpreters, travel
+from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.client.words.tongue import tr
+from torchkeeper.engine import home, wire
+from torchkeeper.engine.decoding import misfit
+from torchkeeper.engine.protocol import TABLE
+from torchkeeper.engine.wire import Message
+from torchkeeper.stores import temporary
+from torchkeeper.warm.giveway import give_way
+
+#: Seconds between asking an engine to end and the next step: SIGTERM, then SIGKILL.
+GRACE = 2.0
+#: Seconds to wait for a cancelled request where nobody can be asked for more patience.
+CANCEL = 10.0
+#: What is kept of an engine's standard error.
+LOG_LINE = 16 << 10
+LOG_LINES = 2000
+
+#: Left out of an engine's environment: ours, Qt's, and what would change what it compiles.
+_NOT_PASSED_ON = ("QT_", "TORCHKEEPER_", "PYTEST_", "COV_")
+
+
+#: Variables that name folders, and may do so relative to the current one.
+_FOLDERS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TRITON_HOME", "TMPDIR")
+
+
+def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The user's environment less what belongs to Qt and to us, plus ``extra``."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(_NOT_PASSED_ON)}
+    for name in _FOLDERS:
+        # An engine runs in a folder of its own; these are meant from where the user is.
+        if env.get(name):
+            env[name] = os.path.abspath(env[name])
+    env.update(extra or {})
+    return env
+
+
+def begin(argv: list[str], cwd: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start a process that leads a session of its own, and talks by pipes. Raises OSError."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        argv, stdin=pipe, stdout=pipe, stderr=pipe, cwd=cwd, env=env, start_new_session=True
+    )
+
+
+def misspoken(why: str) -> UserError:
+    """What is said of an engine that says what nobody understands."""
+    return UserError(
+        tr("The engine does not speak the expected protocol."),
+        why,
+        tr("Look at the log; reinstall Torchkeeper if this happens again."),
+        code="protocol",
+    )
+
+
+class Engine:
+    """An engine under ``python``, or under the app's own interpreter when that is None.
+
+    The engine leads a process group of its own, which ``kill`` ends as a whole: a compile job's
+    compilers end with it. It ends by itself when its standard input closes, so that it never
+    outlives a window that was killed.
+
+    nice: how far it, and what it starts, gives way to others (warm.giveway).
+
+    Raises UserError when the interpreter cannot be started.
+    """
+
+    def __init__(
+        self, python: str | None = None, env: Mapping[str, str] | None = None, *, nice: int = 0
+    ) -> None:
+        self.python = python or sys.executable
+        if python is not None:
+            interpreters.starting(python)
+        more = dict(env or {})
+        if python is None:
+            more.setdefault(wire.INDEX, os.path.join(travel.cache_folder(), "index.sqlite"))
+            source = str(Path(torchkeeper.__file__).resolve().parent.parent)
+        else:
+            source = str(travel.archive())
+        try:
+            self._home, self._kept = home.make()
+        except OSError as e:
+            raise UserError(
+                tr("There is no folder for temporary files."),
+                e.strerror or str(e),
+                tr("Make the temporary folder writable, or name another in TMPDIR."),
+                code="no-temporary-folder",
+            ) from e
+        boot = (
+            "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+            "from torchkeeper.engine.serve import main; main()"
+        )
+        # Our own looks only at files and needs no package. Another's is not isolated: that would
+        # hide the user site and PYTHONPATH, where clusters keep torch.
+        alone = ["-I", "-S"] if python is None else []
+        argv = [self.python, *alone, "-c", boot, source]
+        try:
+            self._process = begin(argv, self._home, clean_environment(more))
+        except OSError as e:
+            temporary.remove(self._home)
+            os.close(self._kept)
+            raise UserError(
+                tr("The interpreter {python} cannot be started.", python=self.python),
+                e.strerror or str(e),
+                tr("Choose a Python interpreter that runs on this machine."),
+                code="interpreter-unusable",
+            ) from e
+        if nice:
+            give_way(self._process.pid, nice)
+        assert self._process.stdin and self._process.stdout and self._process.stderr
+        self._stdin = self._process.stdin
+        self._stdout = self._process.stdout
+        os.set_blocking(self._stdout.fileno(), False)
+        self._lines = wire.Lines()
+        self._next_id = 0
+        self._asked: dict[int, str] = {}
+        self._ended = False
+        #: Whether it has said hello; another's interpreter may be no Python at all.
+        self._greeted = python is None
+        self.log: deque[str] = deque(maxlen=LOG_LINES)
+        self._logger = threading.Thread(
+            target=self._keep_log, name="engine-log", args=(self._process.stderr,), daemon=True
+        )
+        self._logger.start()
+
+    def _keep_log(self, stderr: IO[bytes]) -> None:
+        with stderr:
+            # A line may be of any length, and what is kept is bounded.
+            while line := stderr.readline(LOG_LINE):
+                self.log.append(line.decode(errors="backslashreplace").rstrip("\n"))
+
+    @property
+    def pid(self) -> int:
+        """The process id, which is also the process group's."""
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit status, or None while it runs."""
+        return self._process.poll()
+
+    def fileno(self) -> int:
+        """The descriptor that becomes readable when ``receive`` has something."""
+        return self._stdout.fileno()
+
+    def send(self, op: str, params: Mapping[str, object] | None = None) -> int:
+        """Send a request; returns its id. A dead engine is noticed by ``receive``, not here.
+
+        Raises UserError for one that is longer than a line may be; the engine has not heard of it.
+        """
+        self._next_id += 1
+        self._asked[self._next_id] = op
+        self._write({"id": self._next_id, "op": op, "params": dict(params or {})})
+        return self._next_id
+
+    def cancel(self, ident: int) -> None:
+        """Ask for an early end of one request."""
+        self._write({"cancel": ident})
+
+    def _write(self, obj: Mapping[str, object]) -> None:
+        try:
+            line = wire.encode(obj)
+        except wire.WireError as e:
+            raise UserError(
+                tr("The request is too long for an engine."),
+                f"{str(e).capitalize()}.",
+                tr("Ask about fewer files or entries at once."),
+                code="request-too-long",
+            ) from e
+        with contextlib.suppress(OSError, ValueError):
+            self._stdin.write(line)
+            self._stdin.flush()
+
+    def receive(self) -> Iterator[Message]:
+        """The messages that have arrived, without waiting; each is taken apart when it is asked
+        for, so that the first need not wait for the others.
+
+        Raises UserError when the engine has ended or does not speak the protocol; the engine is
+        of no further use then.
+        """
+        try:
+            data = os.read(self._stdout.fileno(), 1 << 18)
+        except BlockingIOError:
+            return
+        if not data:
+            raise self._gone()
+        try:
+            for line in self._lines.feed(data):
+                message = self._checked(wire.message_from(wire.decode(line)))
+                if message.type != "finding" or self._fits(message):
+                    yield message
+        except wire.WireError as e:
+            self.kill()
+            if not self._greeted:
+                # A library that prints as it is loaded does it, too.
+                why = tr("It says something else when it starts: {why}.", why=e)
+                raise self._no_python(why) from e
+            raise misspoken(str(e)) from e
+
+    def _checked(self, message: Message) -> Message:
+        if message.type == "hello" and message.body.get("protocol") != wire.PROTOCOL:
+            self.kill()
+            raise UserError(
+                tr("The engine is of another version of Torchkeeper."),
+                tr(
+                    "It speaks protocol {theirs}, not {ours}.",
+                    theirs=message.body.get("protocol"),
+                    ours=wire.PROTOCOL,
+                ),
+                tr("Install the same version of Torchkeeper on both sides."),
+                code="protocol",
+            )
+        self._greeted = self._greeted or message.type == "hello"
+        if message.type in ("result", "error") and message.id is not None:
+            asked = TABLE.get(self._asked.pop(message.id, ""))
+            kind = asked.result if asked and message.type == "result" else object
+            if why := misfit(kind, message.body.get("result"), "result"):
+                raise wire.WireError(why)
+        return message
+
+    def _fits(self, finding: Message) -> bool:
+        """Whether a finding is as its type has it. One that is not is a line of the log alone: to
+        end the engine for it would cut off what is being changed.
+        """
+        # Loaded late: not every engine finds something, and a start is to be quick.
+        from torchkeeper.engine.messages.findings import Finding
+
+        why = misfit(Finding, finding.body, "finding")
+        if why:
+            self.log.append(tr("Left out: {why}.", why=why))
+        return not why
+
+    def _no_python(self, why: str) -> UserError:
+        return UserError(
+            tr("{python} does not answer as a Python does.", python=self.python),
+            why,
+            tr("Give the path of a Python 3.10 or newer, such as /path/to/venv/bin/python."),
+            code="interpreter-unusable",
+        )
+
+    def _gone(self) -> UserError:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE)
+        self._logger.join(GRACE)
+        code = self._process.returncode
+        if code is not None and code < 0:
+            try:
+                why = tr("It was ended by {signal}.", signal=signal.Signals(-code).name)
+            except ValueError:
+                why = tr("It was ended by signal {number}.", number=-code)
+            if code == -signal.SIGKILL:
+                why += " " + tr("The usual cause is that the machine ran out of memory.")
+        else:
+            why = tr("It exited with status {code}.", code=code)
+        if self.log:
+            why += "\n" + "\n".join(list(self.log)[-5:])
+        # Whoever kills it says nothing of what it is.
+        if not self._greeted and code not in (-signal.SIGKILL, -signal.SIGTERM):
+            return self._no_python(why)
+        return UserError(
+            tr("The engine stopped before it was done."),
+            why,
+            tr("The whole log is with the job."),
+            code="engine-gone",
+        )
+
+    def call(
+        self,
+        op: str,
+        params: Mapping[str, object] | None = None,
+        on_message: Callable[[Message], None] | None = None,
+        on_interrupt: Callable[[bool], None] | None = None,
+    ) -> Any:
+        """Send a request and wait for its result, which is of the operation's type.
+
+        Messages on the way go to ``on_message``. Raises UserError for an error, and passes on
+        KeyboardInterrupt after the engine has cancelled, or at once where it comes again; Ended,
+        for which nobody waits, after CANCEL seconds at most. ``on_interrupt`` hears of each, and
+        whether the engine was ended then before it was done.
+        """
+        interrupted: KeyboardInterrupt | None = None
+        latest = math.inf
+
+        def cancel(interrupt: KeyboardInterrupt) -> None:
+            nonlocal interrupted, latest
+            if interrupted:
+                self.kill()
+            if on_interrupt:
+                on_interrupt(interrupted is not None)
+            if interrupted:
+                raise interrupt
+            interrupted = interrupt
+            if isinstance(interrupt, Ended):
+                latest = time.monotonic() + CANCEL
+            self.cancel(ident)
+
+        with Interrupts() as interrupts:
+            ident = self.send(op, params)
+            while True:
+                try:
+                    with interrupts.let_in():
+                        select.select([self._stdout], [], [], 1.0)
+                except KeyboardInterrupt as interrupt:
+                    cancel(interrupt)
+                if interrupted and time.monotonic() > latest:
+                    self.kill()
+                    if on_interrupt:
+                        on_interrupt(True)
+                    raise interrupted
+                for message in self.receive():
+                    if message.id != ident:
+                        continue
+                    if message.type == "result":
+                        return message.body["result"]
+                    if message.type == "error":
+                        if interrupted:
+                            raise interrupted
+                        error = message.body["error"]
+                        raise user_error(error["code"], error.get("params", {}))
+                    if on_message:
+                        try:
+                            with interrupts.let_in():
+                                on_message(message)
+                        except KeyboardInterrupt as interrupt:
+                            cancel(interrupt)
+
+    def end_input(self) -> None:
+        """Close the engine's input: it cancels what it does and ends. Does not wait."""
+        with contextlib.suppress(OSError, ValueError):
+            self._stdin.close()
+
+    def terminate(self) -> None:
+        """SIGTERM to the whole group. Does not wait."""
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL to the whole group. Does not wait."""
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        # The group may outlive its leader, so it is signalled even after the leader has ended.
+        if not self._ended:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, number)
+
+    def _wait(self, seconds: float) -> None:
+        """Wait for its end, and take what it still says: with that unsaid it does not end.
+
+        Raises subprocess.TimeoutExpired.
+        """
+        end = time.monotonic() + seconds
+        while self._process.poll() is None and (left := end - time.monotonic()) > 0:
+            if select.select([self._stdout], [], [], min(left, 0.05))[0]:
+                with contextlib.suppress(BlockingIOError):
+                    if not os.read(self._stdout.fileno(), 1 << 18):
+                        break
+        self._process.wait(max(end - time.monotonic(), 0))
+
+    def close_and_wait(self) -> None:
+        """End the engine: ask, SIGTERM, SIGKILL, each after GRACE seconds. Safe to call twice."""
+        if self._ended:
+            return
+        self.end_input()
+        for step in (self.terminate, self.kill, self.kill):
+            try:
+                self._wait(GRACE)
+                break
+            except subprocess.TimeoutExpired:
+                step()
+        # What the leader left running ends too: nothing is orphaned.
+        self.kill()
+        # What waits in the system, on a dead mount perhaps, cannot even be killed.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE)
+        self._ended = True
+        self._stdout.close()
+        self._logger.join(GRACE)
+        temporary.remove(self._home)
+        os.close(self._kept)
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close_and_wait()

@@ -1,0 +1,90 @@
+"""The part of Torchkeeper that travels: a zip of the packages from artifacts to engine.
+
+A foreign interpreter gets only this zip on its path, never our site-packages, which would shadow
+its torch. Beside each module is what our own Python compiled of it: to compile them takes longer
+than all else that an engine starts with. Another version of Python passes that over (zipimport).
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import tempfile
+from pathlib import Path
+
+import platformdirs
+
+import torchkeeper
+from torchkeeper.client.words.problems import user_error
+from torchkeeper.stores.atomic import atomic_write
+
+PACKAGES = ("artifacts", "stores", "settings", "verdict", "warm", "doctor", "engine")
+
+
+def cache_folder() -> str:
+    """The app's own cache folder: nothing in it is missed if it goes."""
+    try:
+        return platformdirs.user_cache_dir("torchkeeper")
+    except RuntimeError:
+        # A user without a home folder, as in some containers.
+        return os.path.join(tempfile.gettempdir(), f"torchkeeper-{os.getuid()}")
+
+
+#: In the head of a compiled module: it goes by the hash of its source, which nobody compares
+#: (PEP 552). It is beside its source in the zip, and the same.
+_UNCHECKED = (1).to_bytes(4, "little")
+
+
+def _compiled(source: bytes, name: str) -> bytes:
+    """A module as it is kept compiled (.pyc). name: of the file that its frames are to name.
+
+    It is made in memory: the end of the program may come in between, and leaves no file.
+    """
+    import importlib.util
+    import marshal
+
+    code = compile(source, name, "exec", dont_inherit=True, optimize=0)
+    head = importlib.util.MAGIC_NUMBER + _UNCHECKED + importlib.util.source_hash(source)
+    return head + marshal.dumps(code)
+
+
+def _sources() -> list[tuple[str, bytes]]:
+    root = Path(torchkeeper.__file__).resolve().parent
+    found = [("torchkeeper/__init__.py", (root / "__init__.py").read_bytes())]
+    for package in PACKAGES:
+        found += [
+            (f"torchkeeper/{file.relative_to(root).as_posix()}", file.read_bytes())
+            for file in sorted((root / package).rglob("*.py"))
+        ]
+    return found
+
+
+@functools.cache
+def archive() -> Path:
+    """The zip, made once per version of the code in the user's cache folder.
+
+    Raises UserError("cache-unwritable").
+    """
+    import hashlib
+    import importlib.util
+    import zipfile
+
+    sources = _sources()
+    digest = hashlib.sha256(importlib.util.MAGIC_NUMBER)
+    for name, data in sources:
+        digest.update(f"{name}\0{len(data)}\0".encode() + data)
+    folder = Path(cache_folder())
+    target = folder / f"engine-{digest.hexdigest()[:16]}.zip"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not target.exists():
+            # It can be made again, but would not be where a power cut had left a part of it.
+            with atomic_write(str(target), 0o600) as file, zipfile.ZipFile(file, "w") as made:
+                for name, data in sources:
+                    compiled = _compiled(data, f"{target}/{name}")
+                    for end, what in (("", data), ("c", compiled)):
+                        made.writestr(zipfile.ZipInfo(name + end, (1980, 1, 1, 0, 0, 0)), what)
+    except OSError as e:
+        about = {"folder": str(folder), "why": e.strerror or str(e)}
+        raise user_error("cache-unwritable", about) from e
+    return target

@@ -1,0 +1,283 @@
+"""Runs of programs that were explained, kept for the list: a small JSON file for each.
+
+A file that cannot be understood is passed over and counted. Command lines are kept without what
+looks like a secret, and bounded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from torchkeeper.client.hiding import hidden
+from torchkeeper.client.kept import whole
+from torchkeeper.client.words.problems import user_error
+from torchkeeper.client.words.tongue import several
+
+if TYPE_CHECKING:
+    from torchkeeper.client.kept.explained import ExplainedGraph
+    from torchkeeper.engine.messages.verdicts import ExplainTraceResult
+
+#: How many runs are kept, the latest.
+MAX_RUNS = 200
+#: Graphs of a run that are kept, those that were compiled first; and bytes of a file.
+MAX_GRAPHS = 500
+MAX_BYTES = 256 << 10
+_MAX_TEXT = 1000
+_MAX_ARGUMENTS = 64
+_MAX_ARGUMENT = 300
+
+_ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")
+#: What a run counts, each a number.
+TOTALS = ("graphs", "hits", "misses", "bypasses", "local", "remote", "unknown", "spent", "saved")
+_SECONDS = ("spent", "saved")
+#: What is kept of a graph.
+_OF_GRAPH = (
+    "id", "process", "name", "source", "outcome", "where", "key", "seconds", "aot", "why", "phases"
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that is kept.
+
+    at: when it began, seconds since the epoch. command: its arguments, secrets taken out. place:
+    the folder that was looked into. code: its exit code. seconds: from its start to its end.
+    totals: by the names in TOTALS; spent and saved are seconds. graphs: what was compiled first;
+    as ``engine.running`` tells them, without factors, and with ``why`` in words.
+    """
+
+    id: str
+    at: float
+    command: tuple[str, ...]
+    place: str
+    code: int
+    seconds: float
+    torch: str | None
+    totals: dict[str, float]
+    graphs: Sequence[Mapping[str, object]] = field(repr=False)
+
+    @property
+    def rate(self) -> float | None:
+        """Hits among all lookups that could have been one, from 0 to 1; None without any."""
+        tried = self.totals["hits"] + self.totals["misses"] + self.totals["bypasses"]
+        return self.totals["hits"] / tried if tried else None
+
+    @property
+    def shortened(self) -> str:
+        """That not all graphs are kept; empty where they are."""
+        every = int(self.totals["graphs"])
+        kept = len(self.graphs)
+        if kept >= every:
+            return ""
+        return several(
+            kept, "{n} of {all} graphs is kept", "{n} of {all} graphs are kept", all=every
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """The run as one JSON object."""
+        return {
+            "id": self.id,
+            "at": self.at,
+            "command": list(self.command),
+            "place": self.place,
+            "code": self.code,
+            "seconds": self.seconds,
+            "torch": self.torch,
+            "totals": self.totals,
+            "graphs": self.graphs,
+        }
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The runs that are kept, the latest first, and how many files could not be understood."""
+
+    runs: list[Run]
+    damaged: int
+
+
+def folder() -> str:
+    """Where they are kept."""
+    from platformdirs import user_data_dir
+
+    try:
+        return os.path.join(user_data_dir("torchkeeper"), "runs")
+    except RuntimeError:  # a user without a home folder, as in some containers
+        from torchkeeper.client.engines import travel
+
+        return os.path.join(travel.cache_folder(), "runs")
+
+
+def discreet(command: Sequence[str]) -> tuple[str, ...]:
+    """A command line without passwords and tokens, as far as they can be told, and bounded."""
+    found = [
+        shown if len(shown) <= _MAX_ARGUMENT else shown[:_MAX_ARGUMENT] + "…"
+        for shown in hidden(command[:_MAX_ARGUMENTS])
+    ]
+    if len(command) > _MAX_ARGUMENTS:
+        found.append("…")
+    return tuple(found)
+
+
+def keep(
+    command: Sequence[str],
+    place: str,
+    code: int,
+    began: float,
+    seconds: float,
+    result: ExplainTraceResult,
+    graphs: Sequence[ExplainedGraph],
+) -> Run:
+    """Keep a run; the oldest go where there are too many. Raises UserError("runs-unwritable").
+
+    result and graphs: of the engine's ``explain_trace``.
+    """
+    run = Run(
+        _new_id(began),
+        began,
+        discreet(command),
+        place,
+        code,
+        seconds,
+        result["torch"],
+        _totals(result),
+        # What was compiled is what somebody will ask about.
+        [_kept(x) for x in sorted(graphs, key=lambda x: x["outcome"] == "hit")[:MAX_GRAPHS]],
+    )
+    where = folder()
+    try:
+        os.makedirs(where, mode=0o700, exist_ok=True)
+        whole.write(os.path.join(where, f"{run.id}.json"), _fitting(run), indent=None)
+        for name in _names(where)[MAX_RUNS:]:
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(where, name))
+    except OSError as e:
+        raise user_error("runs-unwritable", {"folder": where, "why": e.strerror}) from e
+    return run
+
+
+def _new_id(began: float) -> str:
+    """An id that nothing has yet; ids are in the order of time, to less than a millisecond."""
+    taken = set(every())
+    while True:
+        ident = time.strftime("%Y%m%d-%H%M%S-", time.gmtime(began))
+        ident += f"{int(began % 1 * 0x10000):04x}"
+        if ident not in taken:
+            return ident
+        began += 1 / 0x10000
+
+
+def _totals(result: ExplainTraceResult) -> dict[str, float]:
+    return {
+        "graphs": result["graphs"],
+        "hits": result["hits"],
+        "misses": result["misses"],
+        "bypasses": result["bypasses"],
+        "local": result["local"],
+        "remote": result["remote"],
+        "unknown": result["unknown"],
+        "spent": result["spent"],
+        "saved": result["saved"],
+    }
+
+
+def _kept(graph: ExplainedGraph) -> dict[str, object]:
+    """What is kept of a graph: of the cause the words, and which entry was nearest."""
+    cause = graph.get("cause")
+    nearest = cause.get("nearest") if cause else None
+    kept = {name: _bounded(graph.get(name)) for name in _OF_GRAPH}
+    return {**kept, "nearest": _bounded(nearest)}
+
+
+def _bounded(value: object) -> object:
+    return value[:_MAX_TEXT] if isinstance(value, str) else value
+
+
+def _fitting(run: Run) -> dict[str, object]:
+    """A run as JSON that fits a file: the last graphs go where it does not."""
+    said, graphs = run.to_json(), run.graphs
+    while len(json.dumps(said)) > MAX_BYTES:
+        graphs = graphs[: len(graphs) // 2]
+        said = {**said, "graphs": graphs}
+    return said
+
+
+def _names(where: str) -> list[str]:
+    """The files of runs, the latest first: a name begins with the time."""
+    try:
+        names = [name for name in os.listdir(where) if _ID.fullmatch(name.removesuffix(".json"))]
+    except OSError:
+        return []
+    return sorted((name for name in names if name.endswith(".json")), reverse=True)
+
+
+def kept() -> Kept:
+    """The runs that are kept. Reads their files; a folder that is not there holds none."""
+    where = folder()
+    runs: list[Run] = []
+    damaged = 0
+    for name in _names(where)[:MAX_RUNS]:
+        try:
+            runs.append(_read(os.path.join(where, name)))
+        except FileNotFoundError:
+            continue  # it has just gone
+        except (OSError, ValueError, TypeError, LookupError, RecursionError, OverflowError):
+            damaged += 1
+    return Kept(runs, damaged)
+
+
+def _read(path: str) -> Run:
+    said = json.loads(whole.read(path, MAX_BYTES))
+    totals = {name: (float if name in _SECONDS else int)(said["totals"][name]) for name in TOTALS}
+    graphs = [graph for graph in said["graphs"][:MAX_GRAPHS] if isinstance(graph, dict)]
+    return Run(
+        os.path.basename(path).removesuffix(".json"),
+        float(said["at"]),
+        tuple(str(one) for one in said["command"]),
+        str(said["place"]),
+        int(said["code"]),
+        float(said["seconds"]),
+        None if said["torch"] is None else str(said["torch"]),
+        totals,
+        graphs,
+    )
+
+
+def one(ident: str) -> Run:
+    """The run whose id begins so, or "last". Raises UserError("run-unknown" | "run-ambiguous")."""
+    runs = kept().runs
+    found = runs[:1] if ident == "last" else [run for run in runs if run.id.startswith(ident)]
+    if not found:
+        raise user_error("run-unknown", {"run": ident})
+    if len(found) > 1:
+        raise user_error("run-ambiguous", {"run": ident, "count": len(found)})
+    return found[0]
+
+
+def forget(idents: Sequence[str]) -> int:
+    """Remove runs by their whole ids; how many were there. Raises UserError("runs-unwritable")."""
+    gone = 0
+    for ident in idents:
+        if not _ID.fullmatch(ident):
+            continue
+        path = os.path.join(folder(), f"{ident}.json")
+        try:
+            os.unlink(path)
+            gone += 1
+        except FileNotFoundError:
+            continue
+        except OSError as e:
+            raise user_error("runs-unwritable", {"folder": folder(), "why": e.strerror}) from e
+    return gone
+
+
+def every() -> list[str]:
+    """The ids of all files of runs, the damaged too."""
+    return [name.removesuffix(".json") for name in _names(folder())]

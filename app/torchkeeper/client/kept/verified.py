@@ -1,0 +1,331 @@
+"""The last verification of each place and bundle, kept in the app's own cache folder.
+
+A small JSON file for each. What it holds is checked when it is read, as what an engine told is
+before it is kept: nobody vouches for either. With it goes a mark of what the place was like, so
+that nobody takes it for a verification of what is there now.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from torchkeeper.artifacts.layout import HEADERS, TRASH
+from torchkeeper.client.engines import travel
+from torchkeeper.client.kept import whole
+from torchkeeper.client.words import causes, say
+from torchkeeper.engine.decoding import misfit
+from torchkeeper.warm.options import RUNS
+from torchkeeper.warm.recipes.cells import SOURCES
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.shapes import Fault
+    from torchkeeper.client.kept.verification import KeptCell, KeptGraph, KeptVerification
+    from torchkeeper.warm.shapes import Autograd, Run, Whole
+
+#: How many verifications are kept, the latest; bytes of a file.
+MAX_KEPT = 300
+MAX_BYTES = 1 << 20
+#: Folders of a place that are looked at for its mark; a place with more has none.
+MAX_FOLDERS = 200_000
+
+RATIOS = ("warm_cold", "warm_mega", "prepared_cold", "prepared_mega")
+OUTCOMES = ("hit", "miss", "bypass")
+_MAX_COUNT = 10**9
+_MAX_SECONDS = 1e7
+_MAX_TIME = 32503680000.0  # the year 3000
+_MAX_TEXT = 1000
+_MAX_ROWS = 500
+_MAX_WHY = 300
+#: Cells that are kept of a verification.
+MAX_CELLS = 5000
+#: What locks lie in, which comes and goes with every use.
+_PASSED_OVER = ("locks", TRASH, HEADERS)
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A verification that is kept.
+
+    place: the path of the folder or bundle. at: when it ended, seconds since the epoch. result: as
+    ``checked``. python: the interpreter. mark: what the place was like, or None where that could
+    not be told.
+    """
+
+    place: str
+    at: float
+    result: KeptVerification
+    python: str
+    mark: str | None
+
+    def before_it_changed(self) -> bool:
+        """Whether the place is not known to be as it was. Looks at the disk: at a file, or at
+        every folder of a place.
+        """
+        return self.mark is None or mark(self.place) != self.mark
+
+    def to_json(self) -> dict[str, object]:
+        """The whole as one flat JSON object."""
+        about = {"place": self.place, "at": self.at, "python": self.python, "mark": self.mark}
+        return {**about, "result": self.result}
+
+
+def mark(place: str) -> str | None:
+    """A text that changes with a file, or with what lies in a folder; None where it cannot be read.
+
+    Of a folder, the times of the folders in it count, and the files at its top: PyTorch writes a
+    file beside its place and renames it, so that every change of a file is one of its folder, too.
+    Locks and the trash do not count.
+    """
+    try:
+        if not os.path.isdir(place):
+            status = os.stat(place)
+            return f"{status.st_mtime_ns}-{status.st_size}-{status.st_ino}"
+        seen = sorted(_folders(place))
+    except OSError:
+        return None
+    if len(seen) >= MAX_FOLDERS:
+        return None
+    return hashlib.sha256(json.dumps(seen).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _folders(place: str) -> list[tuple[str, int, int]]:
+    found: list[tuple[str, int, int]] = []
+    pending = [""]
+    while pending and len(found) < MAX_FOLDERS:
+        here = pending.pop()
+        try:
+            with os.scandir(os.path.join(place, here)) as entries:
+                for entry in entries:
+                    path = f"{here}/{entry.name}" if here else entry.name
+                    folder = entry.is_dir(follow_symlinks=False)
+                    if not here and entry.name in _PASSED_OVER:
+                        continue
+                    if folder:
+                        pending.append(path)
+                    if folder or not here:
+                        status = entry.stat(follow_symlinks=False)
+                        size = 0 if folder else status.st_size
+                        found.append((path, status.st_mtime_ns, size))
+        except OSError:
+            if not here:
+                raise
+    return found
+
+
+def checked(result: Any) -> KeptVerification:
+    """A result as ``warm.verify.verify`` returns it: nothing else, and of the types it has.
+
+    Raises ValueError for what is none.
+    """
+    try:
+        return {
+            "graphs": _count(result["graphs"]),
+            "hits": _count(result["hits"]),
+            "misses": _count(result["misses"]),
+            "bypasses": _count(result["bypasses"]),
+            "rebuilt": _count(result["rebuilt"]),
+            "autograd": _autograd(result["autograd"]),
+            "things": _things(result),
+            "whole": _whole(result),
+            "built": [_text(path) for path in _list(result["built"])],
+            "rows": [_graph(row) for row in _list(result["rows"])],
+            "seconds": _numbers(result["seconds"], RUNS),
+            "ratios": _numbers(result["ratios"], RATIOS),
+            "runs": {name: _run(result["runs"][name]) for name in RUNS if name in result["runs"]},
+            "good": _bool(result["good"]),
+            "device": _text(result["device"]),
+            "threads": _count(result["threads"]),
+            "torch": _text(result["torch"]),
+            "cells": [_cell(one) for one in _list(result.get("cells", []), MAX_CELLS)],
+        }
+    except (LookupError, TypeError, AttributeError, OverflowError) as e:
+        raise ValueError("it is not a verification") from e
+
+
+def _things(result: Any) -> dict[str, int]:
+    """As of ``warm.following.things``; graphs where a verification that was kept does not tell."""
+    said = result.get("things", {"graphs": result["graphs"]})
+    return {name: _count(said[name]) for name in say.THINGS if name in said}
+
+
+def _whole(result: Any) -> Whole:
+    """How many cells there were, of which a result may tell some only, and how many are good."""
+    cells = result.get("cells", [])
+    said = result.get("whole", {"cells": len(cells), "good": sum(one["good"] for one in cells)})
+    return {"cells": _count(said["cells"]), "good": _count(said["good"])}
+
+
+def _autograd(counts: Any) -> Autograd:
+    return {"hits": _count(counts["hits"]), "misses": _count(counts["misses"])}
+
+
+def _run(run: Any) -> Run:
+    return {
+        "graphs": _count(run["graphs"]),
+        "hits": _count(run["hits"]),
+        "misses": _count(run["misses"]),
+        "bypasses": _count(run["bypasses"]),
+        "rebuilt": _count(run["rebuilt"]),
+        "autograd": _autograd(run["autograd"]),
+        "seconds": _number(run["seconds"]),
+    }
+
+
+def _graph(row: Any) -> KeptGraph:
+    if row["outcome"] not in OUTCOMES:
+        raise ValueError("not an outcome")
+    told: KeptGraph = {
+        "id": _text(row["id"]),
+        "name": _text(row["name"]),
+        "outcome": _text(row["outcome"]),
+    }
+    if (why := _why(row.get("why"))) is not None:
+        told["why"] = why
+    if "cell" in row:
+        told["cell"] = _count(row["cell"])
+    return told
+
+
+def _cell(cell: Any) -> KeptCell:
+    if cell["source"] not in SOURCES:
+        raise ValueError("not a source")
+    proof, problem = cell["proof"], cell["problem"]
+    return {
+        "index": _count(cell["index"]),
+        "recipe": _text(cell["recipe"])[:_MAX_WHY],
+        "name": _text(cell["name"])[:_MAX_WHY],
+        "source": _text(cell["source"])[:_MAX_WHY],
+        "good": _bool(cell["good"]),
+        "seconds": _numbers(cell["seconds"], RUNS),
+        "ratios": _numbers(cell["ratios"], RATIOS),
+        "hits": _count(cell["hits"]),
+        "misses": _count(cell["misses"]),
+        "rebuilt": _count(cell["rebuilt"]),
+        "proof": None
+        if proof is None
+        else {"found": _count(proof["found"]), "of": _count(proof["of"])},
+        "why": _why(cell["why"]),
+        "problem": None if problem is None else _problem(problem),
+    }
+
+
+def _problem(problem: Any) -> Fault:
+    """What a cell failed by: a code, and what its words need."""
+    params = {
+        _text(name)[:50]: value[:_MAX_TEXT] if isinstance(value, str) else value
+        for name, value in list(problem["params"].items())[:20]
+        if isinstance(value, (str, int, float)) or value is None
+    }
+    return {"code": _text(problem["code"])[:100], "params": params}
+
+
+def _why(value: Any) -> str | None:
+    """Why something was no hit: as an engine tells causes, or in words as it was kept."""
+    from torchkeeper.verdict.shapes import CauseTold
+
+    if not misfit(CauseTold, value, "why"):
+        value = causes.why(value, value.get("reason"))
+    return None if not value else _text(value)[:_MAX_WHY]
+
+
+def _list(value: Any, most: int = _MAX_ROWS) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError("not a list")
+    return value[:most]
+
+
+def _bool(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("not a truth value")
+    return value
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX_COUNT:
+        raise ValueError("not a count")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError("not a number")
+    if not (math.isfinite(value) and 0 <= value <= _MAX_SECONDS):
+        raise ValueError("not a number of seconds")
+    return float(value)
+
+
+def _numbers(values: Any, names: tuple[str, ...]) -> dict[str, float]:
+    return {name: _number(values[name]) for name in names if name in values}
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("not a text")
+    return value[:_MAX_TEXT]
+
+
+def folder() -> str:
+    """Where they are kept."""
+    return os.path.join(travel.cache_folder(), "verified")
+
+
+def _file(place: str) -> str:
+    name = hashlib.sha256(os.path.realpath(place).encode("utf-8", "surrogateescape")).hexdigest()
+    return os.path.join(folder(), f"{name[:32]}.json")
+
+
+def keep(place: str, before: str | None, python: str, result: KeptVerification) -> Verified:
+    """Keep the result of a verification, instead of the last one of the place.
+
+    before: the mark of the place from before it began. result: as ``checked`` returned it. Where
+    nothing can be written, nothing is kept: it can be had again.
+    """
+    known = before if before is not None and before == mark(place) else None
+    one = Verified(os.path.abspath(place), time.time(), result, python, known)
+    with contextlib.suppress(OSError, ValueError):
+        os.makedirs(folder(), mode=0o700, exist_ok=True)
+        whole.write(_file(place), one.to_json(), indent=None)
+        _forget_old()
+    return one
+
+
+def _forget_old() -> None:
+    with os.scandir(folder()) as entries:
+        files = [(entry.stat().st_mtime, entry.path) for entry in entries]
+    for _, path in sorted(files, reverse=True)[MAX_KEPT:]:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
+def last(place: str) -> Verified | None:
+    """The last verification of a place; None where none is kept, or none that can be understood.
+
+    Reads one small file; whether it is of what is there now, ``before_it_changed`` says.
+    """
+    try:
+        said = json.loads(whole.read(_file(place), MAX_BYTES))
+        marked = said["mark"]
+        return Verified(
+            os.path.abspath(place),
+            _number_of_time(said["at"]),
+            checked(said["result"]),
+            _text(said["python"]),
+            None if marked is None else _text(marked),
+        )
+    except (OSError, ValueError, TypeError, LookupError, RecursionError, OverflowError):
+        return None
+
+
+def _number_of_time(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError("not a time")
+    if not 0 <= value <= _MAX_TIME:
+        raise ValueError("not a time of this millennium")
+    return float(value)

@@ -1,0 +1,327 @@
+"""What the caches of a machine hold and cost, added up from the rows of ``engine.overviewing``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchkeeper.artifacts.entry import (
+    COUNTED_APART,
+    COUNTS,
+    KINDS,
+    VERDICTS,
+    measured,
+    tallied,
+    tally,
+)
+from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.client.words.versions import version
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.shapes import Fault, Sized, Tally
+    from torchkeeper.engine.messages.places import GroupRow, OverviewRow, PlaceLooked, ReclaimRow
+
+#: What entries can be grouped by.
+DIMENSIONS = ("place", "kind", "torch", "age", "verdict")
+#: How long ago entries were last changed, the newest first; "" where no time is kept.
+AGES = ("day", "week", "month", "quarter", "older", "")
+#: Why something could go, in the order in which it is told; "trash" is what has gone before.
+REASONS = ("stale", "broken", "orphan", "unused", "budget", "trash")
+#: Problems of places that are counted with another.
+LEFT_OUT = frozenset({"place-same", "place-within"})
+#: Verdicts of what a program finds, if it asks for it as it was made.
+_USABLE = ("usable", "conditional")
+#: And of what it finds and should not.
+_UNSAFE = "unsafe"
+_TOTAL = "total"
+
+
+@dataclass
+class Totals:
+    """So many entries, and the content of them. compile_s: seconds that the ``timed`` of them say
+    they took to compile; judged: those that have a verdict; usable: of these the usable and the
+    conditional ones; unsafe: those that PyTorch takes and should not. What is counted apart
+    (``artifacts.entry.tally``) has ``apart_bytes``.
+    """
+
+    entries: int = 0
+    bytes: int = 0
+    locks: int = 0
+    headers: int = 0
+    unknown: int = 0
+    apart_bytes: int = 0
+    compile_s: float = 0.0
+    timed: int = 0
+    judged: int = 0
+    judged_bytes: int = 0
+    usable: int = 0
+    usable_bytes: int = 0
+    unsafe: int = 0
+
+    def add(self, other: Totals) -> None:
+        """As many more."""
+        for name in self.__dataclass_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    @property
+    def counts(self) -> Tally:
+        """As ``artifacts.entry.tally``."""
+        return {"entries": self.entries, "locks": self.locks, "headers": self.headers,
+                "unknown": self.unknown}  # fmt: skip
+
+    @property
+    def share(self) -> float | None:
+        """Which part of the judged entries is usable; None where none was judged."""
+        return self.usable / self.judged if self.judged else None
+
+    @property
+    def share_bytes(self) -> float | None:
+        """The same of their bytes."""
+        return self.usable_bytes / self.judged_bytes if self.judged_bytes else None
+
+
+class Part(NamedTuple):
+    """The entries that have one value of a dimension."""
+
+    value: str
+    totals: Totals
+
+
+class Reclaim(NamedTuple):
+    """What could go for a reason: counts, as ``artifacts.entry.tally`` has them, and the bytes that
+    come free: of a folder room on its disk, of a server content. why: for what nobody can know, in
+    the words for it.
+    """
+
+    counts: Tally
+    bytes: int
+    why: UserError | None = None
+    on_disk: bool = True
+
+    @property
+    def entries(self) -> int:
+        """How many of it are entries."""
+        return self.counts["entries"]
+
+    @property
+    def some(self) -> bool:
+        """Whether there is anything."""
+        return any(self.counts[name] for name in COUNTS) or self.bytes > 0
+
+    @property
+    def told(self) -> Sized:
+        """The same as an engine tells it."""
+        return {**self.counts, **measured(self.bytes, on_disk=self.on_disk)}
+
+
+def _together(some: Sequence[Reclaim], why: UserError | None = None) -> Reclaim:
+    """Several as one. Of a server nothing is on a disk: where it is among others, it counts so."""
+    counts = tally(())
+    for name in COUNTS:
+        counts[name] = sum(one.counts[name] for one in some)
+    on_disk = not some or any(one.on_disk for one in some)
+    return Reclaim(counts, sum(one.bytes for one in some), why, on_disk)
+
+
+@dataclass
+class PlaceTold:
+    """What the engine said of a place. None of bytes where that is not known. disk: the same of
+    places that share one, and its room. counts: as of ``artifacts.entry.tally``.
+    """
+
+    place: str
+    counts: Tally = field(default_factory=lambda: tally(()))
+    bytes: int = 0
+    apart_bytes: int = 0
+    trash_bytes: int = 0
+    free_bytes: int | None = None
+    total_bytes: int | None = None
+    disk: str = ""
+    rests: str | None = None
+    problem: UserError | None = None
+
+    @property
+    def entries(self) -> int:
+        """How many entries it holds."""
+        return self.counts["entries"]
+
+    @property
+    def left_out(self) -> bool:
+        """Whether it is counted with another."""
+        return self.problem is not None and self.problem.code in LEFT_OUT
+
+    @property
+    def failed(self) -> bool:
+        """Whether it could not be looked at."""
+        return self.problem is not None and not self.left_out
+
+
+#: The values of dimensions in their order; places have that in which they were told.
+_ORDERS: dict[str, Sequence[str]] = {"kind": KINDS, "age": AGES, "verdict": (*VERDICTS, "")}
+#: A group: its value in each of DIMENSIONS.
+_Key = tuple[str, str, str, str, str]
+
+
+@dataclass
+class Overview:
+    """The sums of what was heard so far. Rows may come in any order."""
+
+    groups_of: dict[_Key, Totals] = field(default_factory=dict, repr=False)
+    _reclaim: dict[tuple[str, str], Reclaim] = field(default_factory=dict, repr=False)
+    #: What was said of each place, in the order in which it was.
+    places: dict[str, PlaceTold] = field(default_factory=dict)
+
+    def add(self, rows: Iterable[OverviewRow]) -> None:
+        """Rows of ``overview``."""
+        for row in rows:
+            if "reclaim" in row:
+                self._add_reclaim(row)
+            else:
+                self._add_group(row)
+
+    def _add_group(self, row: GroupRow) -> None:
+        # A newer engine may know more kinds, ages and verdicts.
+        kind, age, verdict = row["kind"], row["age"], row["verdict"]
+        key = (
+            row["place"],
+            kind if kind in KINDS else "unknown",
+            row["torch"],
+            age if age in AGES else "",
+            verdict if verdict in VERDICTS or not verdict else "unknown",
+        )
+        size, apart = row["bytes"], key[1] in COUNTED_APART
+        counts = tallied(sum(row[name] for name in COUNTS), key[1])
+        entries = counts["entries"]
+        judged, usable = bool(key[4]), key[4] in _USABLE
+        more = Totals(
+            entries, 0 if apart else size, counts["locks"], counts["headers"], counts["unknown"],
+            size if apart else 0, row["compile_s"], row["timed"],
+            entries * judged, size * judged, entries * usable, size * usable,
+            entries * (key[4] == _UNSAFE),
+        )  # fmt: skip
+        known = self.groups_of.get(key)
+        if known is None:
+            self.groups_of[key] = more
+        else:
+            known.add(more)
+
+    def _add_reclaim(self, row: ReclaimRow) -> None:
+        reason = row["reclaim"]
+        if reason in REASONS or reason == _TOTAL:
+            on_disk, why = "content_bytes" not in row, _problem(row["why"])
+            found = Reclaim(_counts(row), row["bytes"], why, on_disk)
+            self._reclaim[row["place"], reason] = found
+
+    def told(self, place: PlaceLooked) -> PlaceTold:
+        """What a ``looked`` says, or a place of the result; may be told twice."""
+        one = PlaceTold(
+            place["place"],
+            _counts(place),
+            place["bytes"],
+            place["apart_bytes"],
+            place["trash_bytes"],
+            place["free_bytes"],
+            place["total_bytes"],
+            place["disk"] or "",
+            place["rests"],
+            _problem(place["problem"]),
+        )
+        self.places[one.place] = one
+        return one
+
+    def forget(self, place: str) -> None:
+        """As if a place had not been looked at."""
+        self.places.pop(place, None)
+        self.groups_of = {key: one for key, one in self.groups_of.items() if key[0] != place}
+        self._reclaim = {key: one for key, one in self._reclaim.items() if key[0] != place}
+
+    @property
+    def totals(self) -> Totals:
+        """Of all."""
+        return self.total()
+
+    def total(self, within: Mapping[str, str] | None = None) -> Totals:
+        """Of the entries that have some values: {dimension: value}."""
+        found, picks = Totals(), _picks(within or {})
+        for key, one in self.groups_of.items():
+            if picks(key):
+                found.add(one)
+        return found
+
+    def groups(self, by: str, within: Mapping[str, str] | None = None) -> list[Part]:
+        """The parts by a dimension, of the entries that have some values: {dimension: value}.
+
+        Places, kinds, ages and verdicts in their order, torch versions newest first, unknown ones
+        last. What is counted apart is in none but that of its place.
+        """
+        at, picks = DIMENSIONS.index(by), _picks(within or {})
+        found: dict[str, Totals] = {}
+        for key, one in self.groups_of.items():
+            if picks(key) and (one.entries or by == "place"):
+                if key[at] not in found:
+                    found[key[at]] = Totals()
+                found[key[at]].add(one)
+        if by == "torch":
+            values = sorted(found, key=lambda value: version(value or None), reverse=True)
+        else:
+            order = _ORDERS.get(by, tuple(self.places))
+            values = sorted(found, key=lambda value: _rank(order, value))
+        return [Part(value, found[value]) for value in values]
+
+    def reclaim(self, place: str | None = None) -> dict[str, Reclaim]:
+        """For each reason what could go, of one place or of all; no such that was not asked for.
+
+        What is not known of any place is not known; of some places the others count.
+        """
+        found: dict[str, Reclaim] = {}
+        for reason in REASONS:
+            some = self._reclaims(reason, place)
+            if some:
+                known = [one for one in some if one.why is None]
+                found[reason] = _together(known, None if known else some[0].why)
+        return found
+
+    def reclaimable(self, place: str | None = None) -> Reclaim:
+        """All that could go, the trash among it; what has several reasons counts once."""
+        return _together([*self._reclaims(_TOTAL, place), *self._reclaims("trash", place)])
+
+    def overlap(self, place: str | None = None) -> bool:
+        """Whether something could go for several reasons, so that these come to more than all."""
+        return sum(one.bytes for one in self.reclaim(place).values()) > (
+            self.reclaimable(place).bytes
+        )
+
+    def _reclaims(self, reason: str, place: str | None) -> list[Reclaim]:
+        return [
+            one
+            for (where, why), one in self._reclaim.items()
+            if why == reason and place in (None, where)
+        ]
+
+    @property
+    def disks(self) -> list[tuple[int, int]]:
+        """(free, total) bytes of the disks and servers that places are on, each once."""
+        found: dict[str, tuple[int, int]] = {}
+        for one in self.places.values():
+            if one.free_bytes is not None and one.total_bytes is not None:
+                found[one.disk or one.place] = one.free_bytes, one.total_bytes
+        return list(found.values())
+
+
+def _picks(within: Mapping[str, str]) -> Callable[[Sequence[str]], bool]:
+    wanted = [(DIMENSIONS.index(name), value) for name, value in within.items()]
+    return lambda key: all(key[at] == value for at, value in wanted)
+
+
+def _rank(order: Sequence[str], value: str) -> tuple[int, str]:
+    return order.index(value) if value in order else len(order), value
+
+
+def _counts(told: Tally) -> Tally:
+    return {"entries": told["entries"], "locks": told["locks"], "headers": told["headers"],
+            "unknown": told["unknown"]}  # fmt: skip
+
+
+def _problem(value: Fault | None) -> UserError | None:
+    return None if value is None else user_error(value["code"], value["params"])

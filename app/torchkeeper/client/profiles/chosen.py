@@ -1,0 +1,52 @@
+"""The profile that a user means: one of his own by its name, or a file by its path."""
+
+from __future__ import annotations
+
+import os
+
+from torchkeeper.client.profiles import formats, keeping, reading
+from torchkeeper.client.profiles.profile import Profile, name_fault
+
+
+def is_file(named: str) -> bool:
+    """Whether this is meant as a path: it has a slash or the end of a profile's file, or there is
+    such a file and no profile of that name.
+    """
+    if "/" in named or named.lower().endswith(keeping.SUFFIX):
+        return True
+    return bool(name_fault(named) or named not in keeping.names()) and os.path.isfile(named)
+
+
+def chosen(named: str) -> Profile:
+    """The user's profile of this name, or what a file sets. Raises UserError as ``found``, and
+    "profile-nothing-told".
+    """
+    read = found(named)
+    read.check_told(named)
+    return read.profile
+
+
+def found(named: str, container: str | None = None, stage: str | None = None) -> formats.Read:
+    """The user's profile of this name, or what a file sets, or the standard input as "-": a
+    profile's own, a script for sh, a .env file, a Dockerfile or a manifest.
+
+    Raises UserError as ``keeping.load`` and ``read_any``.
+    """
+    if named == reading.STDIN or is_file(named):
+        return read_any(named, container=container, stage=stage)
+    return formats.Read(keeping.load(named), [])
+
+
+def read_any(
+    path: str,
+    name: str | None = None,
+    format: str | None = None,
+    container: str | None = None,
+    stage: str | None = None,
+) -> formats.Read:
+    """What a file, or the standard input as "-", sets. Raises UserError as ``reading.text_in`` and
+    ``formats.read``.
+    """
+    text = reading.text_in(path)
+    file = "" if reading.is_stream(path) else path
+    return formats.read(text, format, name or reading.stem(path), file, container, stage)

@@ -1,0 +1,163 @@
+"""A profile as a .env file, which everybody reads in another way, and settings from one.
+
+Tests have what is written read by sh and by python-dotenv. ``docker run --env-file`` takes all that
+follows the = as it is, quotes too (docker/cli, issues 3630 and 4665). Compose and systemd take
+single quotes away, and no variable is put in between them (Compose's manual, “Syntax for
+environment files”; systemd.exec(5), EnvironmentFile=). All treat blanks, #, $ and backslashes in
+ways of their own: what all read the same is written as it is; all else stands in single quotes.
+
+What is read may be meant for any of them, and what is left is told with its line; python-dotenv
+would put variables in instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from torchkeeper.client.profiles.profile import Profile, ordered
+from torchkeeper.client.profiles.taking import (
+    VARIABLE,
+    Lines,
+    Taking,
+    at_line,
+    control,
+    made_of,
+    unread,
+    unwritable,
+)
+from torchkeeper.client.words.tongue import Text, tr
+from torchkeeper.settings.known import BY_NAME
+
+_FORMAT = ".env"
+_LITERAL: Text = "a $ that is a part of it stands in single quotes"
+_BARE: Text = (
+    "it has a $, which some take for a variable; a $ that is a part of it stands in single quotes"
+)
+_QUOTES: Text = (
+    "In quotes: {names}.\n"
+    "sh, Compose, systemd and python-dotenv take them away; docker run\n"
+    "--env-file does not, and would have them in the value."
+)
+_PLAIN = "_./:@%+,=-"
+_LINE = re.compile(r"[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][\w.-]*)[ \t]*(?P<sign>=?)[ \t]*")
+_REFERENCE = re.compile(r"\$(?:[A-Za-z_]|\{\w*|\()")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+
+
+def write(profile: Profile, notes: Sequence[str]) -> str:
+    """The text of the file; each of the notes becomes a comment at its top.
+
+    Raises UserError("profile-text-uncarried").
+    """
+    lines = [f"# {note}" for note in notes]
+    if names := in_quotes(profile):
+        lines += [f"# {line}" for line in tr(_QUOTES, names=", ".join(names)).split("\n")]
+    for name, text in ordered(profile):
+        if why := _fault(text):
+            raise unwritable(name, _FORMAT, why)
+        lines.append(f"{name}={text}" if _plain(text) else f"{name}='{text}'")
+    return "\n".join(lines) + "\n"
+
+
+def in_quotes(profile: Profile) -> list[str]:
+    """The variables whose text is written in quotes."""
+    return [name for name, text in ordered(profile) if not _plain(text)]
+
+
+def _plain(text: str) -> bool:
+    """Whether every reader takes a text as it is."""
+    return all(c in _PLAIN or (c.isascii() and c.isalnum()) for c in text)
+
+
+def _fault(text: str) -> str:
+    """Why the readers do not agree on a text, in a clause; "" where they do."""
+    if made := control(text):
+        return tr("It has a character that no line can have: {character}", character=made)
+    if "'" in text:
+        return tr("It has a single quote, which each reader writes in another way")
+    if re.search(r"\\\\|\\$", text):
+        return tr(
+            "It has two backslashes, or one at its end, which some readers take for an escape"
+        )
+    if "${" in text:
+        return tr("It has ${, which python-dotenv takes for another variable even in quotes")
+    return ""
+
+
+def read(text: str) -> Taking:
+    """The settings of a .env file, as python-dotenv reads it; what refers to another variable is
+    left.
+
+    Raises UserError("profile-text-wrong").
+    """
+    taking = Taking()
+    text = text.removeprefix("\ufeff")
+    lines = Lines(text)
+    at = 0
+    while at < len(text):
+        end = _end(text, at)
+        line = text[at:end]
+        if not line.strip() or line.lstrip().startswith("#"):
+            at = end + 1
+            continue
+        number = lines.of(at)
+        match = _LINE.match(text, at, end)
+        if match is None or not (
+            match["sign"] or re.match(r"[ \t\r]*(?:#|$)", line[match.end() - at :])
+        ):
+            raise unread(number, tr("It sets no variable"))
+        name, start = match["name"], match.end()
+        if not match["sign"]:
+            taking.leave(name, tr("the file has no value of it, only its name"))
+            at = end + 1
+        elif text[start : start + 1] in ("'", '"'):
+            value, why, at = _quoted(text, start, number)
+            _take(taking, name, value, why, number)
+        else:
+            value = re.split(r"[ \t]+#", text[start:end])[0].rstrip(" \t\r")
+            _take(taking, name, value, _made_of(value), number)
+            at = end + 1
+    return taking
+
+
+def _end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _take(taking: Taking, name: str, value: str, why: str, line: int) -> None:
+    if why and name in BY_NAME:
+        told = tr(_BARE) if why == _BARE else made_of(name, why, _LITERAL)
+        taking.leave(name, at_line(told, line))
+    else:
+        taking.take(name, value)
+
+
+def _made_of(value: str) -> str:
+    """Of what other a text is made, or _BARE; "" of what is whole."""
+    reference = _REFERENCE.search(value)
+    if reference is None:
+        return ""
+    # No more of it is told: what follows may be a part of something else.
+    if reference[0].startswith("${"):
+        return f"{VARIABLE}, {reference[0]}…}}"
+    return _BARE
+
+
+def _quoted(text: str, at: int, line: int) -> tuple[str, str, int]:
+    """What stands in quotes, of what other it is made, and where the next line begins."""
+    quote = text[at]
+    body = re.compile(rf"{quote}((?:[^{quote}\\]|\\.)*){quote}[ \t\r]*(?:#[^\n]*)?(?:\n|$)",
+                      re.DOTALL).match(text, at)  # fmt: skip
+    if body is None:
+        raise unread(line, tr("A quote is not closed, or something follows it"))
+    said = body[1]
+    if quote == "'":
+        return re.sub(r"\\([\\'])", r"\1", said), "", body.end()
+    value = re.sub(r"\\(.)", lambda m: _unescaped(m[1]), said, flags=re.DOTALL)
+    return value, _made_of(re.sub(r"\\.", "", said)), body.end()
+
+
+def _unescaped(char: str) -> str:
+    return _ESCAPES.get(char, char if char in "\"'\\$" else f"\\{char}")

@@ -1,0 +1,126 @@
+"""What profiles are written as for others, and read from: sh, .env, Dockerfile, Kubernetes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torchkeeper.client.profiles import dockerfile, dotenv, keeping, kubernetes, reading, shell
+from torchkeeper.client.profiles.profile import Profile, checked, left_open, with_password
+from torchkeeper.client.profiles.taking import no_setting
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable, user_error
+from torchkeeper.client.words.tongue import Text, several, tr
+from torchkeeper.settings.known import BY_NAME
+
+#: For sh to source; for Compose and its like; lines of a Dockerfile; the env of a container.
+FORMATS = ("sh", "env", "dockerfile", "kubernetes")
+#: What a file of each is called, where it is one by itself.
+FILES = {
+    "sh": "{name}.sh", "env": "{name}.env", "dockerfile": "{name}.Dockerfile",
+    "kubernetes": "{name}.yaml",
+}  # fmt: skip
+_STAYS: dict[str, Text] = {
+    "env": "A .env file takes nothing away: what is set already and is not here, stays.",
+    "dockerfile": "A Dockerfile takes nothing away: what the base image sets and is not here, "
+    "stays.",
+    "kubernetes": "It takes nothing away: what the image sets and is not here, stays.",
+}
+
+
+class Read(NamedTuple):
+    """What a text came to. left: (what was not taken, why, as a clause), settings first."""
+
+    profile: Profile
+    left: list[tuple[str, str]]
+
+    @property
+    def untold(self) -> list[tuple[str, str]]:
+        """What is left of the settings, or may have some in it."""
+        return [(name, why) for name, why in self.left if why != no_setting()]
+
+    def check_told(self, file: str) -> None:
+        """Raises UserError("profile-nothing-told") where settings are there and none was taken."""
+        if not self.profile.values and self.untold:
+            name, why = self.untold[0]
+            raise user_error("profile-nothing-told", {"file": file, "name": name, "why": why})
+
+
+def write(profile: Profile, format: str, secret: str | None = None) -> str:
+    """A profile as a text of a format, with its passwords, because they are part of it.
+
+    secret: for kubernetes, NAME/KEY of the Secret to take them from instead. Raises
+    UserError("profile-text-uncarried" | "secret-name" | "profile-no-password") and as
+    ``profile.checked``; nothing is written then.
+    """
+    checked(profile)
+    name = printable(profile.name)
+    said = [tr("Torchkeeper: the profile “{name}” for the caches of PyTorch.", name=name)]
+    said += [f"  {printable(line)}" for line in profile.about.splitlines() if line.strip()]
+    said += notes(profile, format, secret)
+    if format == "sh":
+        return shell.write(profile, said)
+    if format == "env":
+        return dotenv.write(profile, said)
+    if format == "dockerfile":
+        return dockerfile.write(profile, said)
+    return kubernetes.write(profile, said, secret)
+
+
+def notes(profile: Profile, format: str, secret: str | None = None) -> list[str]:
+    """Sentences on what whoever uses such a text should know."""
+    said = []
+    if format in _STAYS and left_open(profile):
+        said.append(tr(_STAYS[format]))
+    if names := with_password(profile):
+        some = say.together(names)
+        if secret is None:
+            said.append(
+                several(
+                    len(names),
+                    "{names} has a password in it: keep this text as one.",
+                    "{names} have passwords in them: keep this text as one.",
+                    names=some,
+                )
+            )
+        else:
+            name, _, key = secret.partition("/")
+            said.append(
+                tr(
+                    "{names} comes from the Secret {secret}: {command}, whose content is the value "
+                    "without a newline.",
+                    names=some,
+                    secret=printable(name),
+                    command=f"kubectl create secret generic {printable(name)} "
+                    f"--from-file={printable(key)}=FILE",
+                )
+            )
+    return said
+
+
+def read(
+    text: str,
+    format: str | None,
+    name: str,
+    file: str = "",
+    container: str | None = None,
+    stage: str | None = None,
+) -> Read:
+    """The described settings of a text, as a profile under this name.
+
+    format: one of FORMATS, "toml" for a profile's own, or None to guess it, with the name of its
+    ``file`` if there is one. container, stage: as of ``kubernetes.read`` and ``dockerfile.read``.
+    Raises UserError as those, ``shell.read``, ``dotenv.read`` and ``keeping.parsed``.
+    """
+    format = format or reading.guess(text, file)
+    if format == "toml":
+        return Read(keeping.parsed(text, name, file or name), [])
+    if format == "sh":
+        taking = shell.read(text)
+    elif format == "env":
+        taking = dotenv.read(text)
+    elif format == "dockerfile":
+        taking = dockerfile.read(text, stage)
+    else:
+        taking = kubernetes.read(text, container)
+    left = sorted(taking.left.items(), key=lambda one: one[0] not in BY_NAME)
+    return Read(checked(Profile(name, taking.values)), left)

@@ -1,0 +1,115 @@
+"""A profile: a name, and the settings that a process is to have, and no others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torchkeeper.client.words.problems import user_error
+from torchkeeper.client.words.tongue import tr
+from torchkeeper.settings.applied import SHARED
+from torchkeeper.settings.checks.texts import meant_by
+from torchkeeper.settings.known import BY_NAME, SETTINGS
+from torchkeeper.settings.masks import has_password, shown
+
+#: Characters of a name, bytes of a value, characters of what is said about a profile.
+MOST_NAME, MOST_VALUE, MOST_ABOUT = 64, 32 << 10, 4000
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Settings under a name.
+
+    values: texts by variable, of ``settings.known`` only. What is not among them is left to
+    PyTorch: a process that gets the profile has no other of the described settings, but for those
+    that other programs read, too (``settings.applied.SHARED``), which stay as they are. about: what
+    the user says of it.
+    """
+
+    name: str
+    values: dict[str, str] = field(default_factory=dict)
+    about: str = ""
+
+
+def checked(profile: Profile) -> Profile:
+    """The profile, which can be kept and given to a process.
+
+    Raises UserError("profile-value-impossible" | "profile-about-too-long") and as
+    ``check_setting``.
+    """
+    for name, text in profile.values.items():
+        check_setting(name)
+        why = impossible(text)
+        if why:
+            raise user_error("profile-value-impossible", {"name": name, "why": why})
+    if len(profile.about) > MOST_ABOUT or impossible(profile.about):
+        raise user_error("profile-about-too-long", {"most": MOST_ABOUT})
+    return profile
+
+
+def check_setting(name: str) -> None:
+    """Raises UserError("profile-setting-unknown" | "profile-setting-misnamed") for what is no
+    described setting.
+    """
+    if name in BY_NAME:
+        return
+    if meant := meant_by(name):
+        raise user_error("profile-setting-misnamed", {"name": name, "meant": meant})
+    raise user_error("profile-setting-unknown", {"name": name})
+
+
+def impossible(text: str) -> str:
+    """Why no variable can have this text, in a clause; "" where one can."""
+    if "\0" in text:
+        return tr("It has a zero byte, which no variable can have")
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        return tr("It is not UTF-8")
+    return tr("It is too long") if size > MOST_VALUE else ""
+
+
+def check_name(name: str) -> str:
+    """The name, under which a profile can be kept. Raises UserError("profile-name")."""
+    if why := name_fault(name):
+        raise user_error("profile-name", {"name": name, "why": why})
+    return name
+
+
+def name_fault(name: str) -> str:
+    """Why this is no name for a profile, in a clause; "" where it is."""
+    if not name.strip():
+        return tr("It is empty")
+    if name != name.strip():
+        return tr("It begins or ends with a blank")
+    if len(name) > MOST_NAME:
+        return tr("It has more than {n} characters", n=MOST_NAME)
+    if "/" in name or "\\" in name:
+        return tr("It has a slash, which is for files")
+    if name.startswith((".", "-")):
+        return tr("It begins with “{character}”", character=name[0])
+    if name.lower().endswith(".toml"):
+        return tr("It ends with .toml, which is for files")
+    if not name.isprintable():
+        return tr("It has characters that cannot be shown")
+    return ""
+
+
+def ordered(profile: Profile) -> list[tuple[str, str]]:
+    """Its settings in the order of ``settings.known``."""
+    return [(one.name, profile.values[one.name]) for one in SETTINGS if one.name in profile.values]
+
+
+def left_open(profile: Profile) -> list[str]:
+    """The described settings that it leaves to PyTorch, so that nobody else is to have set them."""
+    names = (one.name for one in SETTINGS if one.name not in profile.values)
+    return [name for name in names if name not in SHARED]
+
+
+def masked(profile: Profile) -> dict[str, str]:
+    """Its settings as they may be shown, in their order, without a password."""
+    return {name: shown(name, text) for name, text in ordered(profile)}
+
+
+def with_password(profile: Profile) -> list[str]:
+    """The variables of it that hold a password."""
+    return [name for name, text in ordered(profile) if has_password(name, text)]

@@ -1,0 +1,291 @@
+"""Recipes as files: read with every fault at its line, found in folders, sent, kept in a list.
+
+A recipe is looked at here before it is sent, so that what is wrong is told with the line it stands
+in; the engine looks again (``warm.recipes.recipe``).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchkeeper.client.kept import lists as kept
+from torchkeeper.client.recipes.tomllines import Lines
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable, user_error
+from torchkeeper.client.words.recipewords import expectation
+from torchkeeper.client.words.tongue import Text, tr
+from torchkeeper.engine.wire import MAX_LINE
+from torchkeeper.warm.recipes.faults import said
+from torchkeeper.warm.recipes.recipe import BUILTIN, MOST_RECIPES, faults, without_faults
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.recipes.tables import Tables
+    from torchkeeper.warm.shapes import SentRecipe
+
+#: Bytes of a recipe at most; one of a thousand cells has a few thousand.
+MOST_BYTES = 256 * 1024
+#: What goes to an engine in one line, with room for the rest of a request.
+_MOST_SENT = MAX_LINE - 64 * 1024
+#: Faults that a message names.
+_NAMED = 8
+_SUFFIX = ".toml"
+#: TOML files that are no recipes, and folders that are no places for any.
+_OTHERS = frozenset({"pyproject.toml", "ruff.toml", "uv.toml", "Cargo.toml", "Pipfile.toml"})
+_NOT_ENTERED = frozenset({"__pycache__", "node_modules", "site-packages"})
+_LIST = "recipes"
+#: A key of so many parts that tomllib would take minutes over it.
+_DEEP = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
+_TOO_DEEP: Text = "lists or tables lie too deep in each other."
+_LONG = re.compile(r"[0-9_]{4300}")
+_TOO_LONG: Text = "a number has too many digits."
+_PLACE = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that is wrong with a file: line and column, from 1; where in the data, as
+    ``matrix.batch[1]``, or "" of the whole; and in words what was expected and what was found.
+    syntax: of what is no TOML, what its reader says.
+    """
+
+    line: int
+    column: int
+    where: str
+    text: str
+    syntax: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.where}: " if self.where else ""
+        return tr("line {line}: {fault}", line=str(self.line), fault=f"{where}{self.text}")
+
+
+@dataclass(frozen=True)
+class RecipeFile:
+    """A recipe that nothing is wrong with. path: absolute. name: what it is called."""
+
+    path: str
+    name: str
+    data: Tables
+
+    def to_wire(self) -> SentRecipe:
+        """It, as a request has it."""
+        return {"name": self.name, "folder": os.path.dirname(self.path), "data": self.data}
+
+
+def looked_at(text: str) -> tuple[Mapping[str, object] | None, list[Fault]]:
+    """A recipe's text as data, and everything that is wrong with it, in the order of its lines.
+
+    None where it is not TOML, which is then the one fault, with where "".
+    """
+    if deep := _DEEP.search(text):
+        return None, [Fault(text.count("\n", 0, deep.start()) + 1, 1, "", tr(_TOO_DEEP))]
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as e:
+        return None, [_syntax(str(e), text)]
+    except RecursionError:
+        return None, [Fault(1, 1, "", tr(_TOO_DEEP))]
+    except ValueError:
+        # Python takes no number of more than 4300 digits from a text.
+        long = _LONG.search(text)
+        line = text.count("\n", 0, long.start()) + 1 if long else 1
+        return None, [Fault(line, 1, "", tr(_TOO_LONG))]
+    found = faults(data)
+    if not found:
+        return data, []
+    lines = Lines(text)
+    told = []
+    for fault in found:
+        line, column = lines.of(fault.where, fault.at_key)
+        words = expectation(fault.expected, fault.found, fault.params)
+        told.append(Fault(line, column, printable(said(fault.where), 120), printable(words)))
+    return data, sorted(told, key=lambda one: (one.line, one.column))
+
+
+def _syntax(why: str, text: str) -> Fault:
+    match = _PLACE.fullmatch(why)
+    what = printable((match[1] if match else why).rstrip("."))
+    said = tr("this is not TOML: {why}.", why=what)
+    if match and match[2]:
+        return Fault(int(match[2]), int(match[3]), "", said, what)
+    rows = text.rstrip("\n").split("\n")
+    return Fault(len(rows), len(rows[-1]) + 1, "", said, what)
+
+
+def text_in(path: str) -> str:
+    """The text of a file. Raises UserError("recipe-unreadable" | "recipe-too-large")."""
+    try:
+        # What is no file, such as a pipe, might never end.
+        if os.path.lexists(path) and not os.path.isfile(path):
+            raise user_error("recipe-unreadable", {"file": path, "why": tr("It is not a file")})
+        with open(path, "rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+            size = os.fstat(stream.fileno()).st_size
+    except OSError as e:
+        why = e.strerror or str(e)
+        raise user_error("recipe-unreadable", {"file": path, "why": why}) from e
+    if len(content) > MOST_BYTES:
+        params = {"file": path, "size": say.size(size), "most": say.size(MOST_BYTES)}
+        raise user_error("recipe-too-large", params)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as e:
+        line = content.count(b"\n", 0, e.start) + 1
+        why = tr("Line {line} is not UTF-8", line=str(line))
+        raise user_error("recipe-unreadable", {"file": path, "why": why}) from e
+
+
+def read(path: str) -> RecipeFile:
+    """A recipe from a file.
+
+    Raises UserError("recipe-unreadable" | "recipe-too-large" | "recipe-syntax" | "recipe-wrong");
+    the last names every fault with its line.
+    """
+    path = os.path.abspath(path)
+    data, found = looked_at(text_in(path))
+    if data is None:
+        [fault] = found
+        params = {"file": path, "line": fault.line, "column": fault.column}
+        why = (fault.syntax or fault.text).rstrip(".")
+        raise user_error("recipe-syntax", {**params, "why": why[:1].upper() + why[1:]})
+    if found:
+        raise _wrong(path, found)
+    return RecipeFile(path, str(data.get("name", _stem(path))), without_faults(data))
+
+
+def _stem(path: str) -> str:
+    return os.path.splitext(os.path.basename(path))[0] or "recipe"
+
+
+def _wrong(path: str, found: Sequence[Fault]) -> UserError:
+    first = found[0]
+    what = tr("{file}, line {line}, is wrong.", file=printable(path), line=str(first.line))
+    why = f"{first.where}: {first.text}" if first.where else first.text
+    if len(found) > 1:
+        faulty = say.count(len(found), "fault", "faults")
+        what = tr("{file} has {faults}.", file=printable(path), faults=faulty)
+        why = "\n".join(map(str, found[:_NAMED]))
+        if len(found) > _NAMED:
+            why += "\n" + tr("and {n} more", n=len(found) - _NAMED)
+    remedy = tr(
+        "Correct it; “torchkeeper recipe new” writes an example that says what can be said."
+    )
+    return UserError(
+        what, why, remedy, code="recipe-wrong",
+        params={"recipe": path, "file": path, "line": first.line},
+    )  # fmt: skip
+
+
+def files(name: str) -> list[str]:
+    """The recipes that a file or folder is: their absolute paths, sorted.
+
+    Of a folder, all ``*.toml`` in it and below but those of other tools; links to folders and
+    hidden folders are not entered. Raises UserError("recipe-unknown" | "recipes-none" |
+    "recipes-too-many" | "folder-unreadable").
+    """
+    path = os.path.abspath(name)
+    if not name or not os.path.isdir(path):
+        if not os.path.lexists(path) or not name:  # an empty variable is no folder
+            raise user_error("recipe-unknown", {"recipe": name})
+        return [path]
+    found = []
+    for one in _below(path):
+        found.append(one)
+        if len(found) > MOST_RECIPES:
+            raise user_error("recipes-too-many", {"folder": path, "most": MOST_RECIPES})
+    if not found:
+        raise user_error("recipes-none", {"folder": path})
+    return sorted(found)
+
+
+def _below(folder: str) -> Iterator[str]:
+    def cannot(e: OSError) -> None:
+        raise user_error("folder-unreadable", {"path": e.filename, "why": e.strerror}) from e
+
+    for root, folders, names in os.walk(folder, onerror=cannot):
+        if is_interpreters(names):
+            folders.clear()
+            continue
+        folders[:] = [name for name in folders if is_entered(name)]
+        yield from (os.path.join(root, name) for name in names if is_name(name))
+
+
+def is_name(name: str) -> bool:
+    """Whether a file of this name may be a recipe."""
+    return name.endswith(_SUFFIX) and not name.startswith(".") and name not in _OTHERS
+
+
+def is_entered(name: str) -> bool:
+    """Whether recipes are looked for in a folder of this name."""
+    return not name.startswith(".") and name not in _NOT_ENTERED
+
+
+def is_interpreters(names: Iterable[str]) -> bool:
+    """Whether these are the files of an interpreter's folder, which has those of others."""
+    return "pyvenv.cfg" in names
+
+
+def chosen(names: Sequence[str]) -> list[str]:
+    """Paths of all recipes, and "builtin", that some names mean, each once, in their order; the
+    built-in one for none. Raises as ``files``.
+    """
+    found: list[str] = []
+    for name in names or [BUILTIN]:
+        found += [BUILTIN] if name == BUILTIN else files(name)
+    return list(dict.fromkeys(found))
+
+
+def wire(names: Sequence[str]) -> list[str | SentRecipe]:
+    """What a request says for the names of recipes: "builtin", files and folders.
+
+    Raises UserError as ``files`` and ``read``, and "recipes-too-large".
+    """
+    import json
+
+    sent = [one if one == BUILTIN else read(one).to_wire() for one in chosen(names)]
+    size = len(json.dumps(sent))
+    if size > _MOST_SENT:
+        params = {"size": say.size(size), "most": say.size(_MOST_SENT)}
+        raise user_error("recipes-too-large", params)
+    return sent
+
+
+def listed() -> list[str]:
+    """The files and folders of the user's list, absolute, in their order.
+
+    Raises UserError("recipes-unreadable").
+    """
+    return kept.load(_LIST, "recipes-unreadable", "paths")
+
+
+def add(name: str) -> list[str]:
+    """Put a file or folder at the end of the list, if it is not in it; the list.
+
+    Raises UserError as ``files`` and ``listed``, and "recipes-unwritable".
+    """
+    files(name)
+    path = os.path.abspath(name)
+    paths = listed()
+    if path not in paths:
+        paths.append(path)
+        kept.save(_LIST, paths, "recipes-unwritable")
+    return paths
+
+
+def remove(name: str) -> list[str]:
+    """Take a file or folder off the list; the list. The file stays.
+
+    Raises UserError("recipe-not-listed"), as ``listed``, and "recipes-unwritable".
+    """
+    path = os.path.abspath(name)
+    paths = listed()
+    if path not in paths:
+        raise user_error("recipe-not-listed", {"file": path})
+    paths.remove(path)
+    kept.save(_LIST, paths, "recipes-unwritable")
+    return paths

@@ -1,0 +1,462 @@
+"""The recipe that warms again what a program was heard compiling.
+
+Each thing that it compiled is named, if it can be made again by name and has inputs that a recipe
+can say; else the recipe runs the program's own command, and says why.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from torchkeeper.client.hiding import hidden, is_secret
+from torchkeeper.client.recipes.noted import (
+    NOT_CACHED,
+    Note,
+    dicts,
+    given,
+    lines,
+    of_environment,
+    variables,
+)
+from torchkeeper.client.recipes.references import Unnamed, reference
+from torchkeeper.warm.commands import is_python
+from torchkeeper.warm.recipes import recipe as recipes
+from torchkeeper.warm.recipes.compiling import MODES
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.recipes.tables import Item as Told
+    from torchkeeper.warm.recipes.tables import Settings, Tables
+
+
+# What a program was heard compiling, thing by thing, as the items of a recipe.
+#
+# What each process noted is its own say (``client.recipes.recording``): what is not as expected
+# raises, and ``client.recipes.recorded`` takes that for what is not understood.
+
+_ODD = {
+    "hooks": "has hooks",
+    "frozen": "has parameters of which only some want gradients",
+    "devices": "is on several devices",
+    "dtypes": "has parameters of several types",
+    "strides": "has parameters in another memory format, channels_last",
+}
+
+
+@dataclass(frozen=True)
+class Item:
+    """An item of a recipe. made: what is compiled. calls: what with, as an item or one of its
+    ``calls`` says it. ways: how, by the names of ``[compile]``; without those that it has itself.
+    """
+
+    made: dict[str, object]
+    calls: list[dict[str, object]]
+    ways: dict[str, object]
+
+
+@dataclass
+class _Thing:
+    """All that was compiled of a function, or of the models of a class, in one way, by however many
+    calls of torch.compile: what Dynamo has compiled, and learned, lies with the code, and is used
+    wherever the backend is an equal one (torch/_dynamo/eval_frame.py, pgo.py)."""
+
+    name: str
+    made: dict[str, object]
+    ways: dict[str, object]
+    noted: list[Note] = field(default_factory=list)
+
+
+def items_of(note: Note, folder: str) -> tuple[list[Item], list[str]]:
+    """What one process compiled, and why what cannot be named is not. folder: of the recipe."""
+    found: list[Item] = []
+    why: list[str] = []
+    things: dict[str, _Thing] = {}
+    every = dicts(note.get("compiled"))
+    for one in every:
+        if one.get("backend") in NOT_CACHED:
+            continue
+        try:
+            thing = _thing(one, note, folder)
+        except Unnamed as e:
+            why.append(str(e.args[0]))
+            continue
+        key = json.dumps([thing.made, thing.ways, one.get("device")], sort_keys=True)
+        things.setdefault(key, thing).noted.append(one)
+    for thing in things.values():
+        try:
+            made = _items(thing, every)
+        except Unnamed as e:
+            why.append(str(e.args[0]))
+            continue
+        found += [one for one in made if one not in found]
+    return found, why
+
+
+def _thing(one: Note, note: Note, folder: str) -> _Thing:
+    """What was compiled, and how, whatever it was called with. Raises Unnamed."""
+    name = str(one.get("name"))
+    if one.get("settings"):
+        raise Unnamed(f"the program has set {', '.join(map(str, one['settings'][:5]))}")
+    if one.get("backend") != "inductor":
+        raise Unnamed(f"{name} is compiled by another backend, {one.get('backend')}")
+    if one.get("kind") not in ("function", "model"):
+        what = (
+            f"a {one.get('type')}" if one.get("name") is None else f"{name}, a {one.get('type')},"
+        )
+        raise Unnamed(f"{what} is compiled, which is no function and no model and has no name")
+    if not one.get("there"):
+        raise Unnamed(f"{name} is made inside a function, or has another name now")
+    if secret := _secret(one):
+        raise Unnamed(f"{name} is given what looks like a secret, {secret}, which is not kept")
+    made: dict[str, object] = {}
+    ways: dict[str, object] = {}
+    if one["kind"] == "model":
+        if one.get("odd"):
+            raise Unnamed(f"{name} {_ODD.get(str(one['odd'][0]), 'is not as it was built')}")
+        if not isinstance(one.get("args"), dict):
+            raise Unnamed(f"{name} is built from more than plain values")
+        made["factory"] = reference(one, note, folder)
+        dtype = one.get("dtype")
+        ways["dtype"] = None if dtype == "float32" else dtype
+    else:
+        made["function"] = reference(one, note, folder)
+    if not one.get("decorated"):
+        ways |= {key: one.get(key) for key in ("dynamic", "fullgraph", "options")}
+        ways["mode"] = one["mode"] if one.get("mode") in MODES else None
+    return _Thing(name, made, ways)
+
+
+def _items(thing: _Thing, every: Sequence[Note]) -> list[Item]:
+    """An item for each of its calls; one of all of them where what came before a call decided what
+    it compiled. every: all that the process compiled. Raises Unnamed.
+    """
+    noted = [(call, one) for one in thing.noted for call in dicts(one.get("calls"))]
+    noted.sort(key=lambda both: _order(both[0]))
+    for call, _ in noted:
+        _check(call, thing.name)
+    calls = [call for call, _ in noted]
+    if not any(call.get("symbols") for call in calls) or thing.noted[0].get("dynamic") is True:
+        return [_item(thing, [both]) for both in noted]
+    _check_order(thing, calls, every)
+    if any(call.get("precision") != calls[0].get("precision") for call in calls):
+        raise Unnamed(f"{thing.name} is called with several precisions of float32")
+    return [_item(thing, noted)]
+
+
+def _item(thing: _Thing, noted: Sequence[tuple[Note, Note]]) -> Item:
+    device = _device(noted[0][1], noted[0][0])
+    calls: list[dict[str, object]] = []
+    modes: list[dict[str, object]] = []
+    made, args = thing.made, [one.get("args") or {} for _, one in noted]
+    alike = all(one == args[0] for one in args)
+    if alike and args[0]:
+        made = {**made, "args": args[0]}
+    for call, one in noted:
+        own = {} if alike else {"args": one.get("args")}
+        inputs = [_told(x, device) for x in call["inputs"]]
+        keywords = {key: _told(x, device) for key, x in call["keywords"].items()}
+        calls.append({**own, "inputs": inputs, **({"keywords": keywords} if keywords else {})})
+        backward = bool(call.get("backward"))
+        grad = backward or call.get("grad") is not False
+        training, cast = _training(call, one), _autocast(call, one)
+        modes.append({"backward": backward, "grad": grad, "training": training, "autocast": cast})
+    usual: dict[str, object] = {"backward": False, "grad": True, "training": None, "autocast": None}
+    for name in usual:
+        if all(mode[name] == modes[0][name] for mode in modes):
+            usual[name] = modes[0][name]
+    for told, mode in zip(calls, modes, strict=True):
+        told |= {name: value for name, value in mode.items() if value != usual[name]}
+    # The same again compiles nothing: every one of them is there already.
+    once = [call for at, call in enumerate(calls) if call not in calls[:at]]
+    precision = noted[0][0].get("precision")
+    around = {"device": device, "precision": None if precision == "highest" else precision}
+    return Item(made, once, {**around, **usual, **thing.ways})
+
+
+def _check_order(thing: _Thing, calls: Sequence[Note], every: Sequence[Note]) -> None:
+    """Raises Unnamed where what was compiled for any size was so for another reason than calls of
+    the same code with other sizes, before.
+    """
+    frames = {frame for one in thing.noted for frame in one.get("frames") or ()}
+    last = max(_order(call) for call in calls if call.get("symbols"))
+    for one in every:
+        if one in thing.noted or not frames & set(one.get("frames") or ()):
+            continue
+        # What is never for any size neither learns nor tells (torch/_dynamo/pgo.py).
+        before = any(_order(call) < last for call in dicts(one.get("calls")))
+        if before and one.get("dynamic") is not False:
+            raise Unnamed(
+                f"{thing.name} is compiled for any size, and its code is compiled in another way, "
+                "too: that takes the program's own order of calls"
+            )
+    for at, call in enumerate(calls):
+        other = any(_given(before) != _given(call) for before in calls[:at])
+        if call.get("symbols") and not other:
+            raise Unnamed(f"{thing.name} is compiled for any size before it was called with "
+                          "another one: the program has said so of a tensor, or has learned it "
+                          "before")  # fmt: skip
+
+
+def _autocast(call: Note, one: Note) -> str | None:
+    """The type of torch.autocast around a call. Raises Unnamed."""
+    cast = dict(call.get("autocast") or {})
+    own: str | None = cast.pop(_device(one, call).partition(":")[0], None)
+    if cast:
+        raise Unnamed(f"the program has set autocast for {', '.join(map(str, cast))}, too")
+    return own
+
+
+def _order(call: Note) -> int:
+    return int(call.get("order", 0))
+
+
+def _given(call: Note) -> list[Any]:
+    return [call["inputs"], call["keywords"]]
+
+
+def _secret(one: Note) -> str:
+    """What it is given that looks like a secret, by name; empty without."""
+    named = [*_table(one.get("args")), *_table(one.get("options"))]
+    named += [each for call in dicts(one.get("calls")) for each in given(one, call)]
+    return next((key or "an input" for key, value in named if is_secret(key, value)), "")
+
+
+def _table(value: Any) -> list[tuple[str, Any]]:
+    return [(str(key), one) for key, one in value.items()] if isinstance(value, dict) else []
+
+
+def _check(call: Note, name: str) -> None:
+    """Raises Unnamed where a call cannot be made again by itself."""
+    if call.get("twice"):
+        raise Unnamed(f"{name} is given one tensor twice, which a recipe cannot say")
+    for value in (*call["inputs"], *call["keywords"].values()):
+        for odd in _odd(value):
+            # Of a method that is compiled, it is the model itself.
+            raise Unnamed(f"an input of {name} is a {odd}: torch.compile the model instead, if it "
+                          "is one")  # fmt: skip
+
+
+def _training(call: Note, one: Note) -> bool | None:
+    """Whether a model was in training where that matters, and was not as ``backward`` has it."""
+    training = bool(call.get("training"))
+    usual = one["kind"] != "model" or not one.get("mode_matters")
+    return None if usual or training == bool(call.get("backward")) else training
+
+
+def _odd(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if "odd" in value:
+            yield str(value["odd"])
+        for form in ("list", "tuple"):
+            for one in value.get(form, ()):
+                yield from _odd(one)
+
+
+def _device(one: Note, call: Note) -> str:
+    """Where a call runs: the model's device, or that of the first tensor."""
+    named = [one.get("device"), *(x.get("device") for x in _tensors(call))]
+    return next((str(device) for device in named if device), "cpu").removesuffix(":0")
+
+
+def _tensors(call: Note) -> list[Mapping[str, Any]]:
+    values = [*call["inputs"], *call["keywords"].values()]
+    return [one for one in values if isinstance(one, dict) and "shape" in one]
+
+
+def _told(value: Any, device: str) -> Any:
+    """An input as the recipe has it: the device of all is said once."""
+    if not isinstance(value, dict):
+        return value
+    for form in ("list", "tuple"):
+        if form in value:
+            return {form: [_told(one, device) for one in value[form]]}
+    if "shape" in value and str(value.get("device")).removesuffix(":0") == device:
+        return {key: one for key, one in value.items() if key != "device"}
+    return dict(value)
+
+
+#: Reasons, and lines of what was compiled, that a recipe's comment has.
+_MOST_LINES = 60
+
+
+@dataclass
+class Recorded:
+    """A recipe. data: its tables. comment: what stands before them. source: "callable" or
+    "script". why: for a script, why what it compiles is not named. hidden: something that looked
+    like a secret was left out of the command.
+    """
+
+    data: Tables
+    comment: str
+    source: str
+    why: list[str] = field(default_factory=list)
+    hidden: bool = False
+
+
+def recipe_of(
+    notes: Sequence[Note],
+    command: Sequence[str],
+    out: str,
+    env: Mapping[str, str],
+    proof: str = "",
+    refuted: Sequence[str] = (),
+) -> Recorded:
+    """The recipe for the file ``out``, of what processes noted (``warm.traces.recorder``).
+
+    command: as the user gave it, in this folder, with ``env``. Nothing is imported. proof: what is
+    said of whether what is named was tried; refuted: why that did not find what the program
+    compiled, so that it is the command.
+    """
+    shown = hidden(command)
+    secret = shown != [*command]
+    if is_python(shown[0]):
+        shown[0] = "python"  # whichever the recipe is warmed with
+    compiled = [one for note in notes for one in dicts(note.get("compiled"))]
+    told = [f"  {line}" for one in compiled for line in lines(one)]
+    head = [f"Recorded by “torchkeeper run --recipe” of: {' '.join(shown)}"[:2000]]
+    try:
+        if refuted:
+            raise Unnamed([*refuted][:_MOST_LINES])
+        data = _understood(notes, os.path.dirname(out))
+        head.append("It is the program's own models and functions, each with the inputs it had.")
+        head += [f"{proof}."] if proof else []
+        found = Recorded(data, "", "callable")
+    except Unnamed as e:
+        why = e.args[0]
+        found = Recorded(_script(shown, out, notes, env), "", "script", why, secret)
+        head.append("It runs the command again, because what was compiled cannot be named:")
+        head += [f"  {line}" for line in why]
+        if found.hidden:
+            head.append("Where the command has “…” something that looked like a secret is left "
+                        "out: the command has to take it from elsewhere.")  # fmt: skip
+    if told:
+        head += ["", "Compiled were:", *told[:_MOST_LINES]]
+        head += [f"  and {len(told) - _MOST_LINES:,} more"] if len(told) > _MOST_LINES else []
+    # One line each, whatever a program called its things.
+    found.comment = "\n".join(
+        "".join(c if c.isprintable() else " " if c.isspace() else "�" for c in line)[:500]
+        for line in head
+    )
+    return found
+
+
+def _understood(notes: Sequence[Note], folder: str) -> Tables:
+    """As ``_callables``; a program can write there what it likes."""
+    try:
+        return _callables(notes, folder)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as e:
+        raise Unnamed(["what it noted is not understood"]) from e
+
+
+def _callables(notes: Sequence[Note], folder: str) -> Tables:
+    """The recipe's tables. Raises Unnamed(why) with every reason."""
+    why: list[str] = []
+    found: list[Item] = []
+    for note in notes:
+        if note.get("unseen"):
+            why.append("some compiles were begun in a way that cannot be seen")
+        named, reasons = items_of(note, folder)
+        found += [one for one in named if one not in found]
+        why += reasons
+    if not found and not why:
+        why.append("nothing was heard of it: its Python was started without its site, or the "
+                   "program cleared its environment")  # fmt: skip
+    if why:
+        raise Unnamed(list(dict.fromkeys(why))[:_MOST_LINES])
+    settings, items = _settled(found)
+    for note in notes:
+        settings.update(of_environment(note))
+    data: dict[str, object] = {"callable": items}
+    data |= _matrix(items)
+    data |= {"compile": settings} if settings else {}
+    copied = {k: v for note in notes for k, v in variables(note.get("environment")).items()}
+    data |= {"environment": copied} if copied else {}
+    if faults := recipes.faults(data):
+        raise Unnamed([f"a recipe cannot say it: {'.'.join(map(str, faults[0].where))}"])
+    return recipes.without_faults(data)
+
+
+def _settled(found: Sequence[Item]) -> tuple[dict[str, object], list[Mapping[str, Any]]]:
+    """The ways that all items have in common, and the items, each with what is its own.
+
+    An item that says nothing of a way takes any: what is decorated has its own with it.
+    """
+    shared: dict[str, object] = {}
+    own: list[dict[str, object]] = [{} for _ in found]
+    for name in dict.fromkeys(name for one in found for name in one.ways):
+        values = [one.ways[name] for one in found if name in one.ways]
+        if all(value == values[0] for value in values):
+            if not _is_default(name, values[0]):
+                shared[name] = values[0]
+            continue
+        for one, settings in zip(found, own, strict=True):
+            if name in one.ways and not _is_default(name, one.ways[name]):
+                settings[name] = one.ways[name]
+    items: list[Mapping[str, Any]] = []
+    for one, settings in zip(found, own, strict=True):
+        calls = one.calls[0] if len(one.calls) == 1 else {"calls": one.calls}
+        items.append({**one.made, **({"compile": settings} if settings else {}), **calls})
+    return shared, items
+
+
+def _is_default(name: str, value: Any) -> bool:
+    if name in ("fullgraph", "backward", "grad"):
+        return value is (name == "grad")
+    return value is None or value == {}
+
+
+def _matrix(items: list[Mapping[str, Any]]) -> dict[str, object]:
+    """A size for what alone differs between calls of one thing; the items become one."""
+    if len(items) < 2 or any("inputs" not in one for one in items):
+        return {}
+    first = items[0]
+    if any({**one, "inputs": 0} != {**first, "inputs": 0} for one in items):
+        return {}
+    places = [
+        (at, dim)
+        for at, value in enumerate(first["inputs"])
+        if isinstance(value, dict) and "shape" in value
+        for dim in range(len(value["shape"]))
+    ]
+    try:
+        differ = [
+            p for p in places if len({one["inputs"][p[0]]["shape"][p[1]] for one in items}) > 1
+        ]
+        sizes = [{one["inputs"][at]["shape"][dim] for at, dim in differ} for one in items]
+        if not differ or any(len(size) != 1 for size in sizes):
+            return {}
+        name = "batch" if all(dim == 0 for _, dim in differ) else "size"
+        alike = []
+        for one in items:
+            copy = json.loads(json.dumps(one))
+            for at, dim in differ:
+                copy["inputs"][at]["shape"][dim] = name
+            alike.append(copy)
+    except (LookupError, TypeError):
+        return {}
+    values = [size.pop() for size in sizes]
+    if any(one != alike[0] for one in alike) or len(set(values)) != len(values):
+        return {}
+    items[:] = alike[:1]
+    return {"matrix": {name: values}}
+
+
+def _script(
+    shown: Sequence[str], out: str, notes: Sequence[Note], env: Mapping[str, str]
+) -> Tables:
+    folder = os.path.relpath(os.getcwd(), os.path.dirname(out))
+    item: Told = {"command": [*shown]}
+    if folder != ".":
+        item["folder"] = folder
+    data: Tables = {"script": [item]}
+    settings: Settings = {}
+    for note in [{"environment": dict(env)}, *notes]:
+        settings.update(of_environment(note))
+    if settings:
+        data["compile"] = settings
+    if copied := variables(env):
+        data["environment"] = copied
+    return data

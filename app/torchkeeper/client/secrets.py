@@ -1,0 +1,190 @@
+"""Passwords of servers: given with an address, found in the environment or the system's keyring.
+
+They are never part of a place's name, and are written nowhere but into the keyring, when asked to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.masking import has_login
+from torchkeeper.client.words.problems import user_error
+from torchkeeper.client.words.tongue import tr
+from torchkeeper.stores.names import scheme_of
+
+if TYPE_CHECKING:
+    from keyring.backend import KeyringBackend
+
+#: The variable that holds a password for whoever cannot be asked.
+VARIABLE = "TORCHKEEPER_REDIS_PASSWORD"
+#: Under what the keyring keeps them.
+SERVICE = "torchkeeper"
+
+#: Keyrings that are looked for on other systems than this one, and what joins several.
+_ELSEWHERE = frozenset({"keyring.backends.chainer"}) | {
+    module
+    for system, module in (
+        ("darwin", "keyring.backends.macOS"),
+        ("win32", "keyring.backends.Windows"),
+    )
+    if sys.platform != system
+}
+
+_given: dict[str, str] = {}
+
+
+def named(text: str) -> str:
+    """The name of a place: an absolute path, or a server's address without its password.
+
+    The password is kept for this run. Raises UserError for an address that is none.
+    """
+    scheme = scheme_of(text)
+    if scheme.local:
+        if has_login(text) and not os.path.lexists(text):
+            # As the path of a folder the password would be shown and kept.
+            why = tr("It must start with redis://, rediss:// or unix://")
+            raise user_error("address-wrong", {"why": why})
+        return scheme.normal(text)
+    try:
+        place, password = scheme.parted(text)
+    except Problem as problem:
+        raise user_error(problem.code, problem.params) from None
+    if password:
+        give(place, password)
+    return place
+
+
+def typed(text: str) -> bool:
+    """Whether the text of a place is a server's address with a password in it."""
+    scheme = scheme_of(text)
+    try:
+        return scheme.may_want_password and bool(scheme.parted(text)[1])
+    except Problem:
+        return False
+
+
+def give(place: str, password: str) -> None:
+    """Use this password for a server in this run."""
+    _given[place] = password
+
+
+def given(place: str) -> str | None:
+    """What was given so."""
+    return _given.get(place)
+
+
+def password_of(place: str) -> str | None:
+    """The password of a server: given in this run, of the environment, or of the keyring."""
+    return _given.get(place) or for_any() or _named_by_environment(place) or _from_keyring(place)
+
+
+def own_password_of(place: str) -> str | None:
+    """The same without that which is ``for_any``; where there is one, no keyring is asked."""
+    own = _given.get(place) or _named_by_environment(place)
+    return own or (None if for_any() else _from_keyring(place))
+
+
+def for_any() -> str | None:
+    """The password for whichever server wants one, from the environment; the others would refuse
+    to be given it.
+    """
+    return os.environ.get(VARIABLE)
+
+
+def _named_by_environment(place: str) -> str | None:
+    from torchkeeper.stores.redis.address import from_environment
+
+    found = (one.password for one in from_environment(os.environ) if str(one.address) == place)
+    return next(found, None)
+
+
+def _backend() -> KeyringBackend | None:
+    """What keeps passwords on this system, or None. May take long: it asks the desktop."""
+    from keyring import core
+    from keyring.backends.fail import Keyring as Nothing
+
+    backend = core.load_env() or core.load_config() or _detected()
+    return None if isinstance(backend, Nothing) else backend
+
+
+@functools.cache
+def _detected() -> KeyringBackend:
+    """The keyring that keyring.get_keyring() finds, but for the joining of several.
+
+    That one loads the keyrings of all systems; for those of macOS the C compiler is run four
+    times, which takes longer than all the rest of a listing's first rows.
+    """
+    from importlib.metadata import entry_points
+
+    from keyring.backend import KeyringBackend
+    from keyring.backends.fail import Keyring as Nothing
+
+    for plugin in entry_points(group="keyring.backends"):
+        if plugin.module not in _ELSEWHERE:
+            with contextlib.suppress(Exception):  # whoever wrote it, the others are to be found
+                plugin.load()
+    # Later ones win where two are as good, as they do there.
+    fit = list(KeyringBackend.get_viable_backends())
+    best = max(fit, key=lambda one: one.priority, default=Nothing)
+    return best()
+
+
+def can_keep() -> bool:
+    """Whether there is a keyring to keep passwords in. May take long, as asking it does."""
+    return _backend() is not None
+
+
+def _from_keyring(place: str) -> str | None:
+    backend = _backend()
+    if backend is None:
+        return None
+    with _declined():
+        return backend.get_password(SERVICE, place)
+    return None
+
+
+def keep(place: str, password: str) -> bool:
+    """Use this password from now on, in later runs too; False where it could not be kept."""
+    give(place, password)
+    backend = _backend()
+    if backend is None:
+        return False
+    with _declined():
+        backend.set_password(SERVICE, place, password)
+        return True
+    return False
+
+
+def moved(old: str, new: str) -> str | None:
+    """The password of a server that has another name now; kept for that, where it was kept.
+
+    None where there is none of its own.
+    """
+    given, kept = _given.pop(old, None), _from_keyring(old)
+    if kept is not None:
+        keep(new, kept)
+    if given is not None:
+        give(new, given)
+    forget(old)
+    return given or kept or password_of(new)
+
+
+def forget(place: str) -> None:
+    """Forget the password of a server, in the keyring too."""
+    _given.pop(place, None)
+    backend = _backend()
+    if backend is not None:
+        with _declined():
+            backend.delete_password(SERVICE, place)
+
+
+def _declined() -> contextlib.suppress:
+    """For a keyring that is locked, a user who says no, a password that is not there."""
+    from keyring.errors import KeyringError
+
+    return contextlib.suppress(KeyringError, OSError, RuntimeError)

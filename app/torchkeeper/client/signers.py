@@ -1,0 +1,207 @@
+"""Whose signatures the user trusts, and whether one is required.
+
+The trusted keys are in a file of allowed signers as ssh-keygen(1) describes it, so that the stock
+``ssh-keygen -Y verify`` can be pointed at it, too.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import fnmatch
+import os
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchkeeper.artifacts.sshsig import NAMESPACE, fingerprint, signed_by
+from torchkeeper.client.kept import lists as kept
+from torchkeeper.client.kept import whole
+from torchkeeper.client.words.problems import user_error
+from torchkeeper.client.words.tongue import tr
+from torchkeeper.engine.protocol import traits
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.bundles import SignatureResult
+
+#: The list that holds what the user requires, and what stands in it.
+_POLICY, _REQUIRED = "trust", "signatures-required"
+#: A name in the file: patterns and lists have a meaning of their own there.
+_NAME = re.compile(r"[^\s\"'*?!,#]{1,200}")
+_KEY = re.compile(r"(?:^|\s)((?:ssh|ecdsa|sk-ssh|sk-ecdsa)-[A-Za-z0-9@.-]+) ([A-Za-z0-9+/]+=*)")
+#: Bytes of a key's file, and of a file of allowed signers, at most.
+_LARGEST, _MOST_SIGNERS = 64 << 10, 4 << 20
+
+
+class PublicKey(NamedTuple):
+    """A public key, its kind and its text; its fingerprint; and the comment that its owner gave
+    it, of which nothing is proved.
+    """
+
+    key: str
+    fingerprint: str
+    comment: str
+
+
+class Signer(NamedTuple):
+    """A line of the allowed signers: a name, or several with commas, which may be patterns; and a
+    key with its fingerprint.
+    """
+
+    name: str
+    key: str
+    fingerprint: str
+
+
+def signers_file() -> str:
+    """Where the allowed signers are kept; it may not be there yet."""
+    return os.path.join(os.path.dirname(kept.file(_POLICY)), "allowed_signers")
+
+
+def signers() -> list[Signer]:
+    """All of them. Raises UserError("signers-unreadable")."""
+    return [signer for line in _lines() if (signer := _signer(line)) is not None]
+
+
+def trust(name: str, key: str) -> Signer:
+    """Trust a key under a name. key: the path of a public key, or its text.
+
+    Raises UserError("signer-name" | "signer-there" | "key-unusable" | "signers-…").
+    """
+    if not _NAME.fullmatch(name):
+        raise user_error("signer-name", {"name": name})
+    public = public_key(key)
+    signer = Signer(name, public.key, public.fingerprint)
+    lines = _lines()
+    if any(other is not None and other[::2] == signer[::2] for other in map(_signer, lines)):
+        raise user_error("signer-there", {"name": name})
+    _write([*lines, f'{name} namespaces="{NAMESPACE}" {public.key}'])
+    return signer
+
+
+def distrust(name: str) -> tuple[list[Signer], list[Signer]]:
+    """Take away all keys of a name, or the one with this fingerprint; returns them, and of what
+    stays those with a pattern that the name fits. Of a line with several names only this one goes.
+
+    Raises UserError("signer-unknown" | "signers-…").
+    """
+    gone: list[Signer] = []
+    stays: list[Signer] = []
+    lines = []
+    for line in _lines():
+        one = _signer(line)
+        names = one.name.split(",") if one is not None else []
+        if one is None or (name not in names and name != one.fingerprint):
+            lines.append(line)
+            if any(fnmatch.fnmatchcase(name, pattern) for pattern in names) and one is not None:
+                stays.append(one)
+            continue
+        gone.append(one)
+        others = [other for other in names if other != name]
+        if others and name != one.fingerprint:
+            lines.append(",".join(others) + line.lstrip()[len(one.name) :])
+    if not gone:
+        raise user_error("signer-unknown", {"name": name})
+    _write(lines)
+    return gone, stays
+
+
+def forget(signer: Signer) -> None:
+    """Take away one of ``signers``: its line, with all the names in that.
+
+    Raises UserError("signer-unknown" | "signers-…").
+    """
+    lines = _lines()
+    stay = [line for line in lines if _signer(line) != signer]
+    if stay == lines:
+        raise user_error("signer-unknown", {"name": signer.name})
+    _write(stay)
+
+
+def required() -> bool:
+    """Whether only bundles by these signers may be imported. Raises UserError."""
+    return _REQUIRED in kept.load(_POLICY, "signers-unreadable", "settings")
+
+
+def require(on: bool) -> None:
+    """Say whether that is so. Raises UserError."""
+    kept.save(_POLICY, [_REQUIRED] if on else [], "signers-unwritable")
+
+
+def vouched(op: str, always: bool = False) -> dict[str, str]:
+    """What is to be said with an operation so that an engine holds it to what the user requires,
+    or ``always`` to signatures: nothing, or the ``vouched`` of ``bundles.signing.check``.
+
+    Raises UserError.
+    """
+    return {"vouched": signers_file()} if traits(op).brings_code and (always or required()) else {}
+
+
+def check_policy(file: str, signature: SignatureResult) -> None:
+    """Raise UserError("signature-required") where a bundle lacks what the user requires."""
+    if signature["status"] != "trusted" and required():
+        raise user_error("signature-required", {"file": file, "how": signed_by(signature)})
+
+
+def _lines() -> list[str]:
+    path = signers_file()
+    try:
+        return whole.read(path, _MOST_SIGNERS).decode().splitlines()
+    except FileNotFoundError:
+        return []
+    except OSError as e:
+        raise user_error("signers-unreadable", {"file": path, "why": e.strerror}) from e
+    except ValueError as e:
+        raise user_error("signers-unreadable", {"file": path, "why": tr("it is not text")}) from e
+
+
+def _write(lines: list[str]) -> None:
+    path = signers_file()
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        whole.write_text(path, "".join(f"{line}\n" for line in lines), 0o600)
+    except OSError as e:
+        raise user_error("signers-unwritable", {"file": path, "why": e.strerror}) from e
+
+
+def _signer(line: str) -> Signer | None:
+    """What a line says; None of a comment, and of one that cannot be understood."""
+    match = None if line.lstrip().startswith("#") else _KEY.search(line)
+    if match is None or not line[: match.start()].strip():
+        return None
+    try:
+        blob = base64.b64decode(match[2], validate=True)
+    except binascii.Error:
+        return None
+    return Signer(line.split(maxsplit=1)[0], f"{match[1]} {match[2]}", fingerprint(blob))
+
+
+def public_key(key: str) -> PublicKey:
+    """A public key, of its file or as it stands. Raises UserError("key-unusable")."""
+    text = key
+    if not _KEY.match(key):
+        try:
+            text = whole.read(key, _LARGEST).decode()
+        except OSError as e:
+            raise user_error("key-unusable", {"file": key, "why": e.strerror}) from e
+        except ValueError as e:
+            raise user_error("key-unusable", {"file": key, "why": tr("It is not text")}) from e
+    return public_key_in(text, key)
+
+
+def public_key_in(text: str, name: str) -> PublicKey:
+    """The public key that a text begins with, read or pasted. name: what to call it where it is
+    none. Raises UserError("key-unusable").
+    """
+    if "PRIVATE KEY" in text:
+        why = tr("It is a private key, which nobody else may see")
+        raise user_error("key-unusable", {"file": name, "why": why})
+    match = _KEY.match(text)
+    try:
+        blob = base64.b64decode(match[2], validate=True) if match else b""
+    except binascii.Error:
+        blob = b""
+    if match is None or not blob[4:].startswith(match[1].encode()):
+        why = tr("It is no public key of OpenSSH")
+        raise user_error("key-unusable", {"file": name, "why": why})
+    comment = text[match.end() :].partition("\n")[0].strip()
+    return PublicKey(f"{match[1]} {match[2]}", fingerprint(blob), comment)

@@ -1,0 +1,251 @@
+"""Words for what goes wrong with bundles, and with the built objects in them."""
+
+from __future__ import annotations
+
+from torchkeeper.client.words.catalogue.words import Words
+
+WORDS: dict[str, Words] = {
+    # Bundles
+    "file-missing": Words("There is no file {file}.", "", "Check the path."),
+    "bundle-unreadable": Words("{file} cannot be read.", "{why}.", "Check its permissions."),
+    "not-a-bundle": Words(
+        "{file} is neither a bundle nor a mega-cache.",
+        "It starts like neither of the two.",
+        "Choose a .torchcache file, or what torch.compiler.save_cache_artifacts() returned.",
+    ),
+    "bundle-altered": Words(
+        "{file} is not as it was made.",
+        "{part} in it is not what its manifest says.",
+        "Get it again from where it was made. Nothing was changed.",
+    ),
+    "bundle-more": Words(
+        "{file} is not as it was made.",
+        "It holds {part}, which its manifest does not name.",
+        "Get it again from where it was made. Nothing was changed.",
+    ),
+    "bundle-changed": Words(
+        "{file} is another file by now.",
+        "Somebody replaced it meanwhile.",
+        "Start again, and look at what it holds now.",
+    ),
+    "signature-wrong": Words(
+        "The signature of {file} is wrong.",
+        "{why}.",
+        "Get it again from where it was made. Nothing was changed.",
+    ),
+    "signature-required": Words(
+        "{file} is not imported.",
+        "You require signatures, and it is signed {how}.",
+        "Have it signed by one of your signers, add whoever signed it with “torchkeeper signers "
+        "add”, or allow others again with “torchkeeper signers require off”.",
+    ),
+    "signers-unreadable": Words(
+        "Whose signatures you trust is not known.",
+        "{file} cannot be used: {why}.",
+        "Repair the file. It is one of allowed signers, as ssh-keygen(1) describes them.",
+    ),
+    "signers-unwritable": Words(
+        "Whose signatures you trust could not be kept.",
+        "{file} cannot be written: {why}.",
+        "Check the folder's permissions, and that its disk is not full.",
+    ),
+    "signer-unknown": Words(
+        "There is no signer {name}.", "", "“torchkeeper signers list” names them all."
+    ),
+    "signer-there": Words(
+        "There is a signer {name} with this key already.", "", "Nothing was changed."
+    ),
+    "signer-name": Words(
+        "{name} cannot be the name of a signer.",
+        "It is empty, or has a blank, a comma, a quote, a star, a question mark, “!” or “#”.",
+        "Choose a name such as an address: team@example.org.",
+    ),
+    "key-unusable": Words(
+        "{file} is no key that can be used here.",
+        "{why}.",
+        "Name a key of OpenSSH: a private one, or the public half of one that ssh-agent or a "
+        "hardware token holds. “ssh-keygen -t ed25519” makes one.",
+    ),
+    "signing-failed": Words(
+        "The bundle could not be signed.",
+        "{why}.",
+        "Check the key and its passphrase. The bundle stays as it was.",
+    ),
+    "ssh-keygen-missing": Words(
+        "Nothing can be signed here.",
+        "There is no ssh-keygen on PATH.",
+        "Install OpenSSH's client; in Debian the package openssh-client.",
+    ),
+    "bundle-damaged": Words(
+        "{file} is damaged.",
+        "{why}.",
+        "Get it again from where it was made. Nothing was changed.",
+    ),
+    "bundle-newer": Words(
+        "{file} was made by a newer Torchkeeper.",
+        "It has format version {version}.",
+        "Update Torchkeeper.",
+    ),
+    "mega-cache-damaged": Words(
+        "{file} is damaged.",
+        "The mega-cache cannot be read: {why}.",
+        "Get it again from where it was made. Nothing was changed.",
+    ),
+    "output-unwritable": Words(
+        "{file} cannot be written.", "{why}.", "Choose another folder, or free some room."
+    ),
+    "cache-unwritable": Words(
+        "Torchkeeper's own cache folder cannot be written.",
+        "{folder}: {why}.",
+        "Check its permissions, and that its disk is not full; XDG_CACHE_HOME names another one.",
+    ),
+    "output-full": Words(
+        "There is no room for {file}.",
+        "It takes about {needed_bytes}, and its disk has {free_bytes} left; nothing of it was "
+        "kept.",
+        "Free some room there, or choose another folder.",
+    ),
+    "output-exists": Words(
+        "{file} is there already.",
+        "It was not replaced.",
+        "Choose another name, or say that it is to be replaced.",
+    ),
+    "copy-onto-itself": Words(
+        "{place} cannot be copied onto itself.", "", "Name another place to copy to."
+    ),
+    "copy-into-itself": Words(
+        "{place} lies within the folder that is to be copied.",
+        "The copy would become a part of it.",
+        "Name another place to copy to.",
+    ),
+    # What was left
+    "name-refused": Words(
+        "Its name is refused.", "“{name}” is no name that an entry of kind {kind} can have."
+    ),
+    "promised-but-missing": Words("It is in the manifest but not in the bundle.", "{path}"),
+    "not-in-manifest": Words("It is in the mega-cache but not in the manifest."),
+    "size-wrong": Words("Its size is not what the manifest promises.", "{path}"),
+    "type-unknown": Words("Entries of type “{type}” cannot be placed in a folder yet."),
+    "secrets-found": Words(
+        "Nothing was written, because secrets were found.",
+        "Passwords or keys, as it looks: {secrets}, in so many entries: {entries}. Whoever gets "
+        "these could read them.",
+        "Redact them, leave those entries out, or take them along: Export and Copy to ask which, "
+        "and commands have --redact, --without-secrets and --allow-secrets.",
+    ),
+    "dragged-secrets": Words(
+        "Nothing was dragged out, because secrets were found.",
+        "Passwords or keys, as it looks: {secrets}, in so many entries: {entries}. What would leak "
+        "them is not put into a bundle without asking.",
+        "Export asks what is to become of them.",
+    ),
+    "not-searched": Words(
+        "It could not be searched for secrets, and was left out.",
+        "It cannot be read: {why}.",
+        "Try again, or take what is there unsearched: --allow-secrets.",
+    ),
+    "has-secrets": Words("It holds secrets, and was left out as you said."),
+    "secret-fixed": Words(
+        "It holds a secret that cannot be redacted.",
+        "The name of what is of kind {kind} is made from all that is in it: with another text "
+        "PyTorch would not find it.",
+        "Take the secret out of the source that was compiled, and compile it again.",
+    ),
+    "redaction-breaks": Words(
+        "It could not be read any more once its secrets were redacted.",
+        "Something it needs looks like a secret.",
+        "Compile it again without the secret in the environment.",
+    ),
+    "kind-not-portable": Words(
+        "It is of kind {kind}, which serves this machine only and is made anew elsewhere."
+    ),
+    "kernel-of-device": Words(
+        "It is of use only where it was compiled.",
+        "The library of an eager kernel for {device} names the files of its GPU code by their "
+        "absolute paths.",
+        "Warm it where it is to be used.",
+    ),
+    "kernel-unloadable": Words(
+        "PyTorch could not load it: {why}.",
+        "In a list, such an item keeps PyTorch from using any kernel of its operator.",
+        "Compile it anew where it is from, or purge it there.",
+    ),
+    "list-unreadable": Words(
+        "The list of kernels that it belongs into cannot be read.",
+        "{path}: {why}.",
+        "Purge that list if it is of no use; nothing in it was changed.",
+    ),
+    "list-spoilt": Words(
+        "PyTorch would not find it: it takes none of a list of which a library is gone.",
+        "{path} names {library}, which is not there.",
+        "Purge what is broken there, and try again.",
+    ),
+    "part-of-artifact": Words(
+        "It is part of something that stays where it is.", "{path} is of use only there."
+    ),
+    "same-place": Words("The same entry is in another cache of this place; that one was taken."),
+    "entry-broken": Words("It is broken: {problem}."),
+    "entry-changed": Words("It has changed since it was listed."),
+    "entry-vanished": Words("It could not be read any more.", "{why}"),
+    "in-use": Words("PyTorch is at work on it; it stays.", "", "Try again when that has finished."),
+    "entry-in-use": Words(
+        "It is in use by {name} (process {pid}); it stays.",
+        "",
+        "Wait until the process has ended, or insist (--in-use).",
+    ),
+    "place-in-use": Words(
+        "Nothing was purged: {place} is in use.",
+        "{name} (process {pid}) runs with it as its cache and may need any entry next.",
+        "Wait until the process has ended, or insist (--in-use).",
+    ),
+    "listed-twice": Words("The manifest lists it twice; the first one counts."),
+    "key-taken": Words("Something else is there under the same name; it was kept.", "{path}"),
+    "newer-goes": Words("A newer payload of the same key goes; a server has one for each key."),
+    "superseded": Words("A later profile in the same file takes its place."),
+    "cannot-remove": Words("{path} cannot be removed.", "{why}.", "Check its permissions."),
+    "cannot-restore": Words("{path} cannot be put back.", "{why}.", "It stays in the trash."),
+    "path-taken": Words(
+        "{path} exists again.", "It was written after the purge.", "The old one stays in the trash."
+    ),
+    # Built objects that stay out of an environment (verdict/objects.py)
+    "object-torch": Words(
+        "It was built for another torch.",
+        "Built for {there}, and here is {here}.",
+        "PyTorch builds it anew. To carry it, warm up and export with the same torch.",
+    ),
+    "object-python": Words(
+        "It was built for another Python.",
+        "Built for {there}, and here is {here}.",
+        "PyTorch builds it anew. To carry it, warm up and export with the same version of Python.",
+    ),
+    "object-compiler": Words(
+        "It was built by another compiler.",
+        "Built by {there}, and here is {here}.",
+        "PyTorch builds it anew. To carry it, use the same compiler: CXX names one.",
+    ),
+    "object-libc": Words(
+        "It was built for another C library.",
+        "Built with {there}, and here is {here}.",
+        "PyTorch builds it anew. To carry it, build on the older of the two systems.",
+    ),
+    "object-command": Words(
+        "It was built by another command than PyTorch would use here.",
+        "They differ: {differs}.",
+        "PyTorch builds it anew, unless the program asks for those options here, too.",
+    ),
+    "object-cpu": Words(
+        "It was built for another CPU.",
+        "{differs}.",
+        "PyTorch builds it anew. To carry it, warm up and export on a CPU like this one.",
+    ),
+    "object-misclaimed": Words(
+        "It is not what the manifest claims.",
+        "It may use {sets}, which the CPU does not have that it is said to be built on.",
+        "PyTorch builds it anew. Ask whoever made the bundle.",
+    ),
+    "object-unproven": Words(
+        "It is not known for which CPU it was built.",
+        "It records no instruction sets, and the bundle does not tell how it was built.",
+        "PyTorch builds it anew. Export it where it was built, with --env and the Python there.",
+    ),
+}

@@ -1,0 +1,252 @@
+"""Words for what goes wrong with Redis servers."""
+
+from __future__ import annotations
+
+from torchkeeper.client.words.catalogue.words import Forms, Words
+
+WORDS: dict[str, Words] = {
+    # Redis servers
+    "address-wrong": Words(
+        "That is not the address of a Redis server.",
+        "{why}.",
+        "Write redis://host:6379/0, rediss://host:6380/0 for TLS, or unix:///path/to/socket.",
+    ),
+    "redis-missing": Words(
+        "Redis servers cannot be reached from here.",
+        "The Python package hiredis is not installed.",
+        "Install it beside Torchkeeper: pip install redis[hiredis].",
+    ),
+    "server-unknown-host": Words(
+        "There is no host {host}.",
+        "Its name is not known to this machine's name servers.",
+        "Check the address.",
+    ),
+    "server-refused": Words(
+        "{server} does not answer.",
+        "The host is there, and nothing listens on that port.",
+        "Check the port, and that the server runs.",
+    ),
+    "server-unreachable": Words(
+        "{server} cannot be reached.", "{why}.", "Check the network and the address."
+    ),
+    "server-timeout": Words(
+        "{server} does not answer in time.",
+        "It is busy, hangs, or a firewall swallows the connection.",
+        "Try again later, or check the address.",
+    ),
+    "socket-missing": Words(
+        "There is no socket {path}.",
+        "The server does not run, or has its socket elsewhere.",
+        "Check “unixsocket” in the server's configuration.",
+    ),
+    "socket-forbidden": Words(
+        "The socket {path} may not be used.",
+        "It belongs to another user or group.",
+        "Ask for membership in its group, or use TCP.",
+    ),
+    "certificate-expired": Words(
+        "The certificate of {server} is not valid today.",
+        "It has expired, or this machine's clock is wrong.",
+        "Have the server's certificate renewed.",
+    ),
+    "certificate-wrong-host": Words(
+        "The certificate of {server} is for another host than {host}.",
+        "",
+        "Use the name that the certificate has, if you are sure that it is the same server.",
+    ),
+    "certificate-untrusted": Words(
+        "The certificate of {server} is not trusted.",
+        "The check said: {why}.",
+        "Name the CA that signed it: ?ssl_ca_certs=/path/ca.crt.",
+    ),
+    "certificate-file": Words(
+        "The certificate file {file} cannot be used.",
+        "{why}.",
+        "Check the path, and that key and certificate belong together. A key with a passphrase "
+        "cannot be used.",
+    ),
+    "client-certificate-needed": Words(
+        "{server} wants a certificate from us.",
+        "It ended the connection: {why}.",
+        "Name yours: ?ssl_certfile=/path/client.crt&ssl_keyfile=/path/client.key.",
+    ),
+    "client-certificate-refused": Words(
+        "{server} does not take our certificate.",
+        "It ended the connection: {why}.",
+        "Use a certificate that is signed by the CA the server trusts, and not expired.",
+    ),
+    "tls-failed": Words(
+        "No secure connection to {server} could be made.", "{why}.", "Check its TLS settings."
+    ),
+    "server-no-tls": Words(
+        "{server} does not speak TLS.",
+        "It answers to plain Redis on that port.",
+        "Write redis:// instead of rediss://, or give its TLS port.",
+    ),
+    "server-wants-tls": Words(
+        "{server} speaks TLS only.",
+        "A plain connection was not understood.",
+        "Write rediss:// instead of redis://.",
+    ),
+    "server-not-redis": Words(
+        "{server} does not answer as a Redis does.",
+        "Something else may listen on that port.",
+        "Check host and port.",
+    ),
+    "server-unbounded": Words(
+        "{server} answers more than it was asked.",
+        "An answer of it holds a line, a text or a list that is longer than any Redis would send.",
+        "Check host and port: what answers there is broken, or wants to do harm.",
+    ),
+    "server-endless": Words(
+        "{server} never comes to the end of its list of keys.",
+        "It goes on and on with what brings nothing new, so what it holds is not known.",
+        "Check host and port: what answers there is broken, or wants to do harm.",
+    ),
+    "server-lost": Words(
+        "The connection to {server} was lost.",
+        "The server ended, or the network broke.",
+        "What was done until then stays. Try again when it is back.",
+    ),
+    "server-broke-off": Words(
+        "The connection to {server} was lost before all was copied.",
+        Forms(
+            "arrived",
+            "{arrived} of {total} entries is known to be in {place}; the server did not come back "
+            "in time.",
+            "{arrived} of {total} entries are known to be in {place}; the server did not come back "
+            "in time.",
+        ),
+        "What has arrived stays. When the server is back, the same copy goes on from there.",
+    ),
+    "server-broke-off-bundle": Words(
+        "The connection to {server} was lost before all was copied.",
+        "A bundle is whole or not at all, so none was written to {file}; the server did not come "
+        "back in time.",
+        "Try again when the server is back.",
+    ),
+    "password-needed": Words(
+        "{server} wants a password.",
+        "",
+        "Give the password, and the user if there is one; for a script, in the variable "
+        "TORCHKEEPER_REDIS_PASSWORD.",
+    ),
+    "password-wrong": Words(
+        "{server} does not take that user and password.", "", "Check both; case matters."
+    ),
+    "password-unneeded": Words(
+        "{server} has no password, and refuses to be given one.",
+        "PyTorch would fail there too, without a word.",
+        "Leave the password out.",
+    ),
+    "database-out-of-range": Words(
+        "{server} has no database of that number.",
+        "Servers have 16 by default, from 0.",
+        "Check the number at the end of the address.",
+    ),
+    "server-cluster": Words(
+        "{server} is a part of a cluster.",
+        "Each server of it holds some of the keys, and PyTorch cannot use one either.",
+        "Use a server by itself.",
+    ),
+    "server-loading": Words(
+        "{server} is still loading its data.", "It was just started.", "Try again in a moment."
+    ),
+    "server-stale": Words(
+        "{server} has lost the server it repeats.",
+        "It is a replica that does not answer until it has it back.",
+        "Wait, or use the other server.",
+    ),
+    "server-full": Words(
+        "{server} takes no more connections.",
+        "Its “maxclients” is reached.",
+        "Close some, or raise the limit.",
+    ),
+    "server-protected": Words(
+        "{server} only answers to its own machine.",
+        "It is in protected mode: it has no password.",
+        "Have a password set on it.",
+    ),
+    "server-forbids": Words(
+        "{server} does not allow this user to do that.",
+        "It said: {why}",
+        "Ask for the permission, or use another user.",
+    ),
+    "server-read-only": Words(
+        "{server} takes no changes.",
+        "It is a replica: it repeats another server.",
+        "Use the server that it repeats.",
+    ),
+    "server-out-of-memory": Words(
+        "{server} has no memory left.",
+        "Its “maxmemory” is reached, and its policy throws nothing out.",
+        "Purge something there, or have the limit raised.",
+    ),
+    "server-cannot-save": Words(
+        "{server} takes no changes.", "It cannot save them: {why}", "Have its disk looked at."
+    ),
+    "server-busy": Words(
+        "{server} is busy with a script.", "It said: {why}", "Try again in a moment."
+    ),
+    "server-error": Words("{server} reported an error.", "It said: {why}"),
+    "use-unknown": Words(
+        "{server} cannot tell when entries were last used.",
+        "Before version 7.2 it takes a look for a use; with an lfu policy it only counts uses.",
+        "Leave “used” out of the filter, or set an expiry instead.",
+    ),
+    "times-of-servers": Words(
+        "{place} does not know when entries are used or go.",
+        "Only a Redis server does.",
+        "Filter by age instead: age>30d.",
+    ),
+    "owner-unknown": Words(
+        "{place} does not keep whose its entries are.",
+        "Only a folder does; is:foreign and owner: are about the users of this machine.",
+        "Leave them out of the filter.",
+    ),
+    "age-unknown": Words(
+        "{place} does not know how old entries are.",
+        "Only a folder does: neither a Redis nor a bundle keeps the times of files.",
+        "Leave “age” out of the filter. Of a Redis, ask for used>90d or expires<7d instead.",
+    ),
+    "value-wrong-type": Words(
+        "The value is not a string.",
+        "Something else than PyTorch wrote it: a list, a set or the like.",
+        "Purge it: PyTorch cannot use it.",
+    ),
+    "value-forbidden": Words(
+        "The value may not be read.",
+        "The server does not let this user use its key.",
+        "Ask for the permission, or use another user.",
+    ),
+    "value-not-json": Words(
+        "The value is not JSON.", "It is damaged, or not PyTorch's.", "Purge it."
+    ),
+    "value-without-data": Words(
+        "The value holds no payload.", "It is JSON, and not what PyTorch writes.", "Purge it."
+    ),
+    "value-not-base64": Words(
+        "The payload in the value cannot be decoded.", "It is damaged base64.", "Purge it."
+    ),
+    "value-too-large": Words(
+        "The value is too large.",
+        "A Redis holds at most 512 MB in one, and less where it is told so.",
+        "Copy it to a folder.",
+    ),
+    "redis-only": Words(
+        "Only a Redis can hold it.",
+        "Its key does not say which file it would be.",
+        "",
+    ),
+    "kind-not-in-redis": Words(
+        "A Redis cannot hold it.",
+        "PyTorch looks there for graphs, AOTAutograd entries and profiles only, and Triton for its "
+        "kernels; for eager kernels PyTorch looks in folders.",
+        "Export it to a bundle.",
+    ),
+    "ttl-wrong": Words(
+        "{ttl} seconds is no time to live.",
+        "It is more than nothing, and at most a hundred years.",
+        "Give seconds, or clear it to keep entries for good.",
+    ),
+}

@@ -1,0 +1,190 @@
+"""Why a graph was compiled, in words; the same in the window and on the command line.
+
+What traces and entries hold comes from strangers: it is made printable here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from torchkeeper.client.words import explaining, say
+from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.tongue import Text, several, tr
+from torchkeeper.settings import known
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.verdicts import ExplainTraceResult
+    from torchkeeper.verdict.shapes import AotTold, CauseTold, GraphTold
+
+    #: Of one run, or of several.
+    Totals = ExplainTraceResult | Mapping[str, float]
+
+#: What is said of a cause by its code (``Near.cause`` in engine/running.py).
+_CAUSES: dict[str, Text] = {
+    "cut": "Its record in the trace is not whole",
+    "guards": "An entry with this key was there, but its guards did not hold",
+    "refused": "An entry with this key was there, but PyTorch did not take it: it is damaged, or "
+    "what it needs is gone",
+    "unrecorded": "Not known: the trace has no key factors of it",
+    "unknown": "Not known: what the cache held before is not recorded",
+    "nothing": "No graph was there",
+    "nothing-now": "No other graph is in the place that it was compared with",
+    "unread": "Not known: none of the graphs that were there tells its key factors",
+}
+#: Where a hit came from.
+_WHERE: dict[str, Text] = {
+    "local": "local",
+    "remote": "remote",
+    "unknown": "local or remote not known",
+}
+
+
+def cause(graph: GraphTold) -> str:
+    """Why a graph was not taken from a cache; empty for a hit."""
+    found = graph.get("cause")
+    return why(found, graph.get("reason")) if found else ""
+
+
+def why(found: CauseTold, reason: str | None) -> str:
+    """A cause in words; reason: why PyTorch says that it did not look it up."""
+    code = found["code"]
+    if code == "bypass":
+        return bypassed({"reason": reason})
+    if code == "differs":
+        return explaining.sentence(found)
+    if code == "failed":
+        why = found.get("text") or tr("PyTorch does not say why")
+        return printable(tr("Compiling it failed: {why}", why=why))
+    if code == "said":  # by PyTorch or Triton, where they say it themselves
+        return printable(found.get("text", ""))
+    return tr(_CAUSES[code]) if code in _CAUSES else printable(code)
+
+
+def bypassed(graph: Mapping[str, object]) -> str:
+    """Why PyTorch did not cache a graph, in its own words."""
+    return printable(str(graph.get("reason") or tr("PyTorch gives no reason")))
+
+
+def uncached(count: int) -> str:
+    """``PyTorch does not cache 2 graphs of it, which every program compiles again``."""
+    return several(
+        count,
+        "PyTorch does not cache {n} graph of it, which every program compiles again",
+        "PyTorch does not cache {n} graphs of it, which every program compiles again",
+    )
+
+
+def seconds(graph: Mapping[str, object]) -> str:
+    """``2.3 s spent`` or ``2.3 s saved``; empty where it is not known."""
+    taken = graph.get("seconds")
+    if not isinstance(taken, (int, float)):
+        return ""
+    saved = graph.get("outcome") == "hit"
+    return tr("{time} saved" if saved else "{time} spent", time=say.seconds(taken))
+
+
+def named(graph: Mapping[str, object]) -> str:
+    """What a graph is called: its function, and where that is."""
+    name, source = str(graph.get("name") or ""), str(graph.get("source") or "")
+    if name and source:
+        return printable(tr("{name} at {source}", name=name, source=source), 120)
+    return printable(name or source, 120)
+
+
+def place(graph: Mapping[str, object]) -> str:
+    """Where a hit came from, in a word; empty for what is no hit."""
+    where = graph.get("where")
+    if where is None:
+        return ""
+    return tr(_WHERE[str(where)]) if str(where) in _WHERE else printable(str(where), 20)
+
+
+def summary(totals: Totals) -> str:
+    """``5 graphs: 3 hits (2 local, 1 remote), 2 misses; 2.3 s spent, 34 s saved``."""
+    hits = say.count(int(totals["hits"]), "hit", "hits")
+    local, remote = int(totals["local"]), int(totals["remote"])
+    unknown = int(totals["unknown"])
+    where = [tr("{n} local", n=local)] if local else []
+    where += [tr("{n} remote", n=remote)] if remote else []
+    if unknown:
+        where.append(tr("{n} not known which", n=unknown) if where else tr(_WHERE["unknown"]))
+    if where:
+        hits += f" ({', '.join(where)})"
+    parts = [hits, say.count(int(totals["misses"]), "miss", "misses")]
+    if totals["bypasses"]:
+        parts.append(tr("{n} not cacheable", n=int(totals["bypasses"])))
+    return tr(
+        "{graphs}: {outcomes}; {spent} spent, {saved} saved",
+        graphs=say.count(int(totals["graphs"]), "graph", "graphs"),
+        outcomes=", ".join(parts),
+        spent=say.seconds(totals["spent"]),
+        saved=say.seconds(totals["saved"]),
+    )
+
+
+def as_graphs() -> str:
+    """What is said of an AOTAutograd lookup of which its graphs tell all."""
+    return tr("as its graphs")
+
+
+def autograd(found: AotTold, graphs: Sequence[GraphTold]) -> str:
+    """What is known of an AOTAutograd lookup that was no hit; empty for a hit.
+
+    PyTorch records no factors of it; it is explained through its FX graphs, or not at all.
+    """
+    if found["outcome"] == "hit":
+        return ""
+    mine = [
+        graph
+        for graph in graphs
+        if graph["id"] in found["graphs"] and graph.get("process") == found["process"]
+    ]
+    if found["outcome"] == "bypass":
+        if any(graph.get("reason") == found["reason"] for graph in mine):
+            return as_graphs()
+        return tr("bypassed: {why}", why=bypassed({"reason": found["reason"]}))
+    missed = [graph for graph in mine if graph["outcome"] != "hit"]
+    if missed:
+        return as_graphs()
+    if found["dropped"]:
+        return tr(
+            "found, and dropped, as another rank had not found it: PyTorch has all ranks compile "
+            "then"
+        )
+    if found["there"]:
+        return tr("missed, though the key was there and its graphs were hits; why is not recorded")
+    if mine:
+        return tr(
+            "missed, though its graphs were hits: it was never written, or a factor of its own "
+            "differs, which PyTorch does not record"
+        )
+    return tr("missed; PyTorch records no key factors of it, and no graph followed")
+
+
+def nothing(result: ExplainTraceResult, env: Mapping[str, str]) -> str:
+    """Why a trace tells of no lookup, as far as that can be seen."""
+    for name in ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE"):
+        if known.on(env, name):
+            return tr(
+                "Nothing was compiled: {name} is set, which turns torch.compile off.", name=name
+            )
+    if known.on(env, master := "TORCHINDUCTOR_FORCE_DISABLE_CACHES"):
+        name = known.decides(env, master) or master
+        return tr("No cache was asked: {name} is set, which turns PyTorch's caches off.", name=name)
+    if not known.on(env, graphs := "TORCHINDUCTOR_FX_GRAPH_CACHE"):
+        name = known.decides(env, graphs) or graphs
+        setting = f"{name}={env.get(name, '')}"
+        return tr("No cache was asked: {setting} turns it off.", setting=setting)
+    if result["compiles"]:
+        return tr(
+            "{compiles}, and no cache was asked: the caches are turned off in the program, or its "
+            "backend is not inductor.",
+            compiles=say.count(result["compiles"], "compile", "compiles"),
+        )
+    if result["files"]:
+        return tr("PyTorch compiled nothing: what is in the trace is not about compiles.")
+    return tr(
+        "PyTorch left no trace: the program called nothing that torch.compile made, ended before, "
+        "or changes its environment for the processes that it starts."
+    )

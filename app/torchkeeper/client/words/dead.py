@@ -1,0 +1,127 @@
+"""What is dead in words, the same in the window and on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from torchkeeper.artifacts.entry import COUNTS
+from torchkeeper.client.engines.everywhere import Everywhere
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.tongue import Text, tr
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.shapes import Sized
+    from torchkeeper.engine.messages.dead import PlanPurgeResult, PlanPurgeRow
+    from torchkeeper.verdict.probed import Env
+
+#: Days after which something counts as unused unless the user says otherwise.
+DAYS = 30
+#: Seconds of a day.
+DAY = 86_400.0
+
+#: Of a server others may have environments that nobody here knows.
+SHARED: Text = (
+    "Stale means: of no use to the environments of this machine. Others may use this server with "
+    "environments of their own."
+)
+
+
+#: Why an entry goes.
+_REASONS: dict[str, Text] = {
+    "stale": "stale everywhere",
+    "broken": "broken",
+    "orphan": "orphaned",
+    "unused": "unused",
+    "budget": "over the budget",
+    "needless": "needed only by what goes",
+}
+#: How much goes for a reason.
+_TOTALS: dict[str, Text] = {
+    "stale": "{held} stale everywhere, {size}",
+    "broken": "{held} broken, {size}",
+    "orphan": "{held} orphaned, {size}",
+    "unused": "{held} unused, {size}",
+    "budget": "{held} over the budget, {size}",
+    "needless": "{held} needed only by what goes, {size}",
+}
+#: What a last use is, and how well it is known.
+_RESTS: dict[str, Text] = {
+    "read": "Used: when files were last read or written, by whatever program.",
+    "day": "Used: when files were last read or written, by whatever program. This disk keeps the "
+    "time of reading to the day.",
+    "written": "This disk does not keep when files are read: “unused” counts from when they were "
+    "written, and what is read every day may be among it.",
+    "server": "Used: when the server was last asked for them.",
+}
+
+
+def reason(code: str) -> str:
+    """Why an entry goes, as it stands in a table."""
+    return tr(_REASONS[code]) if code in _REASONS else printable(code, 40)
+
+
+def because(row: PlanPurgeRow) -> str:
+    """Why the entry of a row of a plan goes."""
+    return ", ".join(map(reason, row.get("because", ())))
+
+
+def totals(plan: PlanPurgeResult) -> list[str]:
+    """Of a plan, for each reason how much goes: ``40 entries stale everywhere, 2.0 MB on
+    disk``; and what that is together, where it is less.
+    """
+    parts = plan.get("because", {})
+    every: Sized = {
+        "entries": plan["entries"], "locks": plan["locks"], "headers": plan["headers"],
+        "unknown": plan["unknown"]["goes"], "bytes": plan["bytes"],
+    }  # fmt: skip
+    if "disk_bytes" in plan:
+        every["disk_bytes"] = plan["disk_bytes"]
+    said = [
+        tr(_TOTALS[code], held=say.held(one), size=say.measured(one))
+        if code in _TOTALS
+        else f"{say.held(one)} {reason(code)}, {say.measured(one)}"
+        for code, one in parts.items()
+    ]
+    return [*said, text] if (text := together([*parts.values()], every)) else said
+
+
+def together(parts: Sequence[Sized], every: Sized) -> str:
+    """What parts come to that may have something in common: ``Together 12 entries, 3.4 MB on disk,
+    as some are in several.`` every: all of them, as ``artifacts.entry.tally`` and ``measured`` have
+    it. Empty where they simply add up.
+    """
+    some = [one for one in parts if one["bytes"] or any(one[name] for name in COUNTS)]
+    size = sum(one["bytes"] for one in some)
+    same = all(sum(one[name] for one in some) == every[name] for name in COUNTS)
+    if len(some) < 2 or (same and size == every["bytes"]):
+        return ""
+    held = say.held_of(every)
+    if size < every["bytes"]:
+        return tr("Together {held}, with what only these need.", held=held)
+    return tr("Together {held}, as some are in several.", held=held)
+
+
+def rests(code: str | None) -> str:
+    """What a last use is, and how well it is known; empty where it is not asked."""
+    return tr(_RESTS.get(code or "", ""))
+
+
+def environments(found: Everywhere, most: int | None = None) -> str:
+    """Which environments count: ``torch 2.13.0+cpu, no GPU (/venv/bin/python)``; so many by name.
+
+    What a GPU is not there for now is stale, too: where one is missed, this tells.
+    """
+    said = [
+        printable(f"torch {facts.get('torch')}, {_gpus(facts)} ({python})", 300)
+        for python, facts in found.envs[:most]
+    ]
+    if (more := len(found.envs) - len(said)) > 0:
+        said.append(tr("{n} more", n=more))
+    return "; ".join(said)
+
+
+def _gpus(facts: Env) -> str:
+    names = [one["name"] or one["type"] for one in facts.get("devices", ()) if one["type"] != "cpu"]
+    return ", ".join(dict.fromkeys(names)) or tr("no GPU")

@@ -1,0 +1,458 @@
+"""What differs between two entries in words, the same in the window and on the command line.
+
+Everything comes from strangers' entries, and is made printable and short here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from torchkeeper.client.words import say, verdicts
+from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.tongue import Text, several, tr
+from torchkeeper.verdict import tensors
+
+if TYPE_CHECKING:
+    from torchkeeper.verdict.shapes import ComparisonTold, FactorTold
+
+#: What a group of differences is called.
+GROUPS: dict[str, Text] = {
+    "torch": "torch",
+    "triton": "Triton",
+    "gpu": "GPU",
+    "configuration": "Configuration",
+    "inputs": "Inputs",
+    "graph": "Graph",
+}
+
+#: Causes that a sentence names, inputs and ops that one names, and characters of a value in it.
+_CAUSES = 3
+_INPUTS = 3
+_OPS = 4
+_SHORT = 60
+_LINE = 120
+_INPUT = re.compile(r"example_inputs\[(\d{1,6})\]")
+_OPTION = re.compile(r"(?:inductor_config|inductor_config_comms|fx_kwargs)\[(.{1,150})\]")
+_PRECISION = re.compile(r"\('?(\w{1,20})'?,")
+#: How many graphs an AOTAutograd entry has, where that differs.
+_HALVES: tuple[Text, ...] = ("forward and backward", "forward")
+#: What fields of inputs are called, where PyTorch has no name for them.
+_FIELDS: dict[str, Text] = {"batch": "batch", "value": "value"}
+_SYMBOL = re.compile(r"s\d+")
+_ON = {"True": True, "False": False, "BoxedBool(value=True)": True, "BoxedBool(value=False)": False}
+_NAMES: dict[str, Text] = {
+    "gm": "graph",
+    "torch_version": "torch's sources",
+    "guards_expr": "guards",
+    "gradients": "needed gradients",
+    "system_info[version][triton]": "Triton's sources",
+    "system_info[version][cuda]": "CUDA",
+    "system_info[version][hip]": "ROCm",
+    "fx_kwargs[is_backward]": "backward",
+    "fx_kwargs[is_inference]": "inference",
+    "fx_kwargs[static_input_idxs]": "static inputs",
+    "triton_version": "Triton",
+    "version.triton": "Triton's sources",
+    "version.cuda": "CUDA",
+    "version.hip": "ROCm",
+    "device.name": "GPU",
+    "target.backend": "backend",
+    "target.arch": "architecture",
+    "target.warp_size": "warp size",
+}
+#: What programs call to change a factor, where its name does not tell.
+_SET_BY = {
+    "cuda_matmul_settings": "torch.set_float32_matmul_precision",
+    "deterministic_algorithms_settings": "torch.use_deterministic_algorithms",
+}
+_HASHES = (
+    "torch_version",
+    "system_info[version][triton]",
+    "version.triton",
+    "custom_backend_codegen_implications[",
+    "system_info[hash]",
+    "hash",
+)
+
+
+def sentence(found: ComparisonTold, other_key: bool = False) -> str:
+    """What makes two entries different, the largest cause first: ``torch 2.9.1 against 2.13.0``.
+
+    other_key: they are known to have two keys.
+    """
+    rows = differences(found)
+    if not all(_recorded(found)):
+        return _not_recorded(found, rows)
+    if not rows:
+        return _nothing(other_key)
+    causes = [row for row in rows if not row["follows"]] or rows
+    said = _phrases(causes, found)
+    text = "; ".join(said[:_CAUSES])
+    if len(said) > _CAUSES:
+        text = several(
+            len(said) - _CAUSES,
+            "{some}; and {n} more difference",
+            "{some}; and {n} more differences",
+            some=text,
+        )
+    if found.get("same_graph") and causes[0]["group"] == "inputs":
+        text = tr("Same graph; {differences}", differences=text)
+    return _begun(text)
+
+
+def _nothing(other_key: bool) -> str:
+    if other_key:
+        return tr(
+            "Nothing that is recorded differs; what else their keys were made of is not recorded"
+        )
+    return tr("Nothing that is recorded differs")
+
+
+def _begun(text: str) -> str:
+    """A sentence with a capital letter, unless it begins with a name that has none."""
+    word = text.partition(" ")[0]
+    named = word == "torch" or not word.isalpha()
+    return text if named else text[0].upper() + text[1:]
+
+
+def differences(found: ComparisonTold) -> list[FactorTold]:
+    """The differences of an answer, of the groups that are known."""
+    return [row for row in found.get("differences", ()) if row["group"] in GROUPS]
+
+
+def _recorded(found: ComparisonTold) -> tuple[bool, bool]:
+    return found.get("recorded", (True, True))
+
+
+def _not_recorded(found: ComparisonTold, rows: Sequence[FactorTold]) -> str:
+    own, other = _recorded(found)
+    if own:
+        missing = tr("what the key of the second was made of is not recorded")
+    elif other:
+        missing = tr("what the key of the first was made of is not recorded")
+    else:
+        missing = tr("what the key of either entry was made of is not recorded")
+    said = "; ".join(_phrases(rows, found)[:_CAUSES])
+    return _begun(f"{said}; {missing}" if said else missing)
+
+
+def _phrases(rows: Sequence[FactorTold], found: ComparisonTold) -> list[str]:
+    """A phrase for each cause; inputs are one, and so is the graph."""
+    said: list[str] = []
+    inputs = graph = False
+    for row in rows:
+        if row["group"] == "inputs" and _INPUT.fullmatch(row["factor"]):
+            said += [] if inputs else _input_phrases(rows, found)
+            inputs = True
+        elif row["group"] == "graph" and row["factor"] == "gm":
+            said += [] if graph else [_graph_phrase(found)]
+            graph = True
+        else:
+            said.append(phrase(row))
+    return said
+
+
+def phrase(row: FactorTold) -> str:
+    """One difference that is neither of the graph nor of an input."""
+    name = row["factor"]
+    a, b = _values(row)
+    if not name.startswith(_HASHES) and verdicts.unreadable(row["a"], row["b"]):
+        return tr("{factor} is another", factor=factor(row))
+    if row["group"] in ("torch", "triton", "gpu"):
+        return tr("{factor} {a} against {b}", factor=_named(name), a=a, b=b)
+    option = None if name in _NAMES else _OPTION.fullmatch(name)
+    if name == "deterministic_algorithms_settings":
+        first = [re.match(r"\((True|False),", str(value)) for value in (row["a"], row["b"])]
+        if first[0] and first[1] and first[0][1] != first[1][1]:
+            return tr(
+                "deterministic algorithms are on ({call})"
+                if _ON[first[0][1]]
+                else "deterministic algorithms are off ({call})",
+                call=f"`{_SET_BY[name]}`",
+            )
+    if name in ("fx_kwargs[is_backward]", "fx_kwargs[is_inference]", "graphs"):
+        return _of_direction(name, row, a)
+    if option or row["a"] in _ON:
+        called = f"`{printable(option[1] if option else name, 150)}`"
+        if row["a"] in _ON and row["b"] in (*_ON, None):
+            on, here = _ON[row["a"]], row["b"] is not None
+            return tr(_SWITCHED[on, here], option=called)
+        return tr("{option} is {a} instead of {b}", option=called, a=a, b=b)
+    said = tr("{factor} {a} instead of {b}", factor=_named(name), a=a, b=b)
+    return f"{said} (`{_SET_BY[name]}`)" if name in _SET_BY else said
+
+
+#: Of a switch that is on or off, by that and by whether the other entry records it.
+_SWITCHED: dict[tuple[bool, bool], Text] = {
+    (True, True): "{option} is on",
+    (False, True): "{option} is off",
+    (True, False): "{option} is on, not recorded in the other",
+    (False, False): "{option} is off, not recorded in the other",
+}
+
+
+def _of_direction(name: str, row: FactorTold, a: str) -> str:
+    on = _ON.get(str(row["a"]), False)
+    if name == "graphs":
+        return (
+            tr("forward and backward instead of forward only")
+            if " and " in a
+            else tr("forward only instead of forward and backward")
+        )
+    if name == "fx_kwargs[is_inference]":
+        return (
+            tr("compiled for inference instead of training")
+            if on
+            else tr("compiled for training instead of inference")
+        )
+    return (
+        tr("a backward graph instead of a forward one")
+        if on
+        else tr("a forward graph instead of a backward one")
+    )
+
+
+def factor(row: FactorTold) -> str:
+    """What a factor is called, in a table; which half of an AOTAutograd entry it is of."""
+    name = row["factor"]
+    option = _OPTION.fullmatch(name)
+    if match := _INPUT.fullmatch(name):
+        called = f"inputs[{match[1]}]"
+    elif option and name not in _NAMES:
+        called = printable(option[1], 150)
+    else:
+        called = _named(name)
+    called = called.removeprefix("the ")
+    if row.get("half") == "forward":
+        return tr("{factor} (forward)", factor=called)
+    return tr("{factor} (backward)", factor=called) if row.get("half") == "backward" else called
+
+
+def _named(name: str) -> str:
+    return tr(_NAMES[name]) if name in _NAMES else printable(verdicts.factor(name), 150)
+
+
+def group(name: str) -> str:
+    """What a group of differences is called."""
+    return tr(GROUPS[name])
+
+
+def not_recorded() -> str:
+    """What is said of a value that nobody wrote down."""
+    return tr("not recorded")
+
+
+def values(row: FactorTold, found: ComparisonTold) -> tuple[str, str]:
+    """Both values as a table shows them: of an input what differs in it, of a graph its ops."""
+    if told := _fields(row):
+        own = ", ".join(f"{_field(name)} {a}" for name, a, _ in told)
+        return own, ", ".join(f"{_field(name)} {b}" for name, _, b in told)
+    if row["factor"] == "gm" and (graph := found.get("graph")):
+        ops = [", ".join(some) for some in (graph["only_a"], graph["only_b"])]
+        if not row["follows"] and any(ops):
+            return printable(ops[0] or "-", 200), printable(ops[1] or "-", 200)
+        below = tr("other lines, below")
+        return below, below
+    if _INPUT.fullmatch(row["factor"]):
+        return _tensor(row["a"]), _tensor(row["b"])
+    return _values(row, 200)
+
+
+def _tensor(value: str | None) -> str:
+    """An input on one line: ``float32 8x64 on cpu``."""
+    if value is None:
+        return "-"
+    told = tensors.fields(value)
+    if "dtype" not in told:
+        return printable(value, 80)
+    shape, device = told.get("shape", "?"), told.get("device", "?")
+    said = tr("{dtype} {shape} on {device}", dtype=told["dtype"], shape=shape, device=device)
+    return printable(said, 120)
+
+
+def full(row: FactorTold) -> tuple[str, str]:
+    """Both values whole, as lines that can be printed."""
+    a, b = (
+        not_recorded()
+        if value is None
+        else "\n".join(printable(line, 400) for line in value.splitlines()[:400])
+        for value in (row["a"], row["b"])
+    )
+    return a, b
+
+
+def _values(row: FactorTold, limit: int = _SHORT) -> tuple[str, str]:
+    name = row["factor"]
+    own, other = row["a"], row["b"]
+    if name == "cuda_matmul_settings":
+        precise = [_PRECISION.match(str(value)) for value in (own, other)]
+        if precise[0] and precise[1] and precise[0][1] != precise[1][1]:
+            return printable(precise[0][1]), printable(precise[1][1])
+    return _value(name, own, limit), _value(name, other, limit)
+
+
+def _value(name: str, value: str | None, limit: int) -> str:
+    if value is None:
+        return tr("none") if name.startswith("system_info[") else not_recorded()
+    if name.startswith(_HASHES):
+        value = value[:12]
+    if name == "graphs" and value in _HALVES:
+        return tr(value)
+    if name == "system_info[device]" and value == "None":
+        return tr("none")
+    text = printable(" ".join(value.split()), limit)
+    return text or tr("none")
+
+
+def _fields(row: FactorTold) -> list[tuple[str, str, str]]:
+    """(name, a, b) of the fields of an input that differ."""
+    told = []
+    for one in row.get("fields", ()):
+        a, b = (
+            not_recorded() if value is None else printable(value, _SHORT)
+            for value in (one["a"], one["b"])
+        )
+        told.append((printable(one["field"], _SHORT).replace("_", " "), a, b))
+    return told
+
+
+def _field(name: str) -> str:
+    return tr(_FIELDS[name]) if name in _FIELDS else name
+
+
+def _input_phrases(rows: Sequence[FactorTold], found: ComparisonTold) -> list[str]:
+    """Inputs that differ in the same way are named together."""
+    ways: dict[tuple[str, str, str] | None, list[str]] = {}
+    for row in rows:
+        match = _INPUT.fullmatch(row["factor"])
+        if row["group"] != "inputs" or not match:
+            continue
+        fields = _fields(row)
+        ways.setdefault(fields[0] if fields else None, []).append(match[1])
+    counts = found.get("inputs")
+    if None in ways and counts and counts[0] != counts[1]:
+        del ways[None]
+        inputs = say.count(counts[0], "input", "inputs")
+        said = [tr("{inputs} instead of {n}", inputs=inputs, n=counts[1])]
+    else:
+        said = []
+    every = counts[0] if counts and counts[0] == counts[1] else None
+    # What most inputs have in common says most.
+    for way, numbers in sorted(ways.items(), key=lambda item: -len(item[1])):
+        numbers = list(dict.fromkeys(numbers))
+        said.append(_input_phrase(numbers, _subject(numbers, every), way))
+    return said
+
+
+def _input_phrase(numbers: Sequence[str], subject: str, way: tuple[str, str, str] | None) -> str:
+    """How inputs differ: in a field, or in something that is not known."""
+    many = len(numbers)
+    if way is None:
+        return several(many, "{inputs} differs", "{inputs} differ", inputs=subject)
+    name, a, b = way
+    if _SYMBOL.fullmatch(a) and not _SYMBOL.fullmatch(b):
+        a = tr("of any size")
+    elif _SYMBOL.fullmatch(b) and not _SYMBOL.fullmatch(a):
+        b = tr("any size")
+    if name == "value":
+        return several(
+            many,
+            "{inputs} is {a} instead of {b}",
+            "{inputs} are {a} instead of {b}",
+            inputs=subject,
+            a=a,
+            b=b,
+        )
+    return several(
+        many,
+        "{inputs} has {field} {a} instead of {b}",
+        "{inputs} have {field} {a} instead of {b}",
+        inputs=subject,
+        field=_field(name),
+        a=a,
+        b=b,
+    )
+
+
+def _subject(numbers: Sequence[str], every: int | None) -> str:
+    if len(numbers) > 1 and len(numbers) == every:
+        return tr("all {n} inputs", n=len(numbers))
+    return say.together([f"inputs[{number}]" for number in numbers], _INPUTS)
+
+
+def _graph_phrase(found: ComparisonTold) -> str:
+    graph = found.get("graph")
+    if not graph:
+        return tr(_CHANGED_OPS[False, False])
+    own, other = graph["only_a"], graph["only_b"]
+    if graph["alike"] < 0.5:
+        return tr(_OTHER_OPS[bool(own), bool(other)], a=_listed(own), b=_listed(other))
+    said = tr(_CHANGED_OPS[bool(own), bool(other)], a=_listed(own), b=_listed(other))
+    if graph["cut"] and not own and not other:
+        said = tr("the graph is another, and too long to say in what")
+    elif graph["same_ops"]:
+        changed = [line[2:] for line in graph["diff"] if line.startswith("+ ")]
+        said = tr("the graph has the same operations with other values")
+        if changed:
+            line = f"`{printable(changed[0], _LINE)}`"
+            said = tr(
+                "the graph has the same operations with other values, as in {line}", line=line
+            )
+    lines = _model(graph["model_a"], graph["model_b"])
+    return tr("{graph}: {lines}", graph=said, lines=lines) if lines else said
+
+
+#: What is said of operations, by whether the first has some of its own, and the second.
+_OTHER_OPS: dict[tuple[bool, bool], Text] = {
+    (True, True): "Another graph: it has {a} where the other has {b}",
+    (True, False): "Another graph: it has {a} besides",
+    (False, True): "Another graph: it lacks {b}",
+    (False, False): "Another graph: it has the same operations in another order",
+}
+_CHANGED_OPS: dict[tuple[bool, bool], Text] = {
+    (True, True): "the graph has {a} where the other has {b}",
+    (True, False): "the graph has {a} besides",
+    (False, True): "the graph lacks {b}",
+    (False, False): "the graph has the same operations in another order",
+}
+
+
+def _model(a: Sequence[str], b: Sequence[str]) -> str:
+    """The lines of the model that differ, the first of each side."""
+    own = f"`{printable(a[0], _LINE)}`" if a else ""
+    other = f"`{printable(b[0], _LINE)}`" if b else ""
+    more = len(a) + len(b) - bool(a) - bool(b)
+    if own and other:
+        said = tr("{a} instead of {b}", a=own, b=other)
+    elif own:
+        said = tr("with {line}", line=own)
+    else:
+        said = tr("without {line}", line=other) if other else ""
+    if more <= 0:
+        return said
+    return several(
+        more,
+        "{lines} and {n} other line of the model",
+        "{lines} and {n} other lines of the model",
+        lines=said,
+    )
+
+
+def _listed(ops: Sequence[str]) -> str:
+    return say.together([f"`{printable(op, 40)}`" for op in ops], _OPS)
+
+
+def graph_lines(found: ComparisonTold) -> list[str]:
+    """The lines of the graphs that differ: ``+`` of the first, ``-`` of the second."""
+    graph = found.get("graph")
+    return [printable(line, 300) for line in graph["diff"]] if graph else []
+
+
+def grouped(rows: Iterable[FactorTold]) -> list[tuple[str, list[FactorTold]]]:
+    """The differences by group, that with the largest cause first."""
+    groups: dict[str, list[FactorTold]] = {}
+    for row in rows:
+        groups.setdefault(row["group"], []).append(row)
+    return list(groups.items())

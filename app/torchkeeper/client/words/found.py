@@ -1,0 +1,193 @@
+"""What an engine finds while an operation runs, in a line each: for the log of a job in the window,
+and for standard error of a command. A new finding has its row at the end of this module.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from torchkeeper.client.words import cutoff, problems, say
+from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.say import kind_words
+from torchkeeper.client.words.tongue import tr
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.leaked import Leaks, Secret
+    from torchkeeper.engine.messages.findings import (
+        BuiltFinding,
+        Finding,
+        JobsFinding,
+        LeftFinding,
+        RunFinding,
+        StepFinding,
+        SweptFinding,
+    )
+    from torchkeeper.verdict.shapes import GraphTold
+    from torchkeeper.warm.shapes import Device, Header
+
+#: What says a finding, by its name.
+_Lines = dict[str, Callable[[Any], str]]
+
+
+def alike(one: Finding) -> str:
+    """What any operation may find, and is told alike everywhere; empty for all else."""
+    return _line(_ALIKE, one)
+
+
+def logged(one: Finding) -> str:
+    """A finding in the log of a job; empty for what is told elsewhere."""
+    if "log" in one:
+        return printable(one["log"], 2000)
+    if "owners" in one:
+        from torchkeeper.client.words import owned
+
+        return " ".join(f"{said.what} {said.why}" for said in owned.grave(one["owners"]))
+    return _line(_LOGGED, one)
+
+
+def noted(one: Finding) -> str:
+    """What one operation alone tells, on standard error; empty for what is told elsewhere."""
+    return _line(_NOTED, one)
+
+
+def left(told: LeftFinding) -> tuple[str, str]:
+    """What was not taken, in a line with the reason; and the reason alone."""
+    error = problems.user_error(told["code"], told["params"])
+    what = kind_words(told.get("kind") or "unknown")
+    key = printable(told["path"] or told.get("key") or "")
+    # Its name stands before it already.
+    known = error.why in (told["path"], told.get("key"))
+    reason = error.what if known else str(error).replace("\n", " ")
+    if file := told.get("file"):
+        key = f"{key} ({printable(os.path.basename(file))})"
+    return f"{what} {key}: {reason}", error.what
+
+
+def _line(lines: _Lines, one: Finding) -> str:
+    told: Mapping[str, object] = one
+    return next((line(told[name]) for name, line in lines.items() if name in told), "")
+
+
+def _took(told: GraphTold, before: str) -> str:
+    took = told["seconds"]
+    return "" if took is None else f"{before}{say.seconds(took)}"
+
+
+def _secret(told: Secret) -> str:
+    from torchkeeper.client.words import leaks
+
+    return tr("Secret: {secret}", secret=leaks.line(told))
+
+
+def _leaks(told: Leaks) -> str:
+    count = told["redacted"]
+    entries = say.count(count, "entry", "entries")
+    return tr("Secrets were redacted in {entries}.", entries=entries) if count else ""
+
+
+def _device(told: Device) -> str:
+    why = problems.device_reason(told["why"])
+    name = printable(told["name"] or told["type"])
+    return tr("Device: {device}", device=f"{name} ({why})" if why else name)
+
+
+def _device_noted(told: Device) -> str:
+    name, why = told["name"] or told["type"], problems.device_reason(told["why"])
+    return printable(tr("device: {name} ({why})", name=name, why=why))
+
+
+def _swept(told: SweptFinding) -> str:
+    files = say.count(told["count"], "unfinished file", "unfinished files")
+    return tr("Removed {files} that an interrupted compile had left.", files=files)
+
+
+def _swept_noted(told: SweptFinding) -> str:
+    paths = ", ".join(map(printable, told["paths"]))
+    return tr("removed what an interrupted compile had left: {paths}", paths=paths)
+
+
+def _graph(told: GraphTold) -> str:
+    from torchkeeper.client.words import causes
+
+    outcome = {
+        "hit": tr("hit"),
+        "miss": tr("miss, compiled"),
+        "bypass": tr("not cacheable"),
+        "none": tr("compiled, no cache asked"),
+    }.get(told["outcome"], printable(told["outcome"]))
+    name = printable(told["name"] or told["id"] or "?", 120)
+    why = f": {causes.bypassed(told)}" if told.get("reason") else ""
+    said = tr("Graph {name}: {outcome}", name=name, outcome=outcome)
+    return said + why + _took(told, " · ")
+
+
+def _graph_noted(told: GraphTold) -> str:
+    from torchkeeper.client.words import phases
+
+    where = phases.line(told)
+    said = f"  {told['outcome']:<7} {told['id']}  {told['name']}"
+    return printable(said + _took(told, "  ") + (f"  ({where})" if where else ""))
+
+
+def _jobs(told: JobsFinding) -> str:
+    why = tr("that is how many cores there are")
+    if told["why"] == "memory":
+        why = tr("there is no memory for more")
+    given, asked = str(told["given"]), str(told["asked"])
+    return tr("{given} of {asked} cells at a time: {why}", given=given, asked=asked, why=why)
+
+
+def _jobs_noted(told: JobsFinding) -> str:
+    return tr("{given} at a time, not {asked}: there are no {why} for more",
+              given=str(told["given"]), asked=str(told["asked"]), why=told["why"])  # fmt: skip
+
+
+def _header(told: Header) -> str:
+    path = printable(os.path.basename(told["path"]), 120)
+    size = say.size(told["bytes"])
+    if told["built"]:
+        return tr("Header built: {file} ({size})", file=path, size=size)
+    return tr("Header there already: {file} ({size})", file=path, size=size)
+
+
+def _run(told: RunFinding) -> str:
+    from torchkeeper.client.words import verifying
+
+    name = told["name"]
+    title, about = verifying.title(name), verifying.about(name)
+    return tr("Run: {run} ({about})", run=title[:1].upper() + title[1:], about=about)
+
+
+def _step(told: StepFinding) -> str:
+    return tr("Step: {step}", step=printable(told["name"], 120))
+
+
+def _step_noted(told: StepFinding) -> str:
+    return printable(tr("step: {name}", name=told["name"]))
+
+
+def _built(told: BuiltFinding) -> str:
+    return tr("Built: {path}", path=printable(told["path"], 400))
+
+
+def _left(told: LeftFinding) -> str:
+    return tr("Left: {line}", line=left(told)[0])
+
+
+_ALIKE: _Lines = {
+    "recovered": cutoff.ended, "cut_off": cutoff.ended, "taken_back": cutoff.taken_back,
+    "unproven": cutoff.unproven, "waiting": problems.waiting_for,
+    "leftovers": problems.leftovers_gone,
+}  # fmt: skip
+_LOGGED: _Lines = {
+    **_ALIKE, "removed": problems.removed_by_then, "secret": _secret, "leaks": _leaks,
+    "device": _device, "step": _step,
+    "swept": _swept, "graph": _graph, "jobs": _jobs, "header": _header, "run": _run,
+    "built": _built, "left": _left,
+}  # fmt: skip
+_NOTED: _Lines = {
+    "device": _device_noted, "swept": _swept_noted, "graph": _graph_noted, "jobs": _jobs_noted,
+    "step": _step_noted, "removed": problems.removed_by_then,
+}  # fmt: skip

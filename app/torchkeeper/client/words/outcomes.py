@@ -1,0 +1,559 @@
+"""What came of each operation, in the words of the window and of the command line, side by side.
+
+A new operation is told of here, with a row at the end of this module.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from torchkeeper.artifacts.sshsig import short_key
+from torchkeeper.client.words import preparing, say, verifying
+from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.client.words.say import kind_words
+from torchkeeper.client.words.tongue import Text, several, tr
+from torchkeeper.engine import protocol
+from torchkeeper.stores.names import scheme_of
+
+if TYPE_CHECKING:
+    from torchkeeper.client.kept.verification import KeptVerification
+    from torchkeeper.engine.messages.bundles import (
+        CopyResult,
+        Counts,
+        ExportResult,
+        ImportResult,
+        SignatureResult,
+        SignResult,
+    )
+    from torchkeeper.engine.messages.compiling import PrepareResult, WarmResult
+    from torchkeeper.engine.messages.dead import RecoverResult
+    from torchkeeper.engine.messages.doctor import MendResult
+    from torchkeeper.engine.messages.findings import LeftFinding
+    from torchkeeper.engine.messages.servers import TtlResult
+
+#: Reasons that lie in what a bundle, a folder or a server is; they are no failures.
+_BY_NATURE = frozenset({
+    "kind-not-portable", "type-unknown", "superseded", "key-taken", "kind-not-in-redis",
+    "redis-only", "newer-goes", "part-of-artifact", "same-place", "object-torch", "object-python",
+    "object-compiler", "object-libc", "object-command", "object-cpu", "object-misclaimed",
+    "object-unproven", "kernel-of-device", "has-secrets",
+})  # fmt: skip
+#: What opening a bundle shows that an operation has left.
+_OPENS_BUNDLE: Text = "Show the bundle as a place in the window"
+#: How something that was cut off is told of that was not brought to its end.
+_STAYS = ("not-believed", "of-another", "no-room")
+
+
+class Ended(NamedTuple):
+    """An operation that has ended, as whoever asked for it knows it.
+
+    result: what the engine says, of the operation's type. place: what it changed, or looked at.
+    asked: what it was asked for, as far as that is told. took: seconds. cells, bad: how many it
+    had, and how many of them are not warm. left: what it did not take, as findings; unreadable:
+    whether a folder could not be read.
+    """
+
+    op: str
+    result: Any
+    place: str = ""
+    asked: Mapping[str, Any] = {}
+    took: float | None = None
+    cells: int = 0
+    bad: int = 0
+    left: Sequence[LeftFinding] = ()
+    unreadable: bool = False
+
+
+class Outcome(NamedTuple):
+    """How a job ended, for a page of the window: an icon and its colour, a title, what is to be
+    said, and what opening it shows.
+    """
+
+    icon: str
+    colour: str
+    title: str
+    lines: list[str]
+    opens: str = ""
+
+
+def outcome(one: Ended) -> Outcome:
+    """The page of what has come to its end, of an operation that has one."""
+    page = _OPERATIONS[one.op].page
+    assert page is not None
+    return page(one)
+
+
+def cancelled(op: str, place: str, partly: str) -> Outcome:
+    """The page of what was cancelled. partly: what the engine said of what it left."""
+    # One that was killed is no job that was cancelled.
+    left = partly or tr("Nothing was left behind.")
+    if protocol.traits(op).warms:
+        left = tr("What was compiled until then stays; nothing is left half-written.")
+    if scheme_of(place).keeps_part:
+        left = tr("What had arrived stays; the same copy again goes on from there.")
+    return Outcome("cancel", "muted", tr("Cancelled"), [left])
+
+
+#: The same, where a command is cancelled that copies to a server.
+ARRIVED: Text = "What has arrived stays; the same copy again goes on from there."
+
+
+def failed(error: UserError | None) -> Outcome:
+    """The page of what has failed."""
+    said = [error.why, error.remedy] if error else []
+    title = say.title(error.what) if error else tr("It failed")
+    return Outcome("error", "error", title, [line for line in said if line])
+
+
+def note(op: str, result: object, left: int = 0) -> str:
+    """What came of it in a few words, for the list of jobs; left: how many it did not take."""
+    said = _OPERATIONS[op].note(result)
+    return said + (tr(" · {n} left out, see the log", n=left) if left else "")
+
+
+def line(one: Ended) -> str:
+    """What came of it in a sentence, for the end of a command."""
+    return _OPERATIONS[one.op].line(one)
+
+
+def code(one: Ended) -> int:
+    """The exit code of its command."""
+    return int(_OPERATIONS[one.op].short(one))
+
+
+#: What is said of an operation while it runs.
+_DOING: dict[str, Text] = {
+    protocol.WARM: "Warming {place}",
+    protocol.VERIFY: "Verifying {place}",
+    protocol.PURGE: "Purging {place}",
+}
+
+
+def doing(op: str, place: str) -> str:
+    """What a running operation is at; empty where its title says that."""
+    return tr(_DOING[op], place=place) if op in _DOING else ""
+
+
+def stopped(op: str, done: float, total: float | None) -> str:
+    """What an operation that was cancelled has changed for good; empty where it tells itself."""
+    if op != protocol.TTL or not total or not done:
+        return ""
+    return several(int(done), "at least {n} of {all} entries was changed",
+                   "at least {n} of {all} entries were changed", all=int(total))  # fmt: skip
+
+
+def held(result: Counts) -> str:
+    """Entries and what they hold: 12 entries, 3.1 MB of content."""
+    return f"{say.count(result['entries'], 'entry', 'entries')}, {say.content(result['bytes'])}"
+
+
+def failures(left: Sequence[LeftFinding]) -> list[LeftFinding]:
+    """What was left although the target could hold it by nature."""
+    return [one for one in left if one["code"] not in _BY_NATURE]
+
+
+def _took(one: Ended) -> list[str]:
+    """How long it took, where that is known."""
+    return [tr("It took {time}.", time=say.seconds(one.took))] if one.took else []
+
+
+# Export, import, copy.
+
+
+def _nothing(one: Ended) -> bool:
+    return not one.result["entries"] and not one.result.get("exists")
+
+
+def _none_line(one: Ended, was: str, would: str) -> str:
+    """That there is nothing of it; empty where there is something."""
+    if not _nothing(one):
+        return ""
+    if failures(one.left):
+        return tr("Nothing of it could be taken.")
+    return would if one.asked.get("dry") else was
+
+
+def _lacks(one: Ended) -> bool:
+    return bool(_nothing(one) or one.unreadable or failures(one.left))
+
+
+def _to_bundle(title: str) -> Outcome:
+    none = tr("A bundle can hold none of these entries, so none was written.")
+    return Outcome("warning", "warning", title, [none])
+
+
+def _exported(one: Ended) -> Outcome:
+    result: ExportResult = one.result
+    entries, output = result["entries"], result["output"]
+    if not entries:
+        return _to_bundle(tr("Nothing was exported"))
+    said = tr("{entries} ({content}) are in {file}, a file of {size}." if entries > 1 else
+              "One entry ({content}) is in {file}, a file of {size}.",
+              entries=say.count(entries, "entry", "entries"),
+              content=say.content(result["bytes"]),
+              file=printable(os.path.basename(output), 60),
+              size=say.size(result["size"]))  # fmt: skip
+    where = tr("The file is in {folder}.", folder=printable(os.path.dirname(output), 4096))
+    lines = [said, where, *filter(None, [say.stays(result)])]
+    title = tr("Exported")
+    if "signature" in one.result:
+        title, lines = tr("Exported and signed"), [*lines, *_trusting(one)]
+    return Outcome("done", "good", title, [*lines, *_took(one)], tr(_OPENS_BUNDLE))
+
+
+def _export_line(one: Ended) -> str:
+    was, would = tr("There was nothing to export."), tr("There is nothing to export.")
+    if none := _none_line(one, was, would):
+        return none
+    result: ExportResult = one.result
+    file, size, some = printable(one.place), say.size(result["size"]), held(result)
+    if one.asked.get("dry"):
+        return tr("Would write {some} to {file} ({size}).", some=some, file=file, size=size)
+    said = tr("{some} written to {file} ({size})", some=some, file=file, size=size)
+    if "signature" in one.result:
+        said += tr(", signed with {key}", key=one.result["signature"]["fingerprint"])
+    return said
+
+
+def _copied(one: Ended) -> Outcome:
+    opens, result = tr("Show the place, with what was copied selected"), one.result
+    if result["what"] == "bundle":
+        if not result["entries"]:
+            return _to_bundle(tr("Nothing was copied"))
+        opens = tr(_OPENS_BUNDLE)
+    return _placed(one, tr("Copied"), tr("Nothing new was there to copy"), opens)
+
+
+def _imported(one: Ended) -> Outcome:
+    opens = tr("Show the place, with what was imported selected")
+    return _placed(one, tr("Imported"), tr("Nothing new was there to import"), opens)
+
+
+def _placed(one: Ended, done: str, nothing: str, opens: str) -> Outcome:
+    result: ImportResult | CopyResult = one.result
+    place, lines = printable(one.place, 4096), []
+    if entries := result["entries"]:
+        some, content = say.count(entries, "entry", "entries"), say.content(result["bytes"])
+        lines.append(tr("{entries} ({content}) put into {place}.", entries=some, content=content,
+                        place=place))  # fmt: skip
+    if renamed := result["renamed"]:
+        objects = say.count(renamed, "object", "objects")
+        lines.append(tr("{objects} renamed for this environment.", objects=objects))
+    if there := result["exists"]:
+        were = say.count(there, "entry was", "entries were")
+        lines.append(tr("{entries} there already, with the very same bytes.", entries=were))
+    if entries:
+        lines += [*filter(None, [say.stays(result)]), *_took(one)]
+        return Outcome("done", "good", done, lines, opens)
+    lines.append(tr("{place} is as it was.", place=place))
+    return Outcome("info", "muted", nothing, lines, opens)
+
+
+def _placed_note(result: ImportResult | CopyResult) -> str:
+    text = say.held_of(result)
+    if renamed := result["renamed"]:
+        text += tr(" · {objects} renamed", objects=say.count(renamed, "object", "objects"))
+    there = result["exists"]
+    was = several(there, "{n} was there already", "{n} were there already")
+    return f"{text} · {was}" if there else text
+
+
+def _import_line(one: Ended) -> str:
+    was, would = tr("There was nothing to import."), tr("There is nothing to import.")
+    if none := _none_line(one, was, would):
+        return none
+    result: ImportResult = one.result
+    place, some = printable(one.place), held(result)
+    if one.asked.get("dry") and not result["entries"]:
+        return tr("Nothing in it is new to {place}.", place=place)
+    if one.asked.get("dry"):
+        return tr("Would place {some} in {place}.", some=some, place=place)
+    said = tr("{some} placed in {place}", some=some, place=place)
+    if there := result["exists"]:
+        were = say.count(there, "entry was", "entries were")
+        said += tr("; {entries} there already", entries=were)
+    return said + _renamed(result)
+
+
+def _copy_line(one: Ended) -> str:
+    result: CopyResult = one.result
+    place = printable(one.place)
+    there = say.count(result["exists"], "entry is", "entries are")
+    if not result["entries"] and result["exists"]:
+        return tr("Nothing to do: {entries} there already.", entries=there)
+    if not result["entries"]:
+        none = tr("There was nothing to copy.")
+        return tr("Nothing could be copied.") if failures(one.left) else none
+    dry, some = one.asked.get("dry"), held(result)
+    said = tr("Would copy {some} to {place}" if dry else "{some} copied to {place}",
+              some=some, place=place)  # fmt: skip
+    said += tr("; {entries} there already", entries=there) if result["exists"] else ""
+    return said + _renamed(result)
+
+
+def _renamed(result: ImportResult | CopyResult) -> str:
+    """How many objects have got the name that an environment will look for, as a sentence's end."""
+    objects = say.count(result["renamed"], "object", "objects")
+    said = tr("; {objects} renamed for this environment", objects=objects)
+    return said if result["renamed"] else ""
+
+
+# Signatures.
+
+
+def signed(signature: SignatureResult) -> str:
+    """With which key a bundle was signed, and whose the user knows it to be."""
+    key = printable(short_key(signature), 200)
+    if signature["status"] == "trusted":
+        who = printable(str(signature["signer"]), 80)
+        return tr("Signed by {who}, with {key}", who=who, key=key)
+    return tr("Signed with {key}", key=key)
+
+
+def _sign_note(result: SignResult) -> str:
+    return signed(result["signature"])
+
+
+def _trusting(one: Ended) -> list[str]:
+    """With which key a bundle was signed, and what others need to trust it."""
+    others = tr("Others import it unasked once your public key is among their signers.")
+    return [f"{signed(one.result['signature'])}.", others]
+
+
+def _signed(one: Ended) -> Outcome:
+    result: SignResult = one.result
+    name, before, replaced = printable(os.path.basename(one.place), 60), result.get("before"), []
+    if before and before["key"] and before["fingerprint"] != result["signature"]["fingerprint"]:
+        key = printable(short_key(before), 200)
+        replaced = [tr("The signature that it had, with {key}, was replaced.", key=key)]
+    lines = [*_trusting(one), *replaced, *_took(one)]
+    return Outcome("done", "good", tr("{file} is signed", file=name), lines, tr(_OPENS_BUNDLE))
+
+
+# Compile jobs.
+
+
+def _found(result: WarmResult) -> str:
+    """What was looked for and what came of it: 7 graphs: 0 hit, 7 missed, 1 not cacheable."""
+    text = tr("{hits} hit, {misses} missed", hits=result["hits"], misses=result["misses"])
+    if bypasses := result["bypasses"]:
+        text += tr(", {n} not cacheable", n=bypasses)
+    return tr("{things}: {found}", things=say.things(result["things"]), found=text)
+
+
+def _warm_note(result: WarmResult) -> str:
+    text = _found(result) + ", " + say.seconds(result["seconds"])
+    added = say.count(result["added"], "entry", "entries")
+    text += tr(" · {entries} added", entries=added)
+    if bad := result["failed"]:
+        cells = say.count(bad + result["done"], "cell", "cells")
+        text = tr("{n} of {cells} failed · ", n=bad, cells=cells) + text
+    return text
+
+
+def _warmed(one: Ended) -> Outcome:
+    result: WarmResult = one.result
+    bad, place = one.bad, printable(one.place, 4096)
+    opens = tr("Show the place that was filled")
+    lines = []
+    if one.cells > 1:
+        cells = say.count(one.cells, "cell", "cells")
+        warm = one.cells - bad
+        lines.append(several(warm, "{n} of {all} is warm.", "{n} of {all} are warm.", all=cells))
+    if added := result["added"]:
+        entries = say.count(added, "entry", "entries")
+        said = tr("{entries} added to {place}", entries=entries, place=place)
+        said += _by_kind(result["kinds"]) + "."
+        if beside := say.apart(result):
+            said += " " + tr("Beside them: {some}.", some=beside)
+    else:
+        said = tr("Nothing was added to {place}.", place=place)
+    # Where none came to be looked for, their number says nothing.
+    graphs = [f"{_found(result)}."] if bad < one.cells or not one.cells else []
+    lines += [*graphs, said, *_took(one)]
+    if threads := one.asked.get("threads"):
+        many = say.count(int(threads), "thread", "threads")
+        lines.append(tr("They are for programs that use {threads} (OMP_NUM_THREADS={n}).",
+                        threads=many, n=str(threads)))  # fmt: skip
+    if not bad:
+        return Outcome("done", "good", tr("Warmed"), lines, opens)
+    if one.asked.get("then") and any(one.asked["then"]):
+        lines.append(tr("Nothing was exported or published, because not every cell is warm."))
+    if bad == one.cells:
+        return Outcome("error", "error", tr("Nothing is warm"), lines, opens)
+    cells = say.count(bad, "cell is", "cells are")
+    title = tr("Warmed, but {cells} not", cells=cells)
+    return Outcome("warning", "warning", title, lines, opens)
+
+
+def _by_kind(kinds: Mapping[str, int]) -> str:
+    """What was added, by kind: ": FX graph 7, Code 24"."""
+    named = [f"{kind_words(kind)} {count:,}" for kind, count in kinds.items() if count > 0]
+    return f": {', '.join(named)}" if named else ""
+
+
+def _warm_line(one: Ended) -> str:
+    result: WarmResult = one.result
+    hits = say.count(result["hits"], "hit", "hits")
+    misses = say.count(result["misses"], "miss", "misses")
+    said = tr("{things} in {time}: {found}; {entries} added.", things=say.things(result["things"]),
+              time=say.seconds(result["seconds"]), found=say.together([hits, misses]),
+              entries=say.count(result["added"], "entry", "entries"))  # fmt: skip
+    if one.cells > 1:
+        said = tr("{n} of {cells} warm, {bad} failed; {said}" if result["failed"] else
+                  "{n} of {cells} warm; {said}", n=result["done"], bad=result["failed"],
+                  cells=say.count(one.cells, "cell", "cells"), said=said)  # fmt: skip
+    return said
+
+
+def _verify_note(result: KeptVerification) -> str:
+    said = tr("good") if result["good"] else tr("not good")
+    if (ratio := verifying.best(result, "cold")) is not None:
+        said += tr(": {n}× as fast as cold", n=f"{ratio:.1f}")
+    return said + tr(" · {hits} hit, {misses} missed, {n} rebuilt", hits=result["hits"],
+                     misses=result["misses"], n=result["rebuilt"])  # fmt: skip
+
+
+def _verified(one: Ended) -> Outcome:
+    result: KeptVerification = one.result
+    counts = verifying.told_by(result)[1]
+    rebuilt = counts["rebuilt"]
+    objects = say.count(rebuilt, "object", "objects") if rebuilt else tr("no object")
+    found = [several(counts["hits"], "{n} of {all} was found, {rebuilt} rebuilt.",
+                     "{n} of {all} were found, {rebuilt} rebuilt.", rebuilt=objects,
+                     all=say.count(counts["graphs"], "graph", "graphs"))]  # fmt: skip
+    if len(cells := result["cells"]) > 1:
+        whole, good = say.count(len(cells), "cell", "cells"), sum(cell["good"] for cell in cells)
+        told = several(good, "{n} of {all} is good.", "{n} of {all} are good.", all=whole)
+        found = [told, *found]
+    if result["good"]:
+        title = tr("Verified")
+        if (ratio := verifying.best(result, "cold")) is not None:
+            title = tr("Verified: {n}× as fast as cold", n=f"{ratio:.1f}")
+        return Outcome("done", "good", title, [*found, *_ran(one)])
+    # What it names was told by PyTorch.
+    advice = verifying.advice(result, one.asked.get("made_threads"))
+    remedies = [printable(text, 1000) for text in advice]
+    lines = [*found, *remedies, *_ran(one)]
+    return Outcome("error", "error", verifying.verdict(result), lines)
+
+
+def _ran(one: Ended) -> list[str]:
+    """With what it was run, and how long it took."""
+    result: KeptVerification = one.result
+    parts = []
+    if torch := result["torch"]:
+        parts.append(tr("torch {version}", version=printable(torch, 40)))
+    if device := result["device"]:
+        parts.append(printable(device, 80))
+    if threads := result["threads"]:
+        parts.append(say.count(threads, "thread", "threads"))
+    run = [tr("It ran with {parts}.", parts=say.together(parts))] if parts else []
+    return [*run, *_took(one)]
+
+
+def _prepare_note(result: PrepareResult) -> str:
+    built = result["built"]
+    if not built:
+        return tr("there already") if result["there"] else tr("nothing to do")
+    headers, size = say.count(built, "header", "headers"), say.size(result["bytes"])
+    return tr("{headers} built ({size})", headers=headers, size=size)
+
+
+def _prepared(one: Ended) -> Outcome:
+    result: PrepareResult = one.result
+    built, there = result["built"], result["there"]
+    folder = printable(result["folder"], 4096)
+    if not built and not there:
+        nothing = tr("This torch builds no header ahead of its first compile.")
+        return Outcome("info", "muted", tr("There was nothing to prepare"), [nothing])
+    # Another user's programs find nothing before that is done.
+    warning = preparing.warning(result)
+    more = [text for text in (preparing.finds(result), warning) if text]
+    if not built:
+        icon, colour = ("warning", "warning") if warning else ("info", "muted")
+        return Outcome(icon, colour, tr("It was prepared already"), [folder, *more])
+    headers, size = say.count(built, "header", "headers"), say.size(result["bytes"])
+    lines = [tr("{headers} ({size}) built in {folder}.", headers=headers, size=size, folder=folder)]
+    if there:
+        were = say.count(there, "header was", "headers were")
+        lines.append(tr("{headers} there already.", headers=were))
+    icon, colour = ("warning", "warning") if warning else ("done", "good")
+    return Outcome(icon, colour, tr("Prepared"), [*lines, *more, *_took(one)])
+
+
+# The trash, files that are mended, servers.
+
+
+def _purge_line(one: Ended) -> str:
+    return tr("{some} removed." if one.asked.get("now") else
+              "{some} moved to the trash; “undo” puts it back.",
+              some=say.held_of(one.result))  # fmt: skip
+
+
+def _mend_note(result: MendResult) -> str:
+    done, bad = say.count(result.get("files", 0), "file", "files"), result.get("failed", 0)
+    return tr("{files} changed", files=done) + (tr(", {n} could not be", n=bad) if bad else "")
+
+
+def _unfinished(one: Ended) -> bool:
+    result: RecoverResult = one.result
+    return any(told["outcome"] in _STAYS for told in result["recovered"])
+
+
+def _recover_line(one: Ended) -> str:
+    return tr("Not all that was cut off is at its end." if _unfinished(one) else
+              "What was cut off is at its end.")  # fmt: skip
+
+
+def _entries(result: TtlResult) -> str:
+    return say.count(result["entries"], "entry", "entries")
+
+
+def _ttl_line(one: Ended) -> str:
+    time, entries = one.asked["time"], one.result["entries"]
+    if not entries:
+        return tr("Nothing was changed." if one.result["failed"] else "Nothing matches.")
+    some = _entries(one.result)
+    if time is None:
+        return tr("Kept without an end: {some}.", some=some)
+    return tr("Kept for {time} from now: {some}.", time=say.seconds(time), some=some)
+
+
+class _Told(NamedTuple):
+    """How an operation is told of.
+
+    note: a result in a few words. page: in a dialog of the window, where there is one for it. line:
+    a sentence of its command. short: whether its command has not done all that it was asked for.
+    """
+
+    note: Callable[[Any], str]
+    page: Callable[[Ended], Outcome] | None = None
+    line: Callable[[Ended], str] = lambda _: ""
+    short: Callable[[Ended], bool] = lambda _: False
+
+
+_OPERATIONS = {
+    protocol.EXPORT: _Told(say.held_of, _exported, _export_line, _lacks),
+    protocol.IMPORT: _Told(_placed_note, _imported, _import_line, _lacks),
+    protocol.COPY: _Told(_placed_note, _copied, _copy_line, _lacks),
+    protocol.SIGN: _Told(_sign_note, _signed, lambda one: tr(
+        "{file} is signed with {key}.", file=printable(one.place),
+        key=short_key(one.result["signature"]))),
+    protocol.WARM: _Told(_warm_note, _warmed, _warm_line, lambda one: bool(one.bad)),
+    protocol.VERIFY: _Told(_verify_note, _verified, lambda one: verifying.outcome(one.result),
+                           lambda one: not one.result["good"]),
+    protocol.PREPARE: _Told(_prepare_note, _prepared, lambda one: preparing.said(one.result)),
+    protocol.PURGE: _Told(say.held_of, None, _purge_line,
+                          lambda one: bool(one.left or one.unreadable)),
+    protocol.UNDO: _Told(say.held_of, None, lambda one: tr(
+        "{some} put back.", some=say.held_of(one.result)), lambda one: bool(one.left)),
+    protocol.EMPTY_TRASH: _Told(say.held_of, None, lambda one: tr(
+        "{some} removed for good.", some=say.held_of(one.result))),
+    protocol.RECOVER: _Told(lambda _: "", None, _recover_line, _unfinished),
+    protocol.MEND: _Told(_mend_note),
+    protocol.TTL: _Told(_entries, None, _ttl_line,
+                        lambda one: not one.result["entries"] or bool(one.result["failed"])),
+}  # fmt: skip

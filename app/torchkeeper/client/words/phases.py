@@ -1,0 +1,44 @@
+"""The phases of a graph's compile in words; the same in the window and on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torchkeeper.client.words import say
+from torchkeeper.client.words.tongue import Text, tr
+
+#: What each phase is called, in the order in which a graph goes through them
+#: (warm/traces/phases.py).
+NAMES: dict[str, Text] = {
+    "dynamo": "dynamo",
+    "pre_grad": "pre-grad",
+    "joint": "joint",
+    "partition": "partition",
+    "post_grad": "post-grad",
+    "codegen": "codegen",
+    "build": "build",
+    "other": "other",
+}
+#: What is of the whole less than this is not worth a word.
+_LEAST = 0.02
+
+
+def of(graph: Mapping[str, object]) -> list[tuple[str, float]]:
+    """The phases that an engine tells of a graph, by their names, and seconds; none it has not."""
+    told = graph.get("phases")
+    found = []
+    for one in told if isinstance(told, list) else []:
+        if isinstance(one, list) and len(one) == 2 and one[0] in NAMES:
+            seconds = one[1]
+            if isinstance(seconds, (int, float)) and not isinstance(seconds, bool):
+                found.append((str(one[0]), float(seconds)))
+    return found
+
+
+def line(graph: Mapping[str, object]) -> str:
+    """``dynamo 1.2 s, codegen 0.4 s, build 3.1 s``; empty where nothing is known of them."""
+    phases = of(graph)
+    least = _LEAST * sum(seconds for _, seconds in phases)
+    return ", ".join(
+        f"{tr(NAMES[name])} {say.seconds(seconds)}" for name, seconds in phases if seconds > least
+    )

@@ -1,0 +1,325 @@
+"""What settings are in an environment or a running process, and what made them so, in words.
+
+The window asks an engine itself and gives what comes to ``environment_from``, ``process_from`` or
+``processes_from``; the command line asks with ``of_environment``, ``of_process``, ``processes``.
+
+A row of ``processes`` that is none is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.tongue import Text, several, tr
+from torchkeeper.engine.decoding import misfit
+from torchkeeper.engine.wire import Message
+from torchkeeper.settings.assigned import CHIEF
+from torchkeeper.settings.finding import Finding
+from torchkeeper.settings.known import BY_NAME
+from torchkeeper.settings.origins import BYS, Origin, Override
+from torchkeeper.settings.processes import Folder, Process
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.environments import (
+        ProcessesResult,
+        ProcessSettingsResult,
+        SettingsResult,
+    )
+    from torchkeeper.settings.shapes import FindingTold, OriginTold, ProcessTold
+
+#: Settings that are shown although they are as PyTorch has them: whether there are caches, and
+#: where.
+MAIN = (
+    "TORCHINDUCTOR_FX_GRAPH_CACHE", "TORCHINDUCTOR_AUTOGRAD_CACHE",
+    "TORCHINDUCTOR_FORCE_DISABLE_CACHES", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR",
+    "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE", "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE",
+)  # fmt: skip
+
+_UNREAD: dict[str, Text] = {
+    "missing": "it is not there",
+    "unreadable": "it cannot be read",
+    "too-large": "it is too large",
+    "not-python": "it is no Python that this version knows",
+    "too-deep": "it is nested too deeply",
+}
+_STOPPED: dict[str, Text] = {
+    "files": "there are more of them than are looked at",
+    "time": "there was no time for the others",
+    "stuck": "reading them took too long",
+    "crashed": "reading them failed",
+}
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The settings of an environment or a process.
+
+    origins: one of each setting, in the order of a form. process: None for an environment. kind,
+    main, files, unread, changed, stopped: as ``looked`` of ``process_settings``; lost as there.
+    """
+
+    origins: list[Origin]
+    findings: list[Finding]
+    torch: str | None = None
+    triton: str | None = None
+    process: Process | None = None
+    kind: str = "none"
+    main: str = ""
+    files: int = 0
+    unread: list[tuple[str, str]] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    stopped: str = ""
+    lost: bool = False
+
+    def shown(self, everything: bool = False) -> list[Origin]:
+        """Those that are worth a line: MAIN, and all that are not as this torch has them; of
+        variables that mean the same the first, and others where they decide.
+        """
+        return [
+            one
+            for one in self.origins
+            if everything or (CHIEF[one.name] == one.name and (_made(one) or one.name in MAIN))
+        ]
+
+
+@dataclass(frozen=True)
+class Running:
+    """The processes with torch; hidden and sees as of ``processes``."""
+
+    processes: list[Process]
+    hidden: int = 0
+    sees: str = "all"
+
+
+def _made(one: Origin) -> bool:
+    return one.by not in ("default", "absent") or bool(one.overrides)
+
+
+# Asking.
+
+
+def of_environment(python: str) -> Settled:
+    """The settings of an interpreter in this shell. Raises UserError."""
+    with Engine(python) as engine:
+        return environment_from(engine.call("settings"))
+
+
+def of_process(pid: int) -> Settled:
+    """The settings of a running process. Raises UserError."""
+    with Engine() as engine:
+        return process_from(engine.call("process_settings", {"pid": pid}))
+
+
+def processes() -> Running:
+    """The running processes of this user that have torch. Raises UserError."""
+    rows: list[Any] = []
+
+    def heard(message: Message) -> None:
+        rows.extend(message.rows)
+
+    with Engine() as engine:
+        result = engine.call("processes", {}, heard)
+    return processes_from(rows, result)
+
+
+# Reading what comes.
+
+
+def environment_from(told: SettingsResult) -> Settled:
+    """Of the result of ``settings``."""
+    origins, findings = _settings(told["settings"], told["findings"])
+    return Settled(origins, findings, told["torch"], told["triton"])
+
+
+def process_from(told: ProcessSettingsResult) -> Settled:
+    """Of the result of ``process_settings``."""
+    origins, findings = _settings(told["settings"], told["findings"])
+    process, looked = _process(told["process"]), told["looked"]
+    return Settled(
+        origins,
+        findings,
+        process.torch,
+        process.triton,
+        process,
+        looked["kind"],
+        looked["main"],
+        looked["files"],
+        looked["unread"],
+        looked["changed"],
+        looked["stopped"],
+        told["lost"],
+    )
+
+
+def processes_from(rows: Iterable[object], told: ProcessesResult) -> Running:
+    """Of the rows and the result of ``processes``."""
+    from torchkeeper.engine.messages.environments import ProcessesRow
+
+    fitting: list[Any] = [row for row in rows if not misfit(ProcessesRow, row, "row")]
+    return Running(list(map(_process, fitting)), told["hidden"], told["sees"])
+
+
+def _settings(
+    settings: list[OriginTold], findings: list[FindingTold]
+) -> tuple[list[Origin], list[Finding]]:
+    # Another version may know more of them.
+    origins = [origin_from(row) for row in settings if row["name"] in BY_NAME]
+    return origins, list(map(Finding.from_json, findings))
+
+
+def origin_from(row: OriginTold) -> Origin:
+    """An Origin as it came."""
+    return Origin(
+        row["name"],
+        row["value"],
+        row["by"] if row["by"] in BYS else "unknown",
+        row["variable"],
+        row["where"],
+        row["computed"],
+        row["sure"],
+        row["seen"],
+        tuple(
+            Override(one["where"], one["how"], one["value"], one["computed"], one["wins"])
+            for one in row["overrides"]
+        ),
+        row["otherwise"],
+        row["cut"],
+    )
+
+
+def _process(row: ProcessTold) -> Process:
+    return Process(
+        row["pid"],
+        row["name"],
+        row["command"],
+        row["started"],
+        row["python"],
+        row["cwd"],
+        row["loaded"],
+        row["torch"],
+        row["triton"],
+        [
+            Folder(one["path"], one["kind"], one["why"], one["files"], one["seen"])
+            for one in row["folders"]
+        ],
+        row["workers"],
+        row["elsewhere"],
+    )
+
+
+# Words.
+
+
+def value_words(one: Origin) -> str:
+    """A value as a person reads it: "1"; "0, else 1" where nobody can tell which."""
+    if one.by == "absent":
+        return "-"
+    value = tr("computed") if one.computed else printable(one.value or tr("not set"))
+    if one.sure or (one.otherwise == one.value and not one.computed):
+        return value
+    otherwise = printable(one.otherwise or tr("not set"))
+    return tr("{value}, else {otherwise}", value=value, otherwise=otherwise)
+
+
+def by_words(one: Origin, settled: Settled) -> str:
+    """What made a value so: "variable", "default of torch 2.13.0", "code: serve.py:12"."""
+    if one.by == "variable":
+        if one.variable in ("", one.name):
+            return tr("variable")
+        return tr("variable {name}", name=one.variable)
+    if one.by == "default":
+        # Under torch.compile the folder of Triton's kernels is torch's to choose.
+        own = BY_NAME[one.name].source.startswith("triton/") and one.name != "TRITON_CACHE_DIR"
+        of = "Triton" if own else "torch"
+        version = settled.triton if of == "Triton" else settled.torch
+        of = f"{of} {printable(version, 60)}" if version else of
+        return tr("default of {of}", of=of)
+    if one.by == "absent":
+        return tr("not in this version")
+    if one.by == "code":
+        where = printable(one.where)
+        if not where and one.seen:
+            where = tr("it uses {folder}", folder=printable(one.seen))
+        if not where:
+            return tr("code") if one.sure else tr("perhaps code")
+        return tr("code: {where}" if one.sure else "perhaps code: {where}", where=where)
+    return tr("unknown")
+
+
+#: What code does to a setting, by how it does it.
+_HOW: dict[str, Text] = {
+    "unset": "{where} unsets the variable",
+    "fresh": "{where} uses a new folder for a while",
+    "options": "{where} sets it for one compile, to {value}",
+    "patched": "{where} sets it for a while, to {value}",
+    "variable-default": "{where} sets the variable where there is none, to {value}",
+    "": "{where} sets it, to {value}",
+}
+
+
+def override_words(one: Override) -> str:
+    """Of something in code that sets a setting: what, and whether it counts."""
+    value = tr("something computed") if one.computed else printable(one.value or tr("none"))
+    what = tr(_HOW.get(one.how, _HOW[""]), where=printable(one.where), value=value)
+    if one.wins is None:
+        return tr("{what}; perhaps", what=what)
+    return what if one.wins else tr("{what}; without effect", what=what)
+
+
+def unseen(settled: Settled) -> list[str]:
+    """Sentences on what of a process was not looked at, so that it may set more."""
+    if settled.process is None:
+        return []
+    told = []
+    if settled.lost:
+        told.append(tr("It has written over its environment: no variable of it is to be seen."))
+    if settled.kind == "none":
+        told.append(tr("Which program it runs is not to be seen, so its code was not looked at."))
+    elif not settled.files and not settled.unread and not settled.stopped:
+        told.append(tr("Its program is no source of its own, so no code was looked at."))
+    for file, why in settled.unread[:5]:
+        because = tr(_UNREAD[why]) if why in _UNREAD else why
+        told.append(tr("{file} was not looked at: {why}.", file=printable(file), why=because))
+    for file in settled.changed[:5]:
+        told.append(
+            tr(
+                "{file} was changed since the process was started, which runs what it was.",
+                file=printable(file),
+            )
+        )
+    if len(settled.unread) > 5:
+        more = len(settled.unread) - 5
+        told.append(tr("{n} more files were not looked at.", n=more))
+    if settled.stopped in _STOPPED:
+        told.append(
+            tr(
+                "Only {files} of its own code were looked at: {why}.",
+                files=say.count(settled.files, "file", "files"),
+                why=tr(_STOPPED[settled.stopped]),
+            )
+        )
+    if settled.process.loaded and settled.torch is None:
+        told.append(
+            tr("Which version of torch it has loaded is not to be seen, or was replaced since.")
+        )
+    if not settled.process.loaded:
+        told.append(tr("It has not loaded torch yet; this is what it would find."))
+    return told
+
+
+def hidden_words(running: Running) -> str:
+    """What cannot be known of other processes, or nothing."""
+    if running.sees == "own":
+        return tr("Processes of other users are not to be seen.")
+    if not running.hidden:
+        return ""
+    return several(
+        running.hidden,
+        "{n} process was not looked into, being another user's.",
+        "{n} processes were not looked into, being another user's.",
+    )

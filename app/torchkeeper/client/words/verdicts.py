@@ -1,0 +1,340 @@
+"""Verdicts in words, the same in the window and on the command line.
+
+What entries have comes from strangers: whoever shows these words makes them printable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from torchkeeper.artifacts.entry import VERDICTS, Entry
+from torchkeeper.client.words import preparing, say
+from torchkeeper.client.words.catalogue import CATALOGUE
+from torchkeeper.client.words.problems import printable, template
+from torchkeeper.client.words.tongue import Text, several, tr
+from torchkeeper.settings.checks import about
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.verdicts import JudgeResult
+    from torchkeeper.verdict.shapes import DifferenceTold, VerdictTold
+
+_THREADS = "cpp_runtime_thread_count"
+_HEADERS = "inductor_config[cpp_cache_precompile_headers]"
+#: What a factor is called; others are called as PyTorch calls them.
+_NAMES: dict[str, Text] = {
+    "torch": "torch",
+    "torch_version": "torch's sources",
+    "system_info[hash]": "the system",
+    "system_info[device]": "the GPU",
+    "system_info[version]": "CUDA or ROCm, and Triton",
+    "system_info[device_interfaces]": "device backends",
+    _THREADS: "threads",
+    _HEADERS: "precompiled headers",
+    "cuda_matmul_settings": "matmul precision",
+    "deterministic_algorithms_settings": "deterministic algorithms",
+    "cache_key_tag": "cache key tag",
+    "default_dtype": "default dtype",
+    "fxgraph": "its FX graph",
+    "fxgraph cache": "the cache of FX graphs",
+    "aotautograd cache": "AOTAutograd's cache",
+    "functorch_config": "AOTAutograd's settings",
+    "fxgraph remote cache": "the remote cache of FX graphs",
+    "aotautograd remote cache": "AOTAutograd's remote cache",
+    "autotune remote cache": "the remote cache of autotuning",
+    "bundle remote cache": "the remote cache of autotuning, bundled",
+    "pgo remote cache": "the remote cache of profiles",
+    "triton remote cache": "Triton's remote cache",
+    "caches": "PyTorch's caches",
+    "server": "the server",
+    "triton_server": "Triton's server",
+    "redis package": "Python's redis package",
+    "gpu": "GPU",
+    "triton": "Triton",
+    "cuda": "CUDA",
+    "hip": "ROCm",
+    "device_interfaces": "device backends",
+    "compile_on_one_rank": "compiling on one rank",
+    "nested_inductor_config_patches": "settings of parts of the graph",
+    "provenance_tracking_level": "tracking of where kernels come from",
+    "provenance_tracking_to_timeline": "that tracking in the timeline",
+}
+#: Whose values are of PyTorch's own making.
+_UNTOLD = ("custom_backend_codegen_implications[", "nested_inductor_config_patches")
+#: What names another entry by its key.
+_KEYED = frozenset({"fxgraph", "code", "key", "payload"})
+_IMPLIED = "custom_backend_codegen_implications["
+#: A dictionary, and a hash in whatever letters.
+_UNREADABLE = re.compile(r"\{.{2}|.*(?:[0-9a-f]{40}|[a-z2-7]{50})", re.DOTALL)
+#: What has sources of the same version that differ.
+_BUILT = frozenset({"torch", "triton", "device_interfaces"})
+#: What turns a remote cache on.
+_SWITCHES = {
+    "fxgraph remote cache": f"{about.REMOTE_GRAPHS}=1",
+    "aotautograd remote cache": f"{about.REMOTE_AUTOGRAD}=1",
+    "autotune remote cache": "TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE=1",
+    "bundle remote cache": f"{about.BUNDLED}=1",
+    "pgo remote cache": f"{about.REMOTE_PROFILES}=1",
+    "triton remote cache": "TRITON_CACHE_MANAGER=triton.runtime.cache:RemoteCacheManager "
+    "TRITON_REMOTE_CACHE_BACKEND=triton.runtime.cache:RedisRemoteCacheBackend",
+}
+#: What makes an entry broken that can be read.
+_DAMAGE: dict[str, Text] = {
+    "code": "PyTorch cannot load what was built of it: {entry}",
+    "key": "it was written as {entry}",
+}
+#: So many entries with a verdict.
+_COUNTED: dict[str, Text] = {
+    "usable": "{n} usable",
+    "conditional": "{n} conditional",
+    "unsafe": "{n} unsafe",
+    "stale": "{n} stale",
+    "unknown": "{n} unknown",
+    "broken": "{n} broken",
+}
+#: A value that Python reads as it is written.
+_PLAIN = re.compile(r"True|False|None|-?[0-9]{1,9}(?:\.[0-9]{1,9})?|'[A-Za-z0-9_., -]{0,60}'")
+_MAX_NAMED = 3
+#: Characters of a value, and of the reasons of one verdict.
+_MAX_VALUE, _MAX_WHY = 200, 400
+
+
+def factor(name: str) -> str:
+    """What a factor is called."""
+    if name in _NAMES:
+        return tr(_NAMES[name])
+    if name.startswith("fxgraph "):
+        return tr("of its FX graph, {factor}", factor=factor(name[8:]))
+    if name.startswith(_IMPLIED):
+        device = name[len(_IMPLIED) : -1]
+        return tr("settings of the backend for {device}", device=device)
+    for prefix in ("inductor_config[", "fx_kwargs[", "inductor_config_comms[", "functorch_config["):
+        if name.startswith(prefix):
+            return name[len(prefix) : -1]
+    return name
+
+
+def unreadable(*values: object) -> bool:
+    """Whether nobody reads one of these: a dictionary, or a hash."""
+    return any(_UNREADABLE.match(str(value or "")) for value in values)
+
+
+def difference(one: DifferenceTold) -> str:
+    """``torch 2.9.1+cu128, here 2.13.0+cpu``; only the factor's name where no values are known."""
+    name, entry, here = one["factor"], one["entry"], one["here"]
+    if name == "payload" and entry in CATALOGUE:
+        return template(CATALOGUE[entry].what, {}).rstrip(".").format_map(_Missing())
+    if name in _DAMAGE and entry is not None:
+        return tr(_DAMAGE[name], entry=entry)
+    said = factor(name)
+    if entry is None and here is None:
+        return said
+    if name == "torch" and entry is None:
+        return tr("another torch than {here}", here=here)
+    if name.startswith(_UNTOLD) or (name not in _KEYED and unreadable(entry, here)):
+        return tr("{factor}, another than here", factor=said)
+    if name in _BUILT and entry == here:
+        return tr("{factor} {version}, built otherwise than here", factor=said, version=here)
+    return tr(
+        "{factor} {entry}, here {here}",
+        factor=said,
+        entry=tr("none") if entry is None else entry,
+        here=tr("none") if here is None else here,
+    )
+
+
+def remedy(one: DifferenceTold) -> str:
+    """What a program does to meet a condition: ``set OMP_NUM_THREADS=2 or …``; empty where that
+    is its own affair.
+    """
+    name, entry = one["factor"], str(one["entry"])
+    if name == _THREADS and entry.isdecimal():
+        return tr("set OMP_NUM_THREADS={n} or torch.set_num_threads({n})", n=entry)
+    if name == _HEADERS and entry in ("True", "False"):
+        setting = f"{preparing.VARIABLE}={int(entry == 'True')}"
+        return tr("set {setting} where the program runs", setting=setting)
+    if name in _SWITCHES:
+        return tr("set {setting} where the program runs", setting=_SWITCHES[name])
+    if name == "server":
+        return tr("set {setting} where the program runs", setting=f"{about.URL}={entry}")
+    return ""
+
+
+def must(one: DifferenceTold) -> str:
+    """What a program must do to meet a condition, as a sentence; empty where nobody can say."""
+    if done := remedy(one):
+        return done[0].upper() + done[1:]
+    name, entry = one["factor"], one["entry"]
+    if name.startswith("inductor_config[") and entry is not None and _PLAIN.fullmatch(entry):
+        setting = f"torch._inductor.config.{factor(name)} = {entry}"
+        return tr("Set {setting}", setting=setting)
+    if name == "cuda_matmul_settings" and entry in ("highest", "high", "medium"):
+        call = f'torch.set_float32_matmul_precision("{entry}")'
+        return tr("Call {call}", call=call)
+    return ""
+
+
+def condition(one: DifferenceTold) -> str:
+    """A difference that a program can change, and how it does where that is known."""
+    done = remedy(one)
+    if done:
+        return tr("{difference}: {remedy}", difference=difference(one), remedy=done)
+    return difference(one)
+
+
+class _Missing(dict[str, str]):
+    def __missing__(self, name: str) -> str:
+        return "…"
+
+
+def why(row: VerdictTold) -> str:
+    """Why an entry has its verdict; empty where that says all."""
+    verdict = row["verdict"]
+    if verdict == "conditional":
+        conditions = _listed(row["conditions"], condition)
+        return tr("if the program has {conditions}", conditions=conditions)
+    if verdict == "unknown":
+        return tr("not known: {reasons}", reasons=_listed(row["reasons"]))
+    if verdict == "unsafe":
+        return tr("taken all the same: {reasons}", reasons=_listed(row["reasons"]))
+    if verdict in ("stale", "broken"):
+        return _listed(row["reasons"])
+    return ""
+
+
+def counted_as(verdict: str, count: int) -> str:
+    """So many entries with a verdict, as “3 unsafe”."""
+    return tr(_COUNTED[verdict], n=count) if verdict in _COUNTED else f"{count:,} {verdict}"
+
+
+def unsafe() -> str:
+    """What it means that an entry is unsafe, in two sentences."""
+    return tr(
+        "PyTorch takes it here, although it is for another machine. It may compute wrong results, "
+        "or end the program."
+    )
+
+
+def _listed(
+    every: Sequence[DifferenceTold], said_as: Callable[[DifferenceTold], str] = difference
+) -> str:
+    said = "; ".join(said_as(one) for one in every[:_MAX_NAMED])
+    return say.and_more(said, len(every) - _MAX_NAMED)
+
+
+class Why(str):
+    """Why an entry has its verdict, in words that can be shown; each reason and condition is known
+    besides.
+    """
+
+    __slots__ = ("row",)
+
+    #: As an engine told it.
+    row: VerdictTold
+
+    @property
+    def reasons(self) -> list[str]:
+        """Each reason in words that can be shown."""
+        return _each(self.row["reasons"])
+
+    @property
+    def conditions(self) -> list[str]:
+        """Each condition in words that can be shown, and how a program meets it."""
+        return _each(self.row["conditions"], condition)
+
+    @property
+    def to_meet(self) -> list[tuple[str, str]]:
+        """Each condition in words that can be shown, and what the program must do to meet it."""
+        every = self.row["conditions"]
+        return list(zip(_each(every), _each(every, must), strict=True))
+
+
+def told(row: VerdictTold) -> tuple[str, Why]:
+    """A verdict and why, from what came over the wire; one that is not known says so."""
+    verdict = row["verdict"] if row["verdict"] in VERDICTS else "unknown"
+    checked: VerdictTold = {
+        "verdict": verdict,
+        "reasons": _differences(row["reasons"]),
+        "conditions": _differences(row["conditions"]),
+    }
+    made = Why(printable(why(checked), _MAX_WHY))
+    made.row = checked
+    return verdict, made
+
+
+def _differences(told: Sequence[DifferenceTold]) -> list[DifferenceTold]:
+    return [
+        {
+            "factor": one["factor"][:_MAX_VALUE],
+            "entry": one["entry"] and one["entry"][:_MAX_VALUE],
+            "here": one["here"] and one["here"][:_MAX_VALUE],
+        }
+        for one in told
+    ]
+
+
+def _each(
+    every: Sequence[DifferenceTold], said_as: Callable[[DifferenceTold], str] = difference
+) -> list[str]:
+    return [printable(said_as(one), 3 * _MAX_VALUE) for one in every]
+
+
+def summary(answer: JudgeResult) -> str:
+    """``312 usable, 40 stale: made by torch 2.9.1+cu128``."""
+    counts, made_by = answer["verdicts"], list(answer["made_by"])
+    said = []
+    for name, count in counts.items():
+        if name == "none" or not count:
+            continue
+        text = counted_as(name, count)
+        if name == "stale" and made_by:
+            versions = ", ".join(made_by[:_MAX_NAMED])
+            text = tr("{stale}: made by torch {versions}", stale=text, versions=versions)
+        said.append(text)
+    # What says more than a number comes last.
+    said.sort(key=lambda text: ":" in text)
+    without = counts.get("none", 0)
+    parts = [", ".join(said)] if said else []
+    if without:
+        parts.append(
+            several(
+                without, "{n} other file without a verdict", "{n} other files without a verdict"
+            )
+        )
+    return "; ".join(parts) or tr("no entries")
+
+
+def counted(entries: Iterable[Entry], torch: str) -> JudgeResult:
+    """The counts of entries that have their verdicts, as an engine tells them, for a torch."""
+    counts: Counter[str] = Counter()
+    made_by: Counter[str] = Counter()
+    for entry in entries:
+        counts[entry.verdict or "none"] += 1
+        if entry.verdict == "stale" and entry.torch not in (None, torch):
+            made_by[str(entry.torch)] += 1
+    order = {name: counts[name] for name in (*VERDICTS, "none") if counts[name]}
+    return {"verdicts": order, "made_by": dict(made_by.most_common(20))}
+
+
+def warning(answer: JudgeResult, torch: str) -> str:
+    """That nothing of what was judged is of use to a torch; empty where something may well be."""
+    counts = answer["verdicts"]
+    if any(counts.get(name) for name in ("usable", "conditional")):
+        return ""
+    if not any(counts.get(name) for name in ("stale", "broken")):
+        return ""
+    if counts.get("unknown") or counts.get("unsafe"):
+        return tr("Nothing in it is known to be of use here, to torch {torch}.", torch=torch)
+    return tr("Nothing in it can be used here, by torch {torch}.", torch=torch)
+
+
+def together(answers: Iterable[JudgeResult]) -> JudgeResult:
+    """The counts of several places as one."""
+    verdicts, made_by = Counter[str](), Counter[str]()
+    for answer in answers:
+        verdicts.update(answer["verdicts"])
+        made_by.update(answer["made_by"])
+    order = {name: verdicts[name] for name in (*VERDICTS, "none") if verdicts[name]}
+    return {"verdicts": order, "made_by": dict(made_by)}

@@ -1,0 +1,345 @@
+"""What is asked, and said, of a verification; shared by the window and the command line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable, user_error
+from torchkeeper.client.words.tongue import Text, several, tr
+from torchkeeper.warm.options import JUDGED, RUNS
+
+if TYPE_CHECKING:
+    from torchkeeper.client.kept.verification import KeptCell, KeptGraph, KeptVerification
+    from torchkeeper.warm.shapes import Judged
+
+TRUST: Text = (
+    "Verifying runs the code that is in it: PyTorch loads what it finds in a cache, as any program "
+    "would that uses it."
+)
+
+#: What each run is called, in the order in which they are made.
+_TITLES: dict[str, Text] = {
+    "cold": "cold",
+    "mega": "stock mega-cache",
+    "warm": "as it is",
+    "prepared": "prepared",
+}
+#: That it was no good in a run.
+_NOT_GOOD: dict[str, Text] = {
+    "warm": "Not good as it is",
+    "prepared": "Not good prepared",
+}
+#: How fast a run with the target was: beside none at all, beside a stock mega-cache, beside both.
+_COMPARED: dict[str, tuple[Text, Text, Text]] = {
+    "warm": (
+        "as it is {cold} as fast as cold",
+        "as it is {mega} as fast as a stock mega-cache",
+        "as it is {cold} as fast as cold and {mega} as fast as a stock mega-cache",
+    ),
+    "prepared": (
+        "prepared {cold} as fast as cold",
+        "prepared {mega} as fast as a stock mega-cache",
+        "prepared {cold} as fast as cold and {mega} as fast as a stock mega-cache",
+    ),
+}
+#: What of a thing is not in it; with the names of what missed.
+_MISSING: dict[str, tuple[Text, Text]] = {
+    "graphs": (
+        "Some graphs are not in it. Warm it with this recipe, and export it again.",
+        "Some graphs are not in it ({names}). Warm it with this recipe, and export it again.",
+    ),
+    "eager": (
+        "Some eager kernels are not in it. Warm it with this recipe, and export it again.",
+        "Some eager kernels are not in it ({names}). Warm it with this recipe, and export it "
+        "again.",
+    ),
+    "triton": (
+        "Some Triton kernels are not in it. Warm it with this recipe, and export it again.",
+        "Some Triton kernels are not in it ({names}). Warm it with this recipe, and export it "
+        "again.",
+    ),
+}
+#: What each run finds.
+_ABOUTS: dict[str, Text] = {
+    "cold": "nothing: no cache, an empty temporary folder",
+    "mega": "what PyTorch's own save_cache_artifacts kept of the cold run",
+    "warm": "a copy of what is verified, and an empty temporary folder",
+    "prepared": "the same, with the precompiled header there already",
+}
+
+#: Graphs of which is said why they were no hit, one for each reason.
+_EXPLAINED = 3
+
+
+def runs(quick: bool, portable: bool) -> list[str]:
+    """The runs to ask for. Where no header is precompiled, there is nothing to prepare."""
+    if quick:
+        return ["warm"]
+    return [name for name in RUNS if not (portable and name == "prepared")]
+
+
+def title(name: str) -> str:
+    """What a run is called."""
+    return tr(_TITLES[name]) if name in _TITLES else printable(name, 40)
+
+
+def about(name: str) -> str:
+    """What a run finds; empty where that is not known."""
+    return tr(_ABOUTS.get(name, ""))
+
+
+def beginning(name: str) -> str:
+    """That a run has begun, and with what, in a line."""
+    return f"{title(name)}: {about(name)}" if name in _ABOUTS else printable(name)
+
+
+def is_strange(place: str) -> bool:
+    """Whether what is at a path came from somebody else: a file, which may be from anywhere, or a
+    folder of another user's.
+    """
+    try:
+        return not os.path.isdir(place) or os.stat(place).st_uid != os.getuid()
+    except OSError:
+        return True
+
+
+def told_by(result: KeptVerification) -> tuple[str, Judged]:
+    """The run by which a verification is told, and its counts: the first one with the target that
+    was not good, else the last; "" and the result where it tells of none.
+
+    A program that finds no header is a run by itself: that the prepared one was good does not make
+    up for it.
+    """
+    runs: list[tuple[str, Judged]] = [
+        (name, result["runs"][name]) for name in JUDGED if name in result["runs"]
+    ]
+    if result["good"]:
+        return runs[-1] if runs else ("", result)
+    return next(((name, run) for name, run in runs if faults(run)), ("", result))
+
+
+def faults(counts: Judged) -> list[str]:
+    """What is not good about a run, or a result, in a few words for each thing: "nothing hit",
+    "3 misses", "2 AOTAutograd misses", "5 objects built again".
+    """
+    if not counts["hits"]:
+        return [tr("nothing hit")]
+    found = []
+    if counts["misses"]:
+        found.append(say.count(counts["misses"], "miss", "misses"))
+    if counts["autograd"]["misses"]:
+        missed = counts["autograd"]["misses"]
+        found.append(say.count(missed, "AOTAutograd miss", "AOTAutograd misses"))
+    if counts["rebuilt"]:
+        found.append(_rebuilt(counts["rebuilt"]))
+    return found
+
+
+def _rebuilt(count: int) -> str:
+    return several(count, "{n} object built again", "{n} objects built again")
+
+
+def verdict(result: KeptVerification) -> str:
+    """Whether it is good, and if not, what is not and in which run: "Good", "Not good: 2
+    AOTAutograd misses", "Not good as it is: 3 misses", "Not good: 1 of 3 cells".
+    """
+    name, counts = told_by(result)
+    if result["good"]:
+        return tr("Good")
+    cells, good = _whole(result)
+    if cells > 1:
+        return tr("Not good: {bad} of {all} cells", bad=cells - good, all=cells)
+    found = ", ".join(faults(counts))
+    how = tr("Not good") if _one(result) else _how(name)
+    return f"{how}: {found}" if found else how
+
+
+def _how(name: str) -> str:
+    """That it was not good in a run."""
+    return tr(_NOT_GOOD.get(name, "Not good"))
+
+
+def _one(result: KeptVerification) -> bool:
+    """Whether there is just one run that the target is judged by, so that none need be named."""
+    return sum(name in result["runs"] for name in JUDGED) <= 1
+
+
+def outcome(result: KeptVerification) -> str:
+    """A verification in one sentence."""
+    name, counts = told_by(result)
+    found = [say.count(counts["hits"], "hit", "hits")]
+    found.append(say.count(counts["misses"], "miss", "misses"))
+    if counts["bypasses"]:
+        found.append(tr("{n} not cacheable", n=counts["bypasses"]))
+    if missed := counts["autograd"]["misses"]:
+        found.append(say.count(missed, "AOTAutograd miss", "AOTAutograd misses"))
+    things = result["things"]
+    looked_up = say.things(things if len(things) > 1 else {_thing(result): counts["graphs"]})
+    how = tr("Good") if result["good"] else tr("Not good")
+    if not result["good"] and name and not _one(result):
+        how = _how(name)
+    said = tr(
+        "{verdict}: of {things} {found}; {rebuilt}",
+        verdict=how,
+        things=looked_up,
+        found=", ".join(found),
+        rebuilt=_rebuilt(counts["rebuilt"]),
+    )
+    cells, good = _whole(result)
+    if cells > 1:
+        said = several(
+            good,
+            "{n} of {all} cells is good. {outcome}",
+            "{n} of {all} cells are good. {outcome}",
+            all=cells,
+            outcome=said,
+        )
+    return "; ".join([said, *_compared(result["ratios"])]) + "."
+
+
+def _thing(result: KeptVerification) -> str:
+    """What it is that was looked up, as ``say.THINGS`` knows it: graphs where there are several."""
+    things = result["things"]
+    return next(iter(things)) if len(things) == 1 else "graphs"
+
+
+def _whole(result: KeptVerification) -> tuple[int, int]:
+    """How many cells there were, and how many of them are good, told or not."""
+    return result["whole"]["cells"], result["whole"]["good"]
+
+
+def of_cell(cell: KeptCell) -> str:
+    """What became of a cell, in a few words: "good", "2 misses", what it failed by."""
+    if cell["problem"] is not None:
+        return user_error(cell["problem"]["code"], cell["problem"]["params"]).what
+    if cell["good"]:
+        return tr("good")
+    found = []
+    if not cell["hits"]:
+        found.append(tr("nothing hit"))
+    elif cell["misses"]:
+        found.append(say.count(cell["misses"], "miss", "misses"))
+    if cell["hits"] and cell["rebuilt"]:
+        found.append(_rebuilt(cell["rebuilt"]))
+    return ", ".join(found) or tr("AOTAutograd misses")
+
+
+def why_of_cell(cell: KeptCell) -> str:
+    """Why a cell is not good, in a line; empty where that is not known."""
+    if cell["problem"] is not None:
+        error = user_error(cell["problem"]["code"], cell["problem"]["params"])
+        return " ".join(part for part in (error.why, error.remedy) if part)
+    return cell["why"] or ""
+
+
+def _compared(ratios: Mapping[str, float]) -> list[str]:
+    """How fast the runs with the target were beside the others."""
+    told = []
+    for name, (beside_cold, beside_mega, beside_both) in _COMPARED.items():
+        beside = {
+            other: ratio(ratios[f"{name}_{other}"])
+            for other in ("cold", "mega")
+            if f"{name}_{other}" in ratios
+        }
+        if len(beside) == 2:
+            told.append(tr(beside_both, **beside))
+        elif beside:
+            told.append(tr(beside_cold if "cold" in beside else beside_mega, **beside))
+    return told
+
+
+def best(result: KeptVerification, other: str) -> float | None:
+    """How many times as fast as another run the last one with the target was; None where one of
+    the two was not made.
+    """
+    told = (result["ratios"].get(f"{name}_{other}") for name in reversed(JUDGED))
+    return next((found for found in told if found is not None), None)
+
+
+def ratio(value: float) -> str:
+    """How many times: 2.9 ×."""
+    return f"{value:.1f} ×"
+
+
+def advice(result: KeptVerification, made_threads: int | None = None) -> list[str]:
+    """What to do about a verification that is not good; nothing for one that is. The same in the
+    window and on the command line.
+
+    made_threads: how many threads the target says it was made with. The texts hold names that
+    PyTorch told: whoever shows them makes them printable.
+    """
+    said: list[str] = []
+    if result["good"]:
+        return said
+    name, counts = told_by(result)
+    threads = result["threads"]
+    if not _one(result) and name == "warm" and not faults(result):
+        said.append(
+            tr(
+                "With the precompiled header there already it was good; as it is, which is how it "
+                "starts on a fresh machine, it was not."
+            )
+        )
+    if counts["misses"] and made_threads and threads and made_threads != threads:
+        said.append(
+            tr(
+                "It was made for {made}, and this program had {here}. Where programs shall have "
+                "{n}, set OMP_NUM_THREADS={n} there, and verify with as many; else warm it again.",
+                made=say.count(made_threads, "thread", "threads"),
+                here=str(threads),
+                n=str(made_threads),
+            )
+        )
+    explained = _explained(result)
+    if _whole(result)[0] > 1:
+        said.append(
+            tr(
+                "What is not good is not in it as this environment looks for it: warm it with "
+                "these recipes, and verify again. What was warmed portable is verified portable."
+            )
+        )
+    elif not counts["hits"] and explained:
+        said.append(tr("Nothing hit. Warm it with this recipe, in this environment."))
+    elif not counts["hits"]:
+        said.append(
+            tr(
+                "Nothing hit: it is for another torch, another device or number of threads, or "
+                "other settings, or it was never warmed with this recipe. The verdicts of its "
+                "entries say of each which (“torchkeeper check”); what was warmed portable is "
+                "verified portable."
+            )
+        )
+    elif counts["misses"]:
+        missed = [row["name"] for row in result["rows"] if row["outcome"] == "miss"]
+        # What they are called has commas of its own.
+        names = "; ".join(dict.fromkeys(missed))
+        said.append(tr(_MISSING[_thing(result)][bool(missed)], names=names))
+    said += [f"{row['name']}: {why}." for why, row in explained.items()]
+    if counts["hits"] and counts["autograd"]["misses"] and not counts["misses"]:
+        said.append(
+            tr(
+                "AOTAutograd entries are missing, so that PyTorch traces again although all graphs "
+                "hit. Export or copy them, too (kind:aotautograd finds them)."
+            )
+        )
+    if counts["rebuilt"] and not counts["misses"]:
+        said.append(
+            tr(
+                "Objects were built again: they are not in it, or have the names of another "
+                "torch's path, compiler or CPU. A folder that was moved is exported to a bundle "
+                "where it was made, and imported here for this environment; the bundle needs its "
+                "code (kind:code)."
+            )
+        )
+    return said
+
+
+def _explained(result: KeptVerification) -> dict[str, KeptGraph]:
+    """Some graphs that were no hit, by why that is; of several cells the table says it."""
+    if _whole(result)[0] > 1:
+        return {}
+    rows = {why: row for row in result["rows"] if (why := row.get("why"))}
+    return dict(list(rows.items())[:_EXPLAINED])
