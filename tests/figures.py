@@ -12,21 +12,24 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import torchkeeper
+from torchkeeper.engine.protocol import TABLE
 
 APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
     "files": 660,
     "lines": 116_900,
-    "lines of code": 84_470,
-    "lines of code in the longest file": 499,
+    "lines of code": 84_540,
+    "lines of code in the longest file": 500,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,
     "files in circles of imports": 0,
     "dict[str, Any]": 0,
     "questions for the kind of place outside of stores": 3,
+    "requests that name their operation by a string": 0,
 }
 _KIND_OF_PLACE = re.compile(r"isinstance\([^)]*\b(?:Folder|Redis|Bundle)\b|\bis_server\(")
+_ASKS = {"ask", "call", "send", "request", "_ask", "_ask_engine", "_call", "_further"}
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -47,6 +50,7 @@ def figures() -> dict[str, int]:
         for path, source in sources.items()
         if "stores" not in path.relative_to(APP).parts
     )
+    named = sum(_names_operation(node) for tree in trees.values() for node in ast.walk(tree))
     return {
         "files": len(sources),
         "lines": sum(source.count("\n") for source in sources.values()),
@@ -57,7 +61,17 @@ def figures() -> dict[str, int]:
         "files in circles of imports": sum(sizes),
         "dict[str, Any]": sum(source.count("dict[str, Any]") for source in sources.values()),
         "questions for the kind of place outside of stores": asks,
+        "requests that name their operation by a string": named,
     }
+
+
+def _names_operation(node: ast.AST) -> bool:
+    """Whether something is asked of an engine by a string, rather than by a name of the table."""
+    if not isinstance(node, ast.Call) or not node.args:
+        return False
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    first = node.args[0]
+    return called in _ASKS and isinstance(first, ast.Constant) and first.value in TABLE
 
 
 def _code(source: str, tree: ast.Module) -> int:

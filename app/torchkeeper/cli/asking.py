@@ -16,6 +16,7 @@ from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected
 from torchkeeper.client.words import found
 from torchkeeper.client.words.problems import UserError, printable, user_error
+from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import Ends, ends
 from torchkeeper.engine.wire import Message
 from torchkeeper.stores.names import scheme_of
@@ -106,7 +107,7 @@ class Asker:
 
         for place in servers:
             if password := secrets.own_password_of(place):
-                self._call("secret", {"place": place, "password": password})
+                self._call(protocol.SECRET, {"place": place, "password": password})
 
     def unlock(self, place: str) -> bool:
         """Tell the engine another password of a server: that which is for any, then what the user
@@ -122,7 +123,7 @@ class Asker:
             password = output.ask_password(f"Password for {printable(place)}: ")
         self._tried.add(place)
         secrets.give(place, password)
-        self._call("secret", {"place": place, "password": password})
+        self._call(protocol.SECRET, {"place": place, "password": password})
         return True
 
     def _take(self, message: Message) -> None:

@@ -28,6 +28,7 @@ from torchkeeper.client.signing import check_key
 from torchkeeper.client.words import runnable, say, verdicts
 from torchkeeper.client.words.outcomes import failures, held
 from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import EXPORT, IMPORT
 from torchkeeper.stores.names import scheme_of
 
@@ -139,7 +140,7 @@ def export(args: argparse.Namespace) -> int:
 def _plan_export(args: argparse.Namespace, asker: Asker, select: Select, maker: Env | None) -> int:
     with leaking.telling(args, asker):
         answer: PlanExportResult = asker.ask(
-            "plan_export", place=args.place, select=select, needs=args.with_needed,
+            protocol.PLAN_EXPORT, place=args.place, select=select, needs=args.with_needed,
             secrets=args.secrets, builders=carrying.builders(maker),
         )  # fmt: skip
     note_undescribed(args, answer)
@@ -147,7 +148,7 @@ def _plan_export(args: argparse.Namespace, asker: Asker, select: Select, maker: 
         short = say.count(answer["lacking"], "entry", "entries")
         output.note(f"{short} cannot hit without FX graphs that are not chosen: "
                     "--with-needed takes them along.")  # fmt: skip
-    there: TargetResult = asker.ask("target", path=args.output)
+    there: TargetResult = asker.ask(protocol.TARGET, path=args.output)
     if not args.json and answer["entries"]:
         for one in answer["kinds"]:
             output.line(f"  {one['kind']:<12} {held(one)}")
@@ -208,9 +209,9 @@ def _look_inside(
         asker = Asker(engine, args.json)
         envs = []
         if here is not None:
-            asker.ask("know", python=here.python, env=here.facts)
+            asker.ask(protocol.KNOW, python=here.python, env=here.facts)
             envs.append(here.python)
-        listed: ListResult = asker.ask("list", place=file, envs=envs, signers=signers_file())
+        listed: ListResult = asker.ask(protocol.LIST, place=file, envs=envs, signers=signers_file())
         if "format" not in listed:
             raise UserError(
                 f"{file} is a folder.",
@@ -220,9 +221,9 @@ def _look_inside(
             )
         # Of which the rows are to stay.
         other = Asker(engine, args.json)
-        runs: RunnableResult = other.ask("runnable", place=file)
+        runs: RunnableResult = other.ask(protocol.RUNNABLE, place=file)
         if leaks:
-            other.ask("leaks", place=file)
+            other.ask(protocol.LEAKS, place=file)
     entries = asker.entries()
     counts = verdicts.counted(entries, here.torch) if here is not None else None
     secrets = leaking.found(other) if leaks else None
@@ -367,7 +368,7 @@ def _compare(args: argparse.Namespace, inside: list[_Inside], here: Here | None)
         asker = Asker(engine, args.json)
         env, _ = tell_names(args, engine, args.files, here)
         answer: CompareResult = asker.ask(
-            "compare", files=args.files, into=args.into, rows=args.json, env=env
+            protocol.COMPARE, files=args.files, into=args.into, rows=args.json, env=env
         )
     files = answer["files"]
     new, there, differs = (

@@ -14,6 +14,7 @@ from torchkeeper.client import carrying
 from torchkeeper.client.engines import interpreters, knowing
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine import protocol
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import Described
@@ -72,7 +73,7 @@ def tell_names(
                     output.note(said)
         return here.python, abouts
     asked: OriginParams = {"files": files}
-    told: OriginResult = engine.call("origin", asked)
+    told: OriginResult = engine.call(protocol.ORIGIN, asked)
     abouts = told["files"]
     if not args.json and any(one["built"] for one in abouts):
         output.note(

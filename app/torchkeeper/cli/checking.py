@@ -15,6 +15,7 @@ from torchkeeper.client.engines.interpreters import Interpreter
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import environments, owned, verdicts
 from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.engine import protocol
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding
@@ -44,7 +45,7 @@ def check(args: argparse.Namespace) -> int:
         asker = Asker(engine, args.json, shown.take)
         shown.findings = asker.findings
         answer: CheckResult = asker.ask(
-            "check", place=args.place, env=env, filter=args.filter, shared=True
+            protocol.CHECK, place=args.place, env=env, filter=args.filter, shared=True
         )
     if not args.json:
         output.note(printable(f"in {env.get('executable')}, torch {env.get('torch')}:"))

@@ -16,6 +16,7 @@ from torchkeeper.client.engines.knowing import asks_verdicts, know
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import dead, say
 from torchkeeper.client.words.problems import UserError, printable, user_error
+from torchkeeper.engine import protocol
 from torchkeeper.stores import query
 from torchkeeper.stores.names import scheme_of
 
@@ -122,7 +123,7 @@ def chosen(args: argparse.Namespace, engine: Engine) -> Chosen:
 def know_all(engine: Engine, found: Everywhere) -> None:
     """Tell an engine of environments."""
     for python, facts in found.envs:
-        engine.call("know", {"python": python, "env": facts})
+        engine.call(protocol.KNOW, {"python": python, "env": facts})
 
 
 class Plan:
@@ -174,7 +175,7 @@ def suggest(args: argparse.Namespace) -> int:
         envs = [] if refusal else [python for python, _ in found.envs]
         know_all(engine, found)
         answer: SuggestResult = asker.ask(
-            "suggest", place=args.place, envs=envs, older=older, keep=args.keep,
+            protocol.SUGGEST, place=args.place, envs=envs, older=older, keep=args.keep,
             filter=args.filter or "",
         )  # fmt: skip
     reasons = answer["reasons"]

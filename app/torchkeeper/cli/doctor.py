@@ -20,6 +20,7 @@ from torchkeeper.client.paths import what_at_once
 from torchkeeper.client.words import checkwords, findingwords
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.doctor.checks import CHECKS
+from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import MEND, PREPARE
 from torchkeeper.settings.finding import worst
 from torchkeeper.stores.names import scheme_of
@@ -102,7 +103,7 @@ class Fixer:
             if (refusal := found.refusal()) is not None:
                 raise refusal
             for python, facts in found.envs:
-                self._engine.call("know", {"python": python, "env": facts})
+                self._engine.call(protocol.KNOW, {"python": python, "env": facts})
                 envs.append(python)
         elif one.finding.fix == "trash-broken":
             # Only verdicts tell what lacks what it needs; what cannot be read tells itself.
@@ -171,7 +172,7 @@ def doctor(args: argparse.Namespace) -> int:
     with Engine() as engine:
         asker = Asker(engine, args.json)
         for one in diagnosing.passwords(asked):
-            asker.ask("secret", **one)
+            asker.ask(protocol.SECRET, **one)
         found, result = _diagnose(asker, asked)
         _show(args, found, result)
         if not args.fix:
@@ -193,7 +194,7 @@ def doctor(args: argparse.Namespace) -> int:
 
 def _toolchain(python: str, quiet: bool) -> ToolchainResult:
     with Engine(python) as engine:
-        result: ToolchainResult = Asker(engine, quiet).ask("toolchain")
+        result: ToolchainResult = Asker(engine, quiet).ask(protocol.TOOLCHAIN)
         return result
 
 
@@ -205,7 +206,7 @@ def _reads() -> list[str]:
 
 def _diagnose(asker: Asker, asked: DiagnoseParams) -> tuple[list[Told], DiagnoseResult]:
     asker.findings.clear()
-    result: DiagnoseResult = asker.ask("diagnose", **asked)
+    result: DiagnoseResult = asker.ask(protocol.DIAGNOSE, **asked)
     found = [one for what in asker.findings if (one := diagnosing.told(what))]
     return diagnosing.in_order(found), result
 

@@ -13,6 +13,7 @@ from torchkeeper.client.engines import interpreters, knowing
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import explaining, verdicts
 from torchkeeper.client.words.problems import UserError, printable, user_error
+from torchkeeper.engine import protocol
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.verdicts import (
@@ -90,7 +91,7 @@ def _verdict(args: argparse.Namespace) -> int:
     asked = f'"{args.key}"' if _PLAIN.fullmatch(args.key) else ""
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        asker.ask("check", place=args.place, env=env, filter=asked)
+        asker.ask(protocol.CHECK, place=args.place, env=env, filter=asked)
     rows = _of_key(asker.rows, args.key, args.place)
     for number, row in enumerate(rows):
         if args.json:
@@ -161,7 +162,7 @@ def _compare(args: argparse.Namespace) -> int:
         params["other"] = {"key": args.other, "place": (args.places or [args.place])[0]}
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        result: ExplainResult = asker.ask("explain", **params)
+        result: ExplainResult = asker.ask(protocol.EXPLAIN, **params)
         found: Explained = {**result, "differences": asker.rows}
     for text in output.left_lines(asker.left):
         output.note(text)

@@ -31,6 +31,7 @@ from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected
 from torchkeeper.client.words import owned, say
 from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.engine import protocol
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.query import parse
 
@@ -172,7 +173,7 @@ def places(args: argparse.Namespace) -> int:
     kept = protected.protected()
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        asker.ask("places", sizes=True)
+        asker.ask(protocol.PLACES, sizes=True)
     found: list[PlacesRow] = asker.rows
     there = {row["path"] for row in found}
     # Those that nothing else finds: whoever wonders why a command refuses looks here.
@@ -256,8 +257,10 @@ def ls(args: argparse.Namespace) -> int:
                     timed=times and scheme.keeps_times, judged=bool(envs),
                     apart=args.all or asks_apart(args.filter))  # fmt: skip
         asker = Asker(engine, args.json, rows.take)
-        totals: ListResult = asker.ask("list", place=args.place, filter=args.filter, times=times,
-                           facts=args.facts, envs=envs, all=args.read_all)  # fmt: skip
+        totals: ListResult = asker.ask(
+            protocol.LIST, place=args.place, filter=args.filter, times=times, facts=args.facts,
+            envs=envs, all=args.read_all,
+        )  # fmt: skip
         rows.end()
         if not args.json:
             output.line(summary(totals))
@@ -459,7 +462,7 @@ def du(args: argparse.Namespace) -> int:
         return _du_of(args)
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        answer: DuResult = asker.ask("du", place=args.place)
+        answer: DuResult = asker.ask(protocol.DU, place=args.place)
     owning.note(answer["owners"])
     # Orphans and the trash have lines of their own before the total. Orphans are part of the kinds
     # as well, the trash is part of neither the kinds nor the total, and what is counted apart has
@@ -535,7 +538,7 @@ def _du_of(args: argparse.Namespace) -> int:
     with Engine() as engine:
         asker = Asker(engine, args.json)
         select: Select = {"filter": args.filter, "envs": known(engine, args.filter, args.env)}
-        answer: SumResult = asker.ask("sum", place=args.place, select=select)
+        answer: SumResult = asker.ask(protocol.SUM, place=args.place, select=select)
     total: SumKind = {
         "kind": "total", "entries": answer["entries"], "locks": answer["locks"],
         "headers": answer["headers"], "unknown": answer["unknown"], "files": answer["files"],

@@ -21,6 +21,7 @@ from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.overviewing import Overview, Part, PlaceTold, Totals
 from torchkeeper.client.words import dead, say, verdicts
 from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.engine import protocol
 from torchkeeper.stores import query
 from torchkeeper.stores.names import scheme_of
 
@@ -71,7 +72,7 @@ def overview(args: argparse.Namespace) -> int:
         envs = _envs(args.env) if places or args.env else _Envs(None, Everywhere([], []))
         know_all(engine, envs.found)
         if envs.own:
-            engine.call("know", envs.own)
+            engine.call(protocol.KNOW, envs.own)
         ask = functools.partial(
             asker.ask, "overview", envs=[envs.own["python"]] if envs.own else [],
             everywhere=[] if envs.refusal else [python for python, _ in envs.found.envs],
@@ -132,7 +133,7 @@ def _envs(python: str | None) -> _Envs:
 
 
 def _found(asker: Asker) -> list[str]:
-    asker.ask("places")
+    asker.ask(protocol.PLACES)
     rows: list[PlacesRow] = asker.rows
     return [row["path"] for row in rows if row["exists"]]
 

@@ -16,6 +16,7 @@ from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.recipes import proving
 from torchkeeper.client.recipes.proving import Proof
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import COPY, WARM
 from torchkeeper.settings.checks.about import URL
 from torchkeeper.settings.known import BY_NAME
@@ -79,7 +80,7 @@ def _copied(args: argparse.Namespace, place: str, copy: str, keys: set[str]) -> 
     """Copy what has these keys, and what it needs; the keys that there were."""
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        asker.ask("list", place=place, filter=f"kind:{','.join(_GRAPHS)}")
+        asker.ask(protocol.LIST, place=place, filter=f"kind:{','.join(_GRAPHS)}")
         rows = [row for row in asker.rows if row.get("key") in keys]
         if rows:
             items = [[row["kind"], row["path"]] for row in rows]
@@ -108,7 +109,7 @@ def _judged(
         return Proof(unproved=f"{python} has torch {torch} here, and had another in the program")
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        asker.ask("explain_trace", trace=trace)
+        asker.ask(protocol.EXPLAIN_TRACE, trace=trace)
         graphs = [one["graph"] for one in asker.findings if "graph" in one]
         autograd = [one["aot"] for one in asker.findings if "aot" in one]
     keys = [one.get("key") for one in graphs if one["outcome"] == "hit"]

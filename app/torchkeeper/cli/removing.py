@@ -18,6 +18,7 @@ from torchkeeper.client.words.problems import (
     unseen_users,
     user_of_place,
 )
+from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import EMPTY_TRASH, PURGE, RECOVER, UNDO
 from torchkeeper.stores import query
 from torchkeeper.stores.names import scheme_of
@@ -141,7 +142,7 @@ def purge(args: argparse.Namespace) -> int:
         select: Select = chosen.select
         select["filter"], select["unknown"] = args.filter or "", strange
         plan: PlanPurgeResult = asker.ask(
-            "plan_purge", place=args.place, select=select, in_use=args.in_use
+            protocol.PLAN_PURGE, place=args.place, select=select, in_use=args.in_use
         )
         in_use = plan["in_use"]
         _name_users(in_use)
@@ -203,7 +204,7 @@ def trash(args: argparse.Namespace) -> int:
     """torchkeeper trash: what is in it; with --empty removes that, after asking."""
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        totals: TrashResult = asker.ask("trash", place=args.place)
+        totals: TrashResult = asker.ask(protocol.TRASH, place=args.place)
         rows: list[ReceiptRow] = asker.rows
         held = say.held_of(totals)
         if not args.empty:

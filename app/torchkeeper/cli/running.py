@@ -21,6 +21,7 @@ from torchkeeper.client.kept import protected, runs, whole
 from torchkeeper.client.recipes import program
 from torchkeeper.client.words import causes, phases, say
 from torchkeeper.client.words.problems import UserError, printable, user_error
+from torchkeeper.engine import protocol
 from torchkeeper.stores import places
 from torchkeeper.warm import supervise
 
@@ -81,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
         Engine() as engine,
     ):
         asker = Asker(engine, args.json)
-        asker.ask("held", place=place, trace=folder)
+        asker.ask(protocol.HELD, place=place, trace=folder)
         sys.stdout.flush()
         began, clock = time.time(), time.monotonic()
         try:
@@ -154,7 +155,7 @@ def _trace_folder(env: dict[str, str]) -> Iterator[str]:
 
 def explained(asker: Asker, **params: Any) -> Found:
     """What an engine says of a trace (``explain_trace``), with the causes in words."""
-    result: ExplainTraceResult = asker.ask("explain_trace", **params)
+    result: ExplainTraceResult = asker.ask(protocol.EXPLAIN_TRACE, **params)
     graphs: list[ExplainedGraph] = [
         {**one["graph"], "why": causes.cause(one["graph"])}
         for one in asker.findings

@@ -13,6 +13,7 @@ from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import owned
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.serverpage import figures, meanings
+from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import TTL
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def add_server(command: argparse.ArgumentParser) -> None:
 def server(args: argparse.Namespace) -> int:
     """torchkeeper server: what it says of itself, and what that means for a cache."""
     with Engine() as engine:
-        page: ServerResult = Asker(engine, args.json).ask("server", place=args.place)
+        page: ServerResult = Asker(engine, args.json).ask(protocol.SERVER, place=args.place)
     if args.json:
         output.emit({**page, "owners": owned.to_json(page["owners"])})
         return 0

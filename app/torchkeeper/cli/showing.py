@@ -14,6 +14,7 @@ from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import say
 from torchkeeper.client.words.facts import WORDED, WORDED_OF_ALL, told
 from torchkeeper.client.words.problems import not_looked_at, printable, user_error
+from torchkeeper.engine import protocol
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import EntryRow
@@ -38,7 +39,7 @@ def show(args: argparse.Namespace) -> int:
     """torchkeeper show: every entry of a key."""
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        asker.ask("show", place=args.place, key=args.key)
+        asker.ask(protocol.SHOW, place=args.place, key=args.key)
     shown: list[Shown] = [what["shown"] for what in asker.findings if "shown" in what]
     for number, one in enumerate(shown):
         if args.json:

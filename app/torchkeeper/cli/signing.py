@@ -12,6 +12,7 @@ from torchkeeper.client import signing
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import outcomes
 from torchkeeper.client.words.problems import printable
+from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import SIGN
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def signed(
 
 def signature_of(asker: Asker, file: str) -> SignatureResult:
     """The operation ``signature`` with the user's own signers. Raises UserError."""
-    found: SignatureResult = asker.ask("signature", file=file, signers=trust.signers_file())
+    found: SignatureResult = asker.ask(protocol.SIGNATURE, file=file, signers=trust.signers_file())
     return found
 
 

@@ -23,6 +23,7 @@ from torchkeeper.client.recipes import picking
 from torchkeeper.client.words import outcomes, preparing, say
 from torchkeeper.client.words.outcomes import failures, held
 from torchkeeper.client.words.problems import UserError, printable, user_error
+from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import COPY, EXPORT, WARM
 from torchkeeper.stores.space import space
 from torchkeeper.warm.options import MOST_JOBS
@@ -197,7 +198,7 @@ def cells(args: argparse.Namespace, params: Compiling, into: str = "") -> int:
     """
     with Engine(interpreters.chosen(args.env)) as engine:
         asker = Asker(engine, args.json)
-        answer: CellsResult = asker.ask("cells", **params)
+        answer: CellsResult = asker.ask(protocol.CELLS, **params)
         found: list[CellsRow] = asker.rows
     if into:
         _look_around(args, found, into)
@@ -273,7 +274,7 @@ def _look_ahead(args: argparse.Namespace) -> None:
     with Engine() as engine:
         asker = Asker(engine, quiet=True)
         if args.bundle:
-            there: TargetResult = asker.ask("target", path=args.bundle)
+            there: TargetResult = asker.ask(protocol.TARGET, path=args.bundle)
             why = there["space"]["why"]
             if there["what"] not in ("missing", "file"):
                 why = "There is something that is not a file"
@@ -281,7 +282,7 @@ def _look_ahead(args: argparse.Namespace) -> None:
                 raise user_error("place-unwritable", {"place": args.bundle, "why": why})
         if args.publish:
             protected.check(args.publish)
-            page: ServerResult = asker.ask("server", place=args.publish)
+            page: ServerResult = asker.ask(protocol.SERVER, place=args.publish)
             if args.dry_run:  # else the copy says it
                 owning.warn_of_use(page["owners"])
 

@@ -34,7 +34,7 @@ from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import preparing, say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.tongue import several, tr
-from torchkeeper.engine import wire
+from torchkeeper.engine import protocol, wire
 from torchkeeper.verdict.machine import vector_instructions
 
 if TYPE_CHECKING:
@@ -141,18 +141,18 @@ def tell(engine: Engine, python: str, facts: Env, files: Sequence[str]) -> list[
     Raises UserError for a file that is no bundle, and for an interpreter that cannot be asked.
     """
     asked: OriginParams = {"files": files}
-    told: OriginResult = engine.call("origin", asked)
+    told: OriginResult = engine.call(protocol.ORIGIN, asked)
     abouts = told["files"]
     known: KnowParams = {"python": python, "env": facts}
-    engine.call("know", known)
+    engine.call(protocol.KNOW, known)
     wanted = [about for about in abouts if asks(about, facts)]
     rows: list[NamesRow] = []
     if wanted:
         names: NamesParams = {"files": [about["file"] for about in wanted]}
         with Engine(python) as there:
-            there.call("names", names, lambda told: take(rows, told.rows, wanted))
+            there.call(protocol.NAMES, names, lambda told: take(rows, told.rows, wanted))
     for params in requests(files, rows):
-        engine.call("named", params)
+        engine.call(protocol.NAMED, params)
     return abouts
 
 

@@ -14,6 +14,7 @@ from torchkeeper.client import temporary
 from torchkeeper.client.engines.process import clean_environment
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.client.words.tongue import tr
+from torchkeeper.engine import protocol
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import CopyManifestResult, Signed
@@ -77,11 +78,11 @@ def sign(ask: Ask, file: str, key: str, output: str = "", replace: bool = True) 
     source: Signed = {"file": file} if file else {"held": True}
     with temporary.folder("sign") as folder:
         target = os.path.join(folder, manifest.NAME)
-        copied: CopyManifestResult = ask("copy_manifest", **source, target=target)
+        copied: CopyManifestResult = ask(protocol.COPY_MANIFEST, **source, target=target)
         _run(command(key, target))
         text = signature_of(target)
         ask(
-            "attach_signature", **source, signature=text, manifest=copied["manifest"],
+            protocol.ATTACH_SIGNATURE, **source, signature=text, manifest=copied["manifest"],
             output=output, replace=replace,
         )  # fmt: skip
 

@@ -112,7 +112,20 @@ class Operation(NamedTuple):
         return self.compiles and self.fills
 
 
-#: The operations that become jobs, by the names that requests, jobs and their history have.
+#: The names of operations, as requests have them; those of the last lines become jobs, and stand in
+#: their history.
+PLACES, LIST, DU, SUM, OVERVIEW, HOLD = "places", "list", "du", "sum", "overview", "hold"
+SHOW, DETAIL, NEEDS, TEXT, FACTORS = "show", "detail", "needs", "text", "factors"
+RUNNABLE, COMPARE, ORIGIN, NAMED, NAMES = "runnable", "compare", "origin", "named", "names"
+PLAN_EXPORT, TARGET, LEAKS, SIGNATURE = "plan_export", "target", "leaks", "signature"
+COPY_MANIFEST, ATTACH_SIGNATURE = "copy_manifest", "attach_signature"
+FACTS, SERVER, SECRET = "facts", "server", "secret"
+PLAN_PURGE, SUGGEST, TRASH = "plan_purge", "suggest", "trash"
+PROBE, KNOW, SETTINGS, PROCESSES = "probe", "know", "settings", "processes"
+PROCESS_SETTINGS, HELD = "process_settings", "held"
+CHECK, JUDGE, EXPLAIN, EXPLAIN_TRACE = "check", "judge", "explain", "explain_trace"
+DIAGNOSE, TOOLCHAIN = "diagnose", "toolchain"
+CELLS = "cells"
 EXPORT, IMPORT, COPY, SIGN = "export", "import", "copy", "sign"
 PURGE, UNDO, EMPTY_TRASH, RECOVER, MEND = "purge", "undo", "empty_trash", "recover", "mend"
 TTL, WARM, VERIFY, PREPARE = "ttl", "warm", "verify", "prepare"
@@ -120,27 +133,27 @@ TTL, WARM, VERIFY, PREPARE = "ttl", "warm", "verify", "prepare"
 #: The operations, by the module of engine.messages that has their types.
 _OPERATIONS: dict[str, tuple[Operation, ...]] = {
     "places": (
-        Operation("places", "operations.places_"),
-        Operation("list", "operations.list_", entry_rows=True),
-        Operation("du", "operations.du"),
-        Operation("sum", "adding.add_up"),
-        Operation("overview", "overviewing.overview"),
-        Operation("hold", "operations.hold"),
+        Operation(PLACES, "operations.places_"),
+        Operation(LIST, "operations.list_", entry_rows=True),
+        Operation(DU, "operations.du"),
+        Operation(SUM, "adding.add_up"),
+        Operation(OVERVIEW, "overviewing.overview"),
+        Operation(HOLD, "operations.hold"),
     ),
     "entries": (
-        Operation("show", "operations.show"),
-        Operation("detail", "operations.detail_"),
-        Operation("needs", "operations.needs"),
-        Operation("text", "operations.text"),
-        Operation("factors", "operations.factors"),
-        Operation("runnable", "runnable.runnable"),
-        Operation("compare", "bundles.compare_"),
-        Operation("origin", "renaming.origin"),
-        Operation("named", "renaming.named"),
-        Operation("names", "naming.names"),
+        Operation(SHOW, "operations.show"),
+        Operation(DETAIL, "operations.detail_"),
+        Operation(NEEDS, "operations.needs"),
+        Operation(TEXT, "operations.text"),
+        Operation(FACTORS, "operations.factors"),
+        Operation(RUNNABLE, "runnable.runnable"),
+        Operation(COMPARE, "bundles.compare_"),
+        Operation(ORIGIN, "renaming.origin"),
+        Operation(NAMED, "renaming.named"),
+        Operation(NAMES, "naming.names"),
     ),
     "bundles": (
-        Operation("plan_export", "bundles.plan_export"),
+        Operation(PLAN_EXPORT, "bundles.plan_export"),
         Operation(EXPORT, "bundles.export_", Ends.BACK, "output", repeats=True, bundles=True,
                   owned=(Owned("place", only_servers=True),)),
         Operation(IMPORT, "bundles.import_", Ends.BACK, "into", brings_code=True, fills=True,
@@ -148,50 +161,50 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
         Operation(COPY, "copying.copy_", Ends.BACK, "into", brings_code=True, fills=True,
                   repeats=True, placed_rows=True,
                   owned=(Owned("place", only_servers=True), Owned("into"))),
-        Operation("target", "bundles.target"),
-        Operation("leaks", "screening.leaks"),
-        Operation("signature", "signing.signature"),
-        Operation("copy_manifest", "signing.copy_manifest"),
-        Operation("attach_signature", "signing.attach_signature", Ends.BACK, "file"),
+        Operation(TARGET, "bundles.target"),
+        Operation(LEAKS, "screening.leaks"),
+        Operation(SIGNATURE, "signing.signature"),
+        Operation(COPY_MANIFEST, "signing.copy_manifest"),
+        Operation(ATTACH_SIGNATURE, "signing.attach_signature", Ends.BACK, "file"),
     ),
     "servers": (
-        Operation("facts", "servers.facts_", entry_rows=True),
-        Operation("server", "servers.server"),
-        Operation("secret", "operations.secret"),
+        Operation(FACTS, "servers.facts_", entry_rows=True),
+        Operation(SERVER, "servers.server"),
+        Operation(SECRET, "operations.secret"),
         Operation(TTL, "servers.ttl", Ends.STAYS, "place"),
     ),
     "dead": (
-        Operation("plan_purge", "purging.plan_purge", entry_rows=True),
-        Operation("suggest", "suggesting.suggest"),
+        Operation(PLAN_PURGE, "purging.plan_purge", entry_rows=True),
+        Operation(SUGGEST, "suggesting.suggest"),
         Operation(PURGE, "purging.purge", Ends.STAYS, "place", removes=True, trashes=True),
         Operation(UNDO, "purging.undo", Ends.STAYS, "place", removes=True, untrashes=True,
                   placed_rows=True),
-        Operation("trash", "operations.trash"),
+        Operation(TRASH, "operations.trash"),
         Operation(EMPTY_TRASH, "purging.empty_trash", Ends.STAYS, "place", removes=True,
                   untrashes=True),
         Operation(RECOVER, "purging.recover", Ends.STAYS, "place", removes=True),
     ),
     "environments": (
-        Operation("probe", "operations.probe_"),
-        Operation("know", "operations.know"),
-        Operation("settings", "origins.settings"),
-        Operation("processes", "origins.processes"),
-        Operation("process_settings", "origins.process_settings"),
-        Operation("held", "running.held"),
+        Operation(PROBE, "operations.probe_"),
+        Operation(KNOW, "operations.know"),
+        Operation(SETTINGS, "origins.settings"),
+        Operation(PROCESSES, "origins.processes"),
+        Operation(PROCESS_SETTINGS, "origins.process_settings"),
+        Operation(HELD, "running.held"),
     ),
     "verdicts": (
-        Operation("check", "checking.check"),
-        Operation("judge", "checking.judge"),
-        Operation("explain", "explaining.explain"),
-        Operation("explain_trace", "running.explain_trace"),
+        Operation(CHECK, "checking.check"),
+        Operation(JUDGE, "checking.judge"),
+        Operation(EXPLAIN, "explaining.explain"),
+        Operation(EXPLAIN_TRACE, "running.explain_trace"),
     ),
     "doctor": (
-        Operation("diagnose", "diagnosing.diagnose"),
-        Operation("toolchain", "diagnosing.toolchain"),
+        Operation(DIAGNOSE, "diagnosing.diagnose"),
+        Operation(TOOLCHAIN, "diagnosing.toolchain"),
         Operation(MEND, "diagnosing.mend", Ends.STAYS, "place", removes=True, entry_rows=True),
     ),
     "compiling": (
-        Operation("cells", "cells.cells"),
+        Operation(CELLS, "cells.cells"),
         Operation(WARM, "operations.warm_", Ends.APART, "into", fills=True, compiles=True,
                   repeats=True, owned=(Owned("into", runs=True),)),
         Operation(VERIFY, "operations.verify_", Ends.APART, compiles=True, proves=True,

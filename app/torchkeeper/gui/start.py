@@ -11,6 +11,7 @@ from torchkeeper.client.engines.ahead import Ahead
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.paths import what_at_once
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine import protocol
 from torchkeeper.gui import CURRENT, NAME
 from torchkeeper.stores.names import scheme_of
 
@@ -68,5 +69,5 @@ def started(folder: str | None) -> Ahead | None:
     # For a server it may need a password, which takes long to find.
     if folder and not scheme_of(folder).may_want_password:
         # Exactly what gui.places.listing is going to ask for first.
-        ahead.ask("list", {"place": folder, "unless": ""})
+        ahead.ask(protocol.LIST, {"place": folder, "unless": ""})
     return ahead

@@ -9,6 +9,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.engines import interpreters, probes
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import user_error
+from torchkeeper.engine import protocol
 from torchkeeper.stores import query
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def know(engine: Engine, pythons: Iterable[str]) -> list[str]:
     names = []
     for python in pythons:
         params: KnowParams = {"python": python, "env": environment(python)}
-        engine.call("know", params)
+        engine.call(protocol.KNOW, params)
         names.append(python)
     return names
 

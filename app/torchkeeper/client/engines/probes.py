@@ -20,6 +20,7 @@ from torchkeeper.client.engines import interpreters, travel
 from torchkeeper.client.engines.interpreters import Interpreter
 from torchkeeper.client.engines.process import Engine, clean_environment
 from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.engine import protocol
 from torchkeeper.engine.decoding import misfit
 from torchkeeper.stores.generic import CacheError, OnDiskCache
 from torchkeeper.verdict.probed import Env
@@ -168,7 +169,7 @@ def _ask(engine: Engine, python: str) -> Env:
     timer.daemon = True
     timer.start()
     try:
-        facts: Env = engine.call("probe")
+        facts: Env = engine.call(protocol.PROBE)
         return facts
     except UserError:
         if late.is_set():

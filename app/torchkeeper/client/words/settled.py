@@ -16,6 +16,7 @@ from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.tongue import Text, several, tr
+from torchkeeper.engine import protocol
 from torchkeeper.engine.decoding import misfit
 from torchkeeper.engine.wire import Message
 from torchkeeper.settings.assigned import CHIEF
@@ -106,13 +107,13 @@ def _made(one: Origin) -> bool:
 def of_environment(python: str) -> Settled:
     """The settings of an interpreter in this shell. Raises UserError."""
     with Engine(python) as engine:
-        return environment_from(engine.call("settings"))
+        return environment_from(engine.call(protocol.SETTINGS))
 
 
 def of_process(pid: int) -> Settled:
     """The settings of a running process. Raises UserError."""
     with Engine() as engine:
-        return process_from(engine.call("process_settings", {"pid": pid}))
+        return process_from(engine.call(protocol.PROCESS_SETTINGS, {"pid": pid}))
 
 
 def processes() -> Running:
@@ -123,7 +124,7 @@ def processes() -> Running:
         rows.extend(message.rows)
 
     with Engine() as engine:
-        result = engine.call("processes", {}, heard)
+        result = engine.call(protocol.PROCESSES, {}, heard)
     return processes_from(rows, result)
 
 

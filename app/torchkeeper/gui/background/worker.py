@@ -20,6 +20,7 @@ from torchkeeper.client.engines.ahead import Ahead
 from torchkeeper.client.engines.process import GRACE, Engine, misspoken
 from torchkeeper.client.paths import what_at_once
 from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import Ends, traits
 from torchkeeper.engine.wire import Message
 from torchkeeper.gui.background.asides import Asides, Work, aside
@@ -121,7 +122,7 @@ class Worker(QObject):
             for server in unknown:
                 self._ask_for_password(server)
             return
-        if request.op == "probe" and request.python is not None:
+        if request.op == protocol.PROBE and request.python is not None:
             self._find_kept(request, request.python)
         else:
             self._send(request, servers, logins)
@@ -188,13 +189,13 @@ class Worker(QObject):
             if server in logins:
                 password = self._passwords[logins[server]]
             if password is not None and line.told.get(server) != password:
-                line.engine.send("secret", {"place": server, "password": password})
+                line.engine.send(protocol.SECRET, {"place": server, "password": password})
                 line.told[server] = password
         for op, about in request.before:
             line.engine.send(op, about)
         for first in range(0, len(request.hold), HOLD):
             items = [list(item) for item in request.hold[first : first + HOLD]]
-            line.engine.send("hold", {"items": items})
+            line.engine.send(protocol.HOLD, {"items": items})
         params = dict(request.params)
         if request.hold:
             params["select"] = {"held": True}
@@ -255,7 +256,7 @@ class Worker(QObject):
         self._passwords.pop(server, None)
         for line in self._lines:
             if line.told.pop(server, None) is not None and not line.closing:
-                line.engine.send("secret", {"place": server, "password": None})
+                line.engine.send(protocol.SECRET, {"place": server, "password": None})
         aside(lambda: secrets.forget(server))
 
     @Slot(str, str)

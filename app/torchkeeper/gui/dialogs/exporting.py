@@ -13,6 +13,7 @@ from torchkeeper.client import carrying
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.tongue import several
+from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text
 from torchkeeper.gui.dialogs.base import choose_target
@@ -182,7 +183,7 @@ class ExportDialog(WorkDialog):
             "builders": carrying.builders(self._maker),
         }
         self._plan_of.ask(
-            "plan_export",
+            protocol.PLAN_EXPORT,
             params,
             self._planned,
             self._failed,
@@ -208,7 +209,7 @@ class ExportDialog(WorkDialog):
             self._target_of.forget()
         else:
             params: TargetParams = {"path": path}
-            self._target_of.ask("target", params, self._looked, self._not_looked, soon=soon)
+            self._target_of.ask(protocol.TARGET, params, self._looked, self._not_looked, soon=soon)
         self._say()
 
     def _reading(self, done: float, total: float | None, unit: str) -> None:

@@ -14,6 +14,7 @@ from torchkeeper.client import carrying
 from torchkeeper.client.signers import signers_file
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.engine import protocol
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
@@ -229,7 +230,7 @@ class ImportDialog(WorkDialog):
 
             listener = Listener(result=told, failed=lambda _: told(None))
             params: RunnableParams = {"place": file.path}
-            self._tickets.append(self._engines.ask("runnable", params, listener))
+            self._tickets.append(self._engines.ask(protocol.RUNNABLE, params, listener))
 
         def failed(error: UserError) -> None:
             file.fail(error)
@@ -238,7 +239,7 @@ class ImportDialog(WorkDialog):
         listener = Listener(rows=file.add, result=listed, failed=failed, findings=file.add_findings)
         # An engine of its own: a file that brings one down leaves the others alone.
         params: ListParams = {"place": file.path, "signers": signers_file()}
-        self._tickets.append(self._engines.ask("list", params, listener))
+        self._tickets.append(self._engines.ask(protocol.LIST, params, listener))
 
     def _read(self, number: int) -> None:
         file = self.files[number]
@@ -283,7 +284,7 @@ class ImportDialog(WorkDialog):
             self._allow()
 
         about: SignatureParams = {"file": file.path, "signers": signers_file()}
-        self._tickets.append(self._engines.ask("signature", about, Listener(result=seen)))
+        self._tickets.append(self._engines.ask(protocol.SIGNATURE, about, Listener(result=seen)))
 
     def _say_trust(self) -> None:
         """Whom one would trust: whoever made the files, or signers whom one trusts already."""
@@ -347,7 +348,7 @@ class ImportDialog(WorkDialog):
             if naming is not None:
                 params["env"] = naming.python
             self._compare_of.ask(
-                "compare",
+                protocol.COMPARE,
                 params,
                 self._is_compared,
                 self._not_compared,

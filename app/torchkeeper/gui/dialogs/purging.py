@@ -12,6 +12,7 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.client.words import dead, say
 from torchkeeper.client.words.problems import UserError, printable, unseen_users, user_of_place
 from torchkeeper.client.words.tongue import several
+from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog, confirm
 from torchkeeper.gui.pages.help.ideas import explain
@@ -125,7 +126,7 @@ class PurgeDialog(Dialog):
             "in_use": self.users.also.isChecked(),
         }
         self.ticket = self._engines.ask(
-            "plan_purge",
+            protocol.PLAN_PURGE,
             params,
             Listener(rows=self._rows, result=self._planned, failed=self._failed),
             keep=True,

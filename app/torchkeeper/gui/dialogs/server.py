@@ -23,6 +23,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.client.words.serverpage import changes
+from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.login import KeepBox, secret
@@ -98,7 +99,7 @@ class Trial(QWidget):
         listener = Listener(
             result=lambda page: self._answered(place, page, login), failed=self.fail
         )
-        self._ask("server", place, listener, login)
+        self._ask(protocol.SERVER, place, listener, login)
 
     def _ask(self, op: str, place: str, listener: Listener, login: Login) -> None:
         # In an engine of its own: what is tried is not what others use from now on.
@@ -144,7 +145,7 @@ class Trial(QWidget):
             listener = Listener(
                 result=self._counted, progress=self._counting, failed=self._not_counted
             )
-            self._ask("du", place, listener, login)
+            self._ask(protocol.DU, place, listener, login)
 
     def _counting(self, done: float, total: float | None, unit: str) -> None:
         if unit == "keys" and total:

@@ -12,6 +12,7 @@ from torchkeeper.client.words import owned, say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.serverpage import figures, meanings
 from torchkeeper.client.words.tongue import several
+from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.pages.help.ideas import explain
@@ -65,7 +66,7 @@ class ServerPage(Dialog):
         self.said.show()
         listener = Listener(result=self._told, failed=self._failed)
         params: ServerParams = {"place": self._place}
-        self._ticket = self._engines.ask("server", params, listener, shared=True, aside=True)
+        self._ticket = self._engines.ask(protocol.SERVER, params, listener, shared=True, aside=True)
 
     def done(self, result: int) -> None:
         self._engines.forget(self._ticket)

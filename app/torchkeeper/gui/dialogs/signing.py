@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from torchkeeper.client.signers import signers_file
 from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.asking import Latest
 from torchkeeper.gui.dialogs.inspected import signed
@@ -81,7 +82,7 @@ class SignDialog(WorkDialog):
     def _look(self) -> None:
         self.signature = self.error = None
         about: SignatureParams = {"file": self._file, "signers": signers_file()}
-        self._signature_of.ask("signature", about, self._seen, self._failed, soon=False)
+        self._signature_of.ask(protocol.SIGNATURE, about, self._seen, self._failed, soon=False)
         self._say()
 
     def _seen(self, signature: SignatureResult) -> None:

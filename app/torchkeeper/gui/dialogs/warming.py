@@ -16,6 +16,7 @@ from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.client.words import say
 from torchkeeper.client.words.findingwords import said
 from torchkeeper.client.words.problems import UserError, printable, user_error
+from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text
 from torchkeeper.gui.dialogs.base import PlaceChoice, choose_target
@@ -138,7 +139,7 @@ class ThenChoice(QWidget):
         self._look.forget()
         if self.bundle.isChecked() and self._path is not None:
             params: TargetParams = {"path": self._path}
-            self._look.ask("target", params, self._told, self._unknown)
+            self._look.ask(protocol.TARGET, params, self._told, self._unknown)
         self._say()
 
     def _told(self, there: TargetResult) -> None:
@@ -341,7 +342,7 @@ class Foreseen(QWidget):
             return
         listener = Listener(rows=self._rows, result=lambda _: self._say(), failed=self._failed)
         params: CellsParams = {**options, "recipes": recipes}
-        self._ticket = self._engines.ask("cells", params, listener, python=python)
+        self._ticket = self._engines.ask(protocol.CELLS, params, listener, python=python)
 
     def let_go(self) -> None:
         """Hear no more."""

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QFrame, QHeaderView, QStackedWidget, QTabWidget, Q
 from torchkeeper.artifacts.entry import UNREAD, Entry
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable, user_error
+from torchkeeper.engine import protocol
 from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.chrome.wing import LOWEST, NARROWEST
@@ -395,7 +396,7 @@ class Inspector(QFrame):
         selection = Selection.of(counts.overlapping)
         params: SumParams = {"place": self._place, "select": selection.select}
         self._tickets["sum"] = self._engines.ask(
-            "sum", params, Listener(result=told, failed=failed), shared=True, aside=True,
+            protocol.SUM, params, Listener(result=told, failed=failed), shared=True, aside=True,
             hold=selection.hold,
         )  # fmt: skip
 
@@ -435,7 +436,9 @@ class Inspector(QFrame):
                 if "detail" in one and self.detail is None:
                     self._show_detail(one["detail"])
 
-        self._ask_engine("detail", "detail", {}, Listener(findings=told, failed=self._failed))
+        self._ask_engine(
+            protocol.DETAIL, "detail", {}, Listener(findings=told, failed=self._failed)
+        )
 
     def _ask_engine(
         self, what: str, op: str, more: Mapping[str, object], listener: Listener, aside: bool = True
@@ -464,7 +467,7 @@ class Inspector(QFrame):
         self.files.show_files(self._root, detail.files)
         # The whole place is looked through for that: texts that are asked for do not wait for it.
         listener = Listener(result=self._show_related)
-        self._ask_engine("needs", "needs", {}, listener, aside=False)
+        self._ask_engine(protocol.NEEDS, "needs", {}, listener, aside=False)
 
     def _show_related(self, told: Related) -> None:
         entry, detail = self._entry, self.detail
@@ -502,7 +505,7 @@ class Inspector(QFrame):
 
     def _ask_factors(self) -> None:
         listener = Listener(rows=self.factors.add, failed=self.factors.fail)
-        self._ask_engine("factors", "factors", {}, listener)
+        self._ask_engine(protocol.FACTORS, "factors", {}, listener)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:

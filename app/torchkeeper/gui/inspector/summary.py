@@ -15,6 +15,7 @@ from torchkeeper.artifacts.entry import PORTABLE, Entry
 from torchkeeper.client.words import leaks, say
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.client.words.say import number
+from torchkeeper.engine import protocol
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.inspector.details import Section, Value
@@ -140,7 +141,7 @@ class Sharing(QWidget):
             return
         params: LeaksParams = {"place": self._place, "kind": entry.kind, "path": entry.path}
         listener = Listener(findings=self._coming.extend, result=self._result, failed=self._failed)
-        self._ticket = self._engines.ask("leaks", params, listener, shared=True, aside=True)
+        self._ticket = self._engines.ask(protocol.LEAKS, params, listener, shared=True, aside=True)
 
     def _result(self, told: LeaksResult) -> None:
         self._ticket = None

@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.client import carrying
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import IMPORT
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.verdicts.environments import Environment
@@ -104,7 +105,7 @@ class Names(QObject):
 
         listener = Listener(rows=take, result=over, failed=failed)
         params: NamesParams = {"files": wanted}
-        self._ticket = self._engines.ask("names", params, listener, python=env.python)
+        self._ticket = self._engines.ask(protocol.NAMES, params, listener, python=env.python)
 
     def forget(self) -> None:
         """Nobody wants to know any more."""
@@ -152,8 +153,8 @@ class Carry:
             listener = Listener(rows=take, result=place, **self._hears)
             params: NamesParams = {"files": [file]}
             python = self._env.python
-            self._asked(self._engines.ask("names", params, listener, python=python))
+            self._asked(self._engines.ask(protocol.NAMES, params, listener, python=python))
 
         listener = Listener(result=origin, **self._hears)
         asked: OriginParams = {"files": [file]}
-        self._asked(self._engines.ask("origin", asked, listener))
+        self._asked(self._engines.ask(protocol.ORIGIN, asked, listener))

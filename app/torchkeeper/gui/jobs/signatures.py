@@ -13,6 +13,7 @@ from PySide6.QtCore import QCoreApplication
 from torchkeeper.artifacts import manifest
 from torchkeeper.client.signers import signers_file
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine import protocol
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.jobs.model import SIGNING, Job, JobsModel
@@ -168,7 +169,7 @@ class _Steps:
         self._folder = folder
         self._target = os.path.join(self._folder, manifest.NAME)
         params: CopyManifestParams = {**self._where, "target": self._target}
-        self._ask("copy_manifest", params, self._copied)
+        self._ask(protocol.COPY_MANIFEST, params, self._copied)
 
     def _copied(self, told: CopyManifestResult) -> None:
         self._digest = told["manifest"]
@@ -203,7 +204,7 @@ class _Steps:
             "signature": text,
             "manifest": self._digest,
         }
-        self._ask("attach_signature", params, self._attached)
+        self._ask(protocol.ATTACH_SIGNATURE, params, self._attached)
 
     def _attached(self, told: AttachSignatureResult) -> None:
         def seen(found: SignatureResult) -> None:
@@ -212,7 +213,7 @@ class _Steps:
 
         file = self._where.get("output") or self._where.get("file", "")
         params: SignatureParams = {"file": file, "signers": signers_file()}
-        self._ask("signature", params, seen)
+        self._ask(protocol.SIGNATURE, params, seen)
 
     def _end(self) -> None:
         if self._folder:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine import protocol
 from torchkeeper.gui import CURRENT
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
@@ -61,7 +62,7 @@ class Discovery(QObject):
             context.tell(error)
             known()
 
-        context.engines.ask("places", {}, Listener(rows=rows, result=known, failed=failed),
+        context.engines.ask(protocol.PLACES, {}, Listener(rows=rows, result=known, failed=failed),
                            shared=True, aside=aside)  # fmt: skip
         for place in context.places.places:
             if place.added and not place.server:

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.later import once
 from torchkeeper.gui.places.listing import Listing
@@ -103,7 +104,7 @@ class Facts(QObject):
             rows=self._rows, result=self._over, failed=self._failed, cancelled=self._failed
         )
         # Beside the listing, which may take long.
-        self._ticket = self._engines.ask("facts", params, listener, shared=True, aside=True)
+        self._ticket = self._engines.ask(protocol.FACTS, params, listener, shared=True, aside=True)
 
     def _rows(self, entries: list[Entry]) -> None:
         for entry in entries:

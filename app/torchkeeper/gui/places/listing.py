@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.later import once
 from torchkeeper.gui.table.entries import EntriesModel
@@ -186,7 +187,7 @@ class Listing(QObject):
             params["times"] = True
         if self._all and not quiet:
             params["all"], self._all = True, False
-        self._ticket = self._engines.ask("list", params, listener, shared=True)
+        self._ticket = self._engines.ask(protocol.LIST, params, listener, shared=True)
         if not quiet:
             self.changed.emit()
 

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, QPoint, QTimer, Signal
 from torchkeeper.artifacts.entry import COUNTED_APART
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine import protocol
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.later import every, once
@@ -226,7 +227,7 @@ class Gauge(QObject):
         listener = Listener(result=found, failed=failed, cancelled=over)
         before = self._engine
         self._ticket = self._engine = context.engines.ask(
-            "du", {"place": path}, listener, keep=True, engine_of=before
+            protocol.DU, {"place": path}, listener, keep=True, engine_of=before
         )
 
     def _tell(self) -> None:

@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, QSettings, QTimer, Signal
 
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.engine import protocol
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 
@@ -245,7 +246,7 @@ class Environments(QObject):
 
         listener = Listener(result=told, failed=failed)
         params = {"again": True} if again else {}
-        ticket = one.ticket = self._engines.ask("probe", params, listener, python=one.python)
+        ticket = one.ticket = self._engines.ask(protocol.PROBE, params, listener, python=one.python)
         QTimer.singleShot(round(_limit() * 1000), self, late)
         self.changed.emit()
 

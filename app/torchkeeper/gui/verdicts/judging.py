@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.later import once
 from torchkeeper.gui.verdicts.environments import Environment
@@ -85,7 +86,7 @@ class Judging(QObject):
             listener = Listener(findings=_each(found), result=answered, failed=ended)
             params: JudgeParams = {"place": place, "envs": [env.python]}
             self._ticket = self._engines.ask(
-                "judge", params, listener, keep=True, engine_of=self._first
+                protocol.JUDGE, params, listener, keep=True, engine_of=self._first
             )
 
         if again:
@@ -95,7 +96,7 @@ class Judging(QObject):
         told: KnowParams = {"python": env.python, "env": env.facts}
         self._knows = env.facts
         listener = Listener(result=judge, failed=ended)
-        self._first = self._ticket = self._engines.ask("know", told, listener, keep=True)
+        self._first = self._ticket = self._engines.ask(protocol.KNOW, told, listener, keep=True)
 
     def forget(self) -> None:
         """Leave the question, and the engine."""

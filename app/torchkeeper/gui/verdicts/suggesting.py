@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from torchkeeper.client.engines.everywhere import Everywhere
 from torchkeeper.client.engines.interpreters import not_started
 from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.engine import protocol
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.later import once
@@ -85,7 +86,7 @@ class Suggestions(QObject):
         self.left_out.clear()
         listener = Listener(result=self._looked, failed=self._failed, progress=self._progress)
         params = {"place": self.place, "older": self.older, "keep": self.keep}
-        self._engine = self._engines.ask("suggest", params, listener, keep=True)
+        self._engine = self._engines.ask(protocol.SUGGEST, params, listener, keep=True)
         found = Listener(result=self._found, failed=self._failed)
         self._tickets.append(self._engines.background(found, lookups.interpreters))
         self.changed.emit()
@@ -228,7 +229,7 @@ class Suggestions(QObject):
                 failed(user_error("probe-stuck", {"python": python, "seconds": seconds}))
 
         listener = Listener(result=told, failed=failed)
-        ticket = self._engines.ask("probe", {}, listener, python=python)
+        ticket = self._engines.ask(protocol.PROBE, {}, listener, python=python)
         self._probing[python] = ticket
         QTimer.singleShot(round(_limit() * 1000), self, late)
 
@@ -240,10 +241,12 @@ class Suggestions(QObject):
             return
         for python, facts in self.envs.envs:
             params = {"python": python, "env": facts}
-            self._tickets.append(self._further("know", params, Listener(failed=self._failed)))
+            self._tickets.append(
+                self._further(protocol.KNOW, params, Listener(failed=self._failed))
+            )
         self._judged = names
         listener = Listener(result=self._counted, failed=self._failed)
-        self._judging = self._further("suggest", self._params(), listener)
+        self._judging = self._further(protocol.SUGGEST, self._params(), listener)
         self._tickets.append(self._judging)
 
     def _params(self) -> SuggestParams:
@@ -265,7 +268,7 @@ class Suggestions(QObject):
         if self._recounting is not None:
             self._engines.leave(self._recounting, cancel=False)
         listener = Listener(result=self._counted, failed=self._failed)
-        self._recounting = self._further("suggest", self._params(), listener)
+        self._recounting = self._further(protocol.SUGGEST, self._params(), listener)
         self._tickets.append(self._recounting)
 
     def _counted(self, result: SuggestResult) -> None:

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QWidget
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.client.words import explaining, say
 from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.pages.comparing.cards import Card, Side
@@ -355,7 +356,7 @@ class ComparePage(Page):
             rows=self._rows.extend, progress=self._progress, findings=self._findings,
             result=self._answered, failed=self._failed,
         )  # fmt: skip
-        self._ticket = self._engines.ask("explain", params, listener)
+        self._ticket = self._engines.ask(protocol.EXPLAIN, params, listener)
 
     def _to_look_in(self, place: str) -> list[str]:
         # Servers are looked into only where one is shown: it would be fetched whole.

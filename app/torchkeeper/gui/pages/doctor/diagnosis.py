@@ -13,6 +13,7 @@ from torchkeeper.client.diagnosing import Told
 from torchkeeper.client.words import checkwords
 from torchkeeper.client.words.findingwords import said
 from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Diagnosis(QObject):
             self.changed.emit()
 
         listener = Listener(findings=lambda some: _take(some, heard), result=over, failed=failed)
-        self._again = self._engines.ask("diagnose", self._request, listener)
+        self._again = self._engines.ask(protocol.DIAGNOSE, self._request, listener)
 
     def _note(self, some: Sequence[Told]) -> None:
         now = time.time()
@@ -173,14 +174,14 @@ class Diagnosis(QObject):
             then(False)
 
         listener = Listener(findings=lambda some: _take(some, heard), result=over, failed=failed)
-        self._again = self._engines.ask("diagnose", params, listener)
+        self._again = self._engines.ask(protocol.DIAGNOSE, params, listener)
 
     def _try(
         self, python: str, then: Callable[[Toolchain], None],
         failed: Callable[[UserError], None],
     ) -> int:  # fmt: skip
         listener = Listener(result=then, failed=failed)
-        ticket = self._engines.ask("toolchain", {}, listener, python=python)
+        ticket = self._engines.ask(protocol.TOOLCHAIN, {}, listener, python=python)
         self._ticket = ticket if self.result is None else self._ticket
         return ticket
 
@@ -205,7 +206,7 @@ class Diagnosis(QObject):
             log=self._keep_log,
         )  # fmt: skip
         self._began = time.time()
-        self._ticket = self._engines.ask("diagnose", self._request, listener)
+        self._ticket = self._engines.ask(protocol.DIAGNOSE, self._request, listener)
 
     def _keep_log(self, lines: list[str]) -> None:
         self.log = lines

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from torchkeeper.client.overviewing import Overview
 from torchkeeper.client.words import dead
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.verdicts.environments import Environment, Environments, State
 
@@ -93,7 +94,7 @@ class Looking(QObject):
         listener = Listener(
             rows=self._next.add, findings=self._heard, result=self._over, failed=self._failed
         )
-        self._ticket = self._engines.ask("overview", params, listener, before=before)
+        self._ticket = self._engines.ask(protocol.OVERVIEW, params, listener, before=before)
         self.changed.emit()
 
     def cancel(self) -> None:

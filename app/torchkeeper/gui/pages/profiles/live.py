@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.client import diagnosing
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.later import once
 from torchkeeper.settings.finding import SEVERITIES, Finding
@@ -140,7 +141,7 @@ class Live(QObject):
         }
         listener = Listener(findings=found, result=done, failed=failed)
         # A program has the passwords of its variables, and none that only this window knows.
-        self._ticket = self._engines.ask("diagnose", params, listener, bare=True)
+        self._ticket = self._engines.ask(protocol.DIAGNOSE, params, listener, bare=True)
 
 
 def _folders(places: Mapping[str, str]) -> list[str]:

@@ -23,6 +23,7 @@ from torchkeeper.client.profiles.profile import Profile, impossible
 from torchkeeper.client.words import say, settled, tongue
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.settled import Running, Settled
+from torchkeeper.engine import protocol
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.pages import page_of
@@ -208,7 +209,7 @@ class OriginsTab(QWidget):
         rows: list[Any] = []
         listener = Listener(rows=rows.extend, result=lambda told: self._choose(rows, told),
                             failed=lambda _: self._tell(Running([])))  # fmt: skip
-        self._looking = self._engines.ask("processes", {}, listener, shared=True, aside=True)
+        self._looking = self._engines.ask(protocol.PROCESSES, {}, listener, shared=True, aside=True)
 
     def _choose(self, rows: list[Any], told: ProcessesResult) -> None:
         self._tell(settled.processes_from(rows, told))
@@ -261,14 +262,14 @@ class OriginsTab(QWidget):
             self.pages.setCurrentWidget(self.blank)
             listener = Listener(result=lambda told: self._show(settled.environment_from(told)),
                                 failed=self._failed)  # fmt: skip
-            self._ticket = self._engines.ask("settings", {}, listener, python=self._python)
+            self._ticket = self._engines.ask(protocol.SETTINGS, {}, listener, python=self._python)
         else:
             self.blank.say(self.tr("Looking at the process…"))
             self.pages.setCurrentWidget(self.blank)
             listener = Listener(result=lambda told: self._show(settled.process_from(told)),
                                 failed=self._failed)  # fmt: skip
             self._ticket = self._engines.ask(
-                "process_settings", {"pid": pid}, listener, shared=True, aside=True
+                protocol.PROCESS_SETTINGS, {"pid": pid}, listener, shared=True, aside=True
             )
         self._able()
 
