@@ -176,7 +176,7 @@ def empty_trash(_: Session, params: EmptyTrashParams, report: Report) -> EmptyTr
 def recover(_: Session, params: RecoverParams, report: Report) -> RecoverResult:
     """Bring what was cut off in a folder to its end: ``{"recovered": [recovering.Recovered]}``.
 
-    insisted: as of ``recovering.recover``. dry: nothing is done; what would be is told.
+    insisted: as of ``guard.recover``. dry: nothing is done; what would be is told.
     """
     place = path_of(params, "place")
     Root(place)  # it is there, and can be read

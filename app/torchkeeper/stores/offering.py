@@ -154,7 +154,7 @@ def check_portable(one: Described) -> None:
 def homes(one: Described) -> list[str]:
     """Where each of an entry's files lies in every folder that has no caches inside.
 
-    Raises Problem as ``check_portable`` and ``singly.homes``, "name-refused", and
+    Raises Problem as ``check_portable`` and ``describe.homes``, "name-refused", and
     "part-of-artifact" for what is of use only where it is.
     """
     check_portable(one)

@@ -43,7 +43,7 @@ class FactorTold(_FactorTold, total=False):
 
 
 class GraphDifferenceTold(TypedDict):
-    """What differs between the texts of two graphs (``graphdiff.GraphDifference``)."""
+    """What differs between the texts of two graphs (``comparing.GraphDifference``)."""
 
     only_a: list[str]
     only_b: list[str]

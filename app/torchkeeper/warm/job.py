@@ -1,8 +1,8 @@
-"""The compile job: a process that imports torch and compiles. Nothing else ever does.
+"""The compile job: a process that imports torch and compiles; in a warm-up nothing else does.
 
-``crew`` starts it (child.py says how they talk) and sends it one cell after another. Between them
-what a cell has set is put back, so that each finds what a fresh process has. Besides its result it
-tells ``begun``, ``device``, ``step``, ``graph`` and ``cell``.
+``workers.Crew`` starts it (child.py says how they talk) and sends it one cell after another.
+Between them what a cell has set is put back, so that each finds what a fresh process has. Besides
+its result it tells ``begun``, ``device``, ``step``, ``graph`` and ``cell``.
 """
 
 from __future__ import annotations

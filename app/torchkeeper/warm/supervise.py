@@ -57,8 +57,9 @@ _CELLS = 200
 @dataclass(frozen=True)
 class Job:
     """What to compile, checked. device, threads, portable: where a cell says nothing of them, and
-    it has them already; jobs: processes at a time; each: as ``crew.Means``. settings: the described
-    settings that the processes are to have, and no others of them; None for the engine's own.
+    it has them already; jobs: processes at a time; each: as ``workers.Means``. settings: the
+    described settings that the processes are to have, and no others of them; None for the engine's
+    own.
     """
 
     place: str

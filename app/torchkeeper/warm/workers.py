@@ -1,4 +1,6 @@
-"""One process that compiles cells, as those see it who give it something to do."""
+"""The processes that compile cells: one of them, as those see it who give it something to do, the
+cells that wait, and the crew that works them off.
+"""
 
 from __future__ import annotations
 

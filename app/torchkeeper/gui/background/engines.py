@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # Where Python looks for garbage while there is a window: in the main thread and nowhere else.
 #
 # By itself it looks wherever something is made just then, the worker's thread included, and lets go
-# there of what the main thread left: widgets, and receivers of signals. ``arrivals`` says what
+# there of what the main thread left: widgets, and receivers of signals. ``requests`` says what
 # comes of that.
 
 #: Milliseconds between looks at how much was made.

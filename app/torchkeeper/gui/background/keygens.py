@@ -27,7 +27,7 @@ class Run(QObject):
     """One ssh-keygen: what it said, and whether it was told something.
 
     It is made, with all its connections, in the thread that asks for it, and moved to the worker's
-    (``arrivals`` says why).
+    (``requests.Arrivals`` says why).
     """
 
     #: It said something on its standard error; it ended; it could not be started.

@@ -53,7 +53,7 @@ _TO_REMOVE_MS = 20_000
 
 class Worker(QObject):
     """Supervises engines; every method runs in the worker's thread, where nothing is connected but
-    in ``__init__`` (``arrivals`` says why).
+    in ``__init__`` (``requests.Arrivals`` says why).
     """
 
     rows = Signal(int, object)

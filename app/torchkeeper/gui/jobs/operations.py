@@ -383,7 +383,7 @@ class Operations(QObject):
         return self._begin(title, place, start)
 
     def recover(self, place: str, insisted: str = "") -> Job:
-        """Bring what was cut off in a folder to its end; insisted: as of ``recovering.recover``."""
+        """Bring what was cut off in a folder to its end; insisted: as of ``guard.recover``."""
         params: RecoverParams = {"place": place, "insisted": insisted}
         start = _Start(protocol.RECOVER, params)
         title = self.tr("Complete what was cut off in {}").format(_short(place))

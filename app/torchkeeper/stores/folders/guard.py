@@ -306,7 +306,7 @@ def changing(
 ) -> Iterator[list[Recovered]]:
     """Hold the place for changes, against other Torchkeepers; torch itself is not kept out. What
     was cut off there is brought to its end before, and given, and ``report`` hears of it; ``keep``
-    and ``insisted`` as of ``recovering.recover``.
+    and ``insisted`` as of ``recover``.
 
     The lock is on the folder itself, so that it leaves no file and ends with its process.
     Raises Problem("place-busy" | "place-missing" | "place-unreadable" | "place-unfinished").
@@ -365,7 +365,7 @@ def cut_off(place: str) -> list[Recovered]:
 
 def brought_to_end(place: str, report: Report, insisted: str = "") -> list[Recovered]:
     """Bring what was cut off in a folder to its end, and say what was done. insisted: as of
-    ``recovering.recover``. Raises Problem as ``changing``.
+    ``recover``. Raises Problem as ``changing``.
     """
     with changing(place, report, keep=False, insisted=insisted) as told:
         return told
