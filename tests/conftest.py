@@ -22,11 +22,12 @@ import hypothesis
 import pytest
 from filelock import FileLock
 
-from tests.forking.engines import STARTED, Engines
+from tests.forking.engines import STARTED, STARTED_READER, Engines
 from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.client.engines import process
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine.wire import Message
+from torchkeeper.stores import reader
 from torchkeeper.stores.folders import owners
 
 DATA = Path(__file__).parent / "data"
@@ -92,9 +93,9 @@ def _forked_engines(pytestconfig: pytest.Config) -> Iterator[None]:
         yield
         return
     engines = Engines()
-    process.begin = engines.begin
+    process.begin, reader.begin = engines.begin, engines.reader
     yield
-    process.begin = STARTED
+    process.begin, reader.begin = STARTED, STARTED_READER
     engines.close()
 
 
@@ -102,6 +103,12 @@ def _forked_engines(pytestconfig: pytest.Config) -> Iterator[None]:
 def started_engines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Engines start as users start them."""
     monkeypatch.setattr(process, "begin", STARTED)
+
+
+@pytest.fixture
+def started_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers of this process start as those of users do."""
+    monkeypatch.setattr(reader, "begin", STARTED_READER)
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.forking import serving
-from tests.forking.engines import STARTED, Forked, at_start, isolated
+from tests.forking.engines import STARTED, at_start, isolated
 from torchkeeper.client.engines import process
 
 
@@ -113,7 +113,7 @@ def _begin(argv: list[str], cwd: str, env: Mapping[str, str]) -> subprocess.Pope
     """As ``client.engines.process.begin``, in a command."""
     alone = threading.active_count() == 1
     if alone and isolated(argv) and at_start(env) == at_start(os.environ):
-        return Forked(_fork, argv, cwd, env)
+        return serving.Forked(_fork, argv, cwd, env)
     return STARTED(argv, cwd, env)
 
 

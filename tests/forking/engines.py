@@ -7,21 +7,20 @@ import platform
 import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import torchkeeper
 from tests.forking import serving
 from torchkeeper.client.engines import process
+from torchkeeper.stores import reader
 
 #: What the interpreter reads before it runs anything: with another of these a process starts anew.
 _AT_ITS_START = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "ASAN_")
 #: How engines start where no test has them forked.
 STARTED = process.begin
-
-Fork = Callable[[str, Mapping[str, str], Sequence[int]], int]
+#: How readers start there.
+STARTED_READER = reader.begin
 
 
 def at_start(env: Mapping[str, str]) -> dict[str, str]:
@@ -29,32 +28,12 @@ def at_start(env: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in env.items() if name.startswith(_AT_ITS_START)}
 
 
-class Forked(subprocess.Popen[bytes]):
-    """A process with pipes that ``fork`` makes, told its folder, environment and descriptors."""
-
-    def __init__(self, fork: Fork, argv: list[str], cwd: str, env: Mapping[str, str]) -> None:
-        self._fork = fork
-        pipe = subprocess.PIPE
-        super().__init__(argv, stdin=pipe, stdout=pipe, stderr=pipe, cwd=cwd, env=env)
-
-    def _execute_child(self, *about: Any) -> None:
-        # After subprocess.Popen of Python 3.11 to 3.14.
-        cwd, env = about[5:7]
-        pipes = about[10:16]
-        theirs = (pipes[0], pipes[3], pipes[5])
-        try:
-            self.pid = self._fork(cwd, env, theirs)
-            self._child_created = True
-        finally:
-            self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
-
-
 class Engines:
     """The process that forks engines, and its end of the line."""
 
     def __init__(self) -> None:
-        self._line, theirs = socket.socketpair()
-        self._lock = threading.Lock()
+        ours, theirs = socket.socketpair()
+        self._line = serving.Line(ours)
         self._env = at_start(os.environ)
         source = str(Path(torchkeeper.__file__).parent.parent)
         with theirs:
@@ -68,12 +47,14 @@ class Engines:
         """As ``client.engines.process.begin``."""
         if not isolated(argv) or at_start(env) != self._env:
             return STARTED(argv, cwd, env)
-        return Forked(self._fork, argv, cwd, env)
+        return serving.Forked(self._fork, argv, cwd, env)
 
     def _fork(self, cwd: str, env: Mapping[str, str], fds: Sequence[int]) -> int:
-        with self._lock:
-            serving.tell(self._line, {"cwd": cwd, "env": dict(env)}, fds)
-            return int(serving.LENGTH.unpack(serving.read(self._line, serving.LENGTH.size))[0])
+        return self._line.fork({"cwd": cwd, "env": dict(env)}, fds)
+
+    def reader(self) -> subprocess.Popen[bytes]:
+        """As ``stores.reader.begin``."""
+        return self._line.reader()
 
     def close(self) -> None:
         """End the process."""

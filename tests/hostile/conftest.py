@@ -19,6 +19,11 @@ def run(request: Any) -> running.Run:
     return running.long() if request.param == "long" else running.normal()
 
 
+@pytest.fixture(autouse=True)
+def _readers(started_readers: None) -> None:
+    """It is they that hostile input is for."""
+
+
 @pytest.fixture
 def arena(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Arena]:
     """Where hostile input is let loose; at its end nothing is where nothing may be."""

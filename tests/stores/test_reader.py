@@ -14,6 +14,8 @@ from tests.hostile.pickles import BOMBS
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.reader import STALL, Reader, Reading
 
+pytestmark = pytest.mark.usefixtures("started_readers")
+
 
 @pytest.fixture
 def good(kept_291: Path) -> Reading:

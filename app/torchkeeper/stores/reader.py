@@ -160,6 +160,24 @@ class Reading:
         return sum(len(data) for data in self.contents.values())
 
 
+def begin() -> subprocess.Popen[bytes]:
+    """Start a process that reads, and talks by pipes. Raises OSError."""
+    source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))
+    boot = (
+        "import sys; sys.path.insert(0, sys.argv[1]); "
+        "from torchkeeper.stores.reader_process import main; main()"
+    )
+    # Isolated and without site: it starts in 0.1 s and sees no installed package.
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-B", "-c", boot, source],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env={"PYTHONHASHSEED": "random"},
+    )
+
+
 class Reader:
     """A reader process, started when it is first needed and restarted after each death."""
 
@@ -229,22 +247,6 @@ class Reader:
                 todo = todo[len(answers) :]
         return found
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))
-        boot = (
-            "import sys; sys.path.insert(0, sys.argv[1]); "
-            "from torchkeeper.stores.reader_process import main; main()"
-        )
-        # Isolated and without site: it starts in 15 ms and sees no installed package.
-        return subprocess.Popen(
-            [sys.executable, "-I", "-S", "-B", "-c", boot, source],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            env={"PYTHONHASHSEED": "random"},
-        )
-
     def _ask(
         self, batch: list[Reading], report: Report, full: bool, budget: Budget | None
     ) -> list[dict[str, object]]:
@@ -290,7 +292,7 @@ class Reader:
     def _sent(self, batch: list[Reading], full: bool) -> bool:
         """Send a batch, to a new reader where there is none; whether it took all of it."""
         if self._process is None:
-            self._process, self._rest = self._start(), b""
+            self._process, self._rest = begin(), b""
             self._worked = _processor_seconds(self._process.pid)
         process = self._process
         assert process.stdin
