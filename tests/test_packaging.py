@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.pace import LONG
+from tests.sampling import sampled
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -223,7 +224,7 @@ def test_tests_that_pass_are_not_run_again(tmp_path: Path) -> None:
     assert (status, ran, len(said)) == (0, {"good": 1}, 1)
 
 
-@pytest.mark.parametrize(
+@sampled(
     ("arguments", "status", "named", "also"),
     [
         # A process that ended, in the middle of its tests and as the only one.
@@ -240,6 +241,7 @@ def test_tests_that_pass_are_not_run_again(tmp_path: Path) -> None:
             "import pytest\n@pytest.mark.parametrize('a', range(6))\ndef test_many(a): assert 0",
         ),
     ],
+    most=3,
 )  # fmt: skip
 def test_runs_that_say_too_little_are_not_mended(
     tmp_path: Path, arguments: tuple[str, ...], status: int, named: str, also: str

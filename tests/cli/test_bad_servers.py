@@ -101,6 +101,7 @@ def test_a_full_server_is_named_and_can_be_purged(tk: Tk, kept_291: Path, tmp_pa
         assert small("DBSIZE") == 0
 
 
+@pytest.mark.slow
 def test_values_that_are_not_what_their_key_promises(
     tk: Tk, server: Server, tmp_path: Path
 ) -> None:

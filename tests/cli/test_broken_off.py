@@ -75,6 +75,7 @@ def test_a_server_that_stays_away(tk: Tk, proxy: Proxy, server: Server, tmp_path
     assert (again.result["entries"], again.result["exists"]) == (12 - arrived, arrived)
 
 
+@pytest.mark.slow
 def test_cancelled_while_it_waits(proxy: Proxy, tmp_path: Path) -> None:
     size = sum(map(len, dump().values()))
     proxy.cut_down, proxy.cuts, proxy.away_s = size * 3 // 2, 1, 3600

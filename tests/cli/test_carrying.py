@@ -81,6 +81,7 @@ def test_objects_of_a_torch_elsewhere_get_the_names_of_this_one(
     assert (tmp_path / "o" / "fxgraph").is_dir()
 
 
+@pytest.mark.slow
 def test_without_a_torch_everything_works_and_it_is_said(
     tk: Tk, kept_291: Path, tmp_path: Path, bare_python: str
 ) -> None:

@@ -185,6 +185,7 @@ def test_a_server_is_judged_entry_by_entry(tk: Tk, torch_python: str, tmp_path: 
     assert ran.result["verdicts"] == {"stale": 11, "unknown": 1}
 
 
+@pytest.mark.slow
 def test_a_cache_that_is_off_is_a_condition(tk: Tk, filled: Path, torch_python: str) -> None:
     ran = tk("check", filled, "--env", torch_python, "--json", **OFF)
     for one in graphs(ran.objects):
@@ -201,6 +202,7 @@ def test_without_a_torch_nothing_can_be_said(tk: Tk, kept_291: Path, tmp_path: P
     assert "has no torch" in ran.err
 
 
+@pytest.mark.slow
 def test_env_tells_what_decides(tk: Tk, torch_python: str) -> None:
     ran = tk("env", "--env", torch_python, "--json", **OFF)
     (facts,) = ran.objects

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tk
+from tests.sampling import sampled
 
 
 def program(path: Path, ran: Path) -> Path:
@@ -32,7 +33,7 @@ def clone(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
+@sampled(
     "command",
     [
         ("env",),
@@ -41,6 +42,7 @@ def clone(tmp_path: Path) -> Path:
         ("purge", "{cache}", "--stale", "--dry-run"),
         ("overview", "{cache}"),
     ],
+    most=1,
 )
 def test_looking_starts_no_interpreter_of_the_current_folder(
     tk: Tk, kept_291: Path, clone: Path, tmp_path: Path, command: tuple[str, ...]
@@ -70,6 +72,7 @@ def test_an_interpreter_on_the_list_is_started(tk: Tk, clone: Path, tmp_path: Pa
     assert (clone / "ran").exists()
 
 
+@pytest.mark.slow
 def test_relative_entries_of_the_path_and_bare_names_find_nothing_in_the_current_folder(
     tk: Tk, kept_291: Path, clone: Path
 ) -> None:
@@ -93,6 +96,7 @@ def test_a_program_that_is_run_finds_what_the_users_path_names(tk: Tk, clone: Pa
     assert (clone / "ran").exists()
 
 
+@pytest.mark.slow
 def test_a_relative_environment_of_the_shell_is_not_started(tk: Tk, clone: Path) -> None:
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         tk("env", cwd=clone, **{variable: ".venv"})
@@ -106,6 +110,7 @@ def test_variables_in_a_file_of_the_current_folder_are_not_read(tk: Tk, clone: P
     assert not (clone / "ran").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_who_else_may_write_to_an_interpreter_is_said_before_it_is_started(
     tk: Tk, among: Path, tmp_path: Path

@@ -15,6 +15,7 @@ import pytest
 import torchkeeper
 from tests.cli.conftest import Ran, Tk
 from tests.conftest import DATA, objects_of
+from tests.sampling import sampled
 from tests.settings.secrets import FORMS, MARK, PASSWORDS
 from torchkeeper.cli import main
 from torchkeeper.client.profiles import keeping
@@ -123,7 +124,7 @@ def test_a_password_is_in_nothing_but_an_export(config: Config) -> None:
     assert config("export", "p", "--format", "sh", "--secret", "redis/url").code == 2
 
 
-@pytest.mark.parametrize("password", PASSWORDS)
+@sampled("password", PASSWORDS, most=2)
 def test_no_form_of_a_password_is_shown(config: Config, password: str) -> None:
     for number, form in enumerate(FORMS):
         values = {name: form.replace("{}", password) for name in (URL, HOST)}
@@ -238,6 +239,7 @@ def test_all_settings_are_listed(config: Config) -> None:
     assert all(name in listed and BY_NAME[name].does in listed for name in BY_NAME)
 
 
+@pytest.mark.slow
 def test_what_is_piped(tmp_path: Path) -> None:
     """In a process of its own, in a locale that cannot say it all."""
     value = "/größe/日本"

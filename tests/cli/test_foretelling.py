@@ -104,6 +104,7 @@ def test_import_dry_run_foretells_and_changes_nothing(
     assert not new.parent.exists()
 
 
+@pytest.mark.slow
 def test_import_says_what_is_new_before_it_asks(
     kept_291: Path, bundle: Path, tmp_path: Path
 ) -> None:

@@ -7,9 +7,12 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Tk
 
 
+@pytest.mark.slow
 def test_an_interpreter_that_is_added_is_listed_until_it_is_taken_off(
     tk: Tk, tmp_path: Path
 ) -> None:
@@ -34,6 +37,7 @@ def test_an_interpreter_that_is_added_is_listed_until_it_is_taken_off(
     assert damaged.code == 1 and "interpreters.json: it is not JSON" in damaged.err
 
 
+@pytest.mark.slow
 def test_an_environment_and_a_link_to_it_are_one(tk: Tk, tmp_path: Path) -> None:
     python = tmp_path / "else where" / "bin" / "python"
     python.parent.mkdir(parents=True)

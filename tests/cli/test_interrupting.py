@@ -49,6 +49,7 @@ def test_it_takes_back_and_says_so(
     assert files(tmp_path / "target") == []
 
 
+@pytest.mark.slow
 def test_who_does_not_wait_is_told_what_completes_it(
     copying: subprocess.Popen[str], tk: Tk, tmp_path: Path
 ) -> None:

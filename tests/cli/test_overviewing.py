@@ -112,6 +112,7 @@ def test_all_places_that_are_found(tk: Tk, kept_291: Path, tmp_path: Path) -> No
     assert (ran.code, ran.out) == (0, "0 entries, 0 B of content in 0 places.\n")
 
 
+@pytest.mark.slow
 def test_exit_codes(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     ran = tk("overview", "/nowhere")
     assert (ran.code, ran.out) == (3, "")

@@ -68,6 +68,7 @@ def test_what_writes_or_runs_says_it_first_and_once(tk: Tk, clean_291: Path, amo
     assert (ran.code, ran.err.count(warning)) == (3, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_a_cache_that_another_made_among_those_of_everybody(
     tk: Tk, clean_291: Path, among: Path

@@ -18,6 +18,7 @@ from torchkeeper.client.recipes.examples import BESIDE
 BAD = '[callable]\nfunction = "models:f"\n[comple]\nmode = 1\n'
 
 
+@pytest.mark.slow
 def test_every_example_is_a_recipe_that_finds_its_files(tk: Tk, tmp_path: Path) -> None:
     for source, beside in BESIDE.items():
         made = tk("recipe", "new", source, tmp_path / f"{source}.toml", "--json").result
@@ -259,6 +260,7 @@ def test_only_some_of_the_cells(tk: Tk, tmp_path: Path) -> None:
     assert tk(*dry, "--only", "4").code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_dry_run_looks_at_the_device_the_environment_and_the_place(
     tk: Tk, tmp_path: Path, torch_python: str, bare_python: str

@@ -244,6 +244,7 @@ def test_a_program_that_is_killed(tk: Tk) -> None:
         assert process.wait(LONG) == 143
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_changes_no_exit_code(recorded: Path) -> None:
     with _started("--into", str(recorded / "cache"), *tracing(recorded, "shape", 4)) as process:
         assert process.stdout

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Tk
 from tests.stores.test_budget import ENDLESS, put
 
 
+@pytest.mark.slow
 def test_the_command_says_what_it_left_unread_and_reads_it_when_asked(
     tk: Tk, tmp_path: Path
 ) -> None:

@@ -14,8 +14,10 @@ import pytest
 from tests.cli.conftest import Tk
 from tests.cli.test_warm import processes_under
 from tests.pace import LONG
+from tests.sampling import sampled
 
 
+@pytest.mark.slow
 def test_what_cannot_be_verified(tk: Tk, tmp_path: Path, fixture_cache: Path) -> None:
     server = tk("verify", "redis://h:1/0")
     assert server.code == 2
@@ -53,7 +55,7 @@ def test_an_interpreter_without_torch(tk: Tk, bare_python: str, fixture_cache: P
     assert "has no torch" in ran.err
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@sampled("name", ["SIGINT", "SIGTERM", "SIGHUP"], most=1)
 def test_an_interrupt_leaves_nothing(name: str, tmp_path: Path, fixture_cache: Path) -> None:
     """Nor what a batch system or a closed terminal sends; after nohup, that does nothing."""
     number = signal.Signals[name]

@@ -96,6 +96,7 @@ def test_unknown_recipes_and_unwritable_places(tk: Tk, tmp_path: Path) -> None:
     assert "cannot be written" in ran.err
 
 
+@pytest.mark.slow
 def test_a_single_cell_that_fails_is_told_as_json(tk: Tk, tmp_path: Path) -> None:
     (tmp_path / "one.toml").write_text(
         '[[script]]\ncommand = ["sh", "-c", "echo no >&2; exit 3"]\n'

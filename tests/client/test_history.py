@@ -93,6 +93,7 @@ def test_a_log_keeps_its_last_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 20 < len(history.one("b").log) < 100
 
 
+@pytest.mark.slow
 def test_two_windows_write_at_once() -> None:
     code = (
         "import sys\n"
@@ -122,6 +123,7 @@ def test_what_cannot_be_written_or_read_is_said(tmp_path: Path) -> None:
         history.kept()
 
 
+@pytest.mark.slow
 def test_many_are_read_in_no_time() -> None:
     log = ("Graph mlp.forward: miss, compiled · 2.4 s",) * history.MAX_LINES
     history.keep([past(f"{n:03}", float(n), log) for n in range(20)])

@@ -42,6 +42,7 @@ def install(environment: Path, version: str) -> None:
     file.write_text(f"__version__ = {version!r}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_asking_again_is_instant(torch_python: str, monkeypatch: pytest.MonkeyPatch) -> None:
     said = probes.probe(torch_python)
@@ -53,6 +54,7 @@ def test_asking_again_is_instant(torch_python: str, monkeypatch: pytest.MonkeyPa
     assert time.thread_time() - before < 0.5
 
 
+@pytest.mark.slow
 def test_another_torch_is_asked_again(python: str, tmp_path: Path) -> None:
     assert probes.probe(python)["torch"] == "9.0.1"
     before = probes.identity(python)
@@ -113,6 +115,7 @@ def test_without_torch_nothing_is_kept(python: str, tmp_path: Path, own_cache: P
     assert not [file for file in own_cache.glob("*") if file.is_file()]
 
 
+@pytest.mark.slow
 def test_what_is_damaged_is_asked_again(python: str, own_cache: Path) -> None:
     said = probes.probe(python)
     (file,) = (file for file in own_cache.iterdir() if file.is_file())

@@ -224,6 +224,7 @@ def test_a_dead_window_leaves_no_engine(tmp_path: Path) -> None:
     assert not alive(pid)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("python", ["None", "sys.executable"])
 def test_an_engine_whose_window_dies_before_it_has_said_hello_leaves_no_folder(
     tmp_path: Path, python: str
@@ -243,6 +244,7 @@ def test_an_engine_whose_window_dies_before_it_has_said_hello_leaves_no_folder(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_what_was_killed_with_its_engine_leaves_no_folder_after_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -349,6 +351,7 @@ def test_words_show_no_control_characters() -> None:
     assert user_error("place-unreadable", {}).what == "? cannot be read."
 
 
+@pytest.mark.slow
 def test_an_interrupt_that_comes_while_one_is_told_of_is_told_of_too(many: Path) -> None:
     heard: list[bool] = []
 

@@ -239,6 +239,7 @@ _DATA = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(_DATA)
 def test_what_is_written_is_read_again_and_every_value_has_its_line(data: dict[str, Any]) -> None:

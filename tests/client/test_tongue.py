@@ -592,6 +592,7 @@ def _is_why(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "why"
 
 
+@pytest.mark.slow
 def test_what_engines_say_with_figures_can_be_translated(spoken: None) -> None:
     known = {re.sub(r"{\w+}", "{}", one) for one in problems.TEMPLATES}
     found = set(templates_of_engines()) - _OF_ERRORS

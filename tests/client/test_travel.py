@@ -47,6 +47,7 @@ def test_what_is_compiled_is_used_and_names_the_source(made: Path) -> None:
     assert "json.dumps" in trace[at + 1], "its source can be shown"
 
 
+@pytest.mark.slow
 def test_another_python_takes_the_source(made: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.zip"
     with zipfile.ZipFile(made) as archive, zipfile.ZipFile(other, "w") as copy:

@@ -26,6 +26,7 @@ def test_a_read_only_file_system(doctor: Doctor, mounted: Mounting, stock: Stock
     assert {"folder-read-only", "folder-in-memory"} == set(found.codes)
 
 
+@pytest.mark.slow
 def test_a_full_file_system(doctor: Doctor, mounted: Mounting, stock: Stock) -> None:
     disk = mounted("size=64k")
     with (disk / "full").open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
@@ -102,6 +103,7 @@ def test_noexec_fails_every_kernel_for_the_cpu(mounted: Mounting, stock: Stock) 
     assert "failed to map segment from shared object" in said["error"]
 
 
+@pytest.mark.slow
 def test_a_disk_has_nothing_wrong(doctor: Doctor, cache: Path) -> None:
     if (mount := mounts.mount_of(str(cache))) is None or mount.type in ("overlay", "tmpfs"):
         pytest.skip("the temporary folder is on no disk")

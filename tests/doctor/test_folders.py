@@ -224,6 +224,7 @@ def test_what_dead_writers_left(doctor: Doctor, cache: Path) -> None:
     assert orphan.exists()
 
 
+@pytest.mark.slow
 def test_broken_entries(
     doctor: Doctor, stock: Stock, cache: Path, facts: dict[str, Any], torch_python: str
 ) -> None:
@@ -294,6 +295,7 @@ def test_without_a_torch_nobody_says_that_nothing_is_stale(doctor: Doctor, cache
     assert (left["check"], left["code"]) == ("stale", "no-verdicts")
 
 
+@pytest.mark.slow
 def test_graphs_for_another_number_of_threads(
     doctor: Doctor, filled: Path, facts: dict[str, Any]
 ) -> None:

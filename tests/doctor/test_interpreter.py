@@ -292,6 +292,7 @@ def test_what_was_never_tried_is_not_healthy(doctor: Doctor) -> None:
         assert error.what
 
 
+@pytest.mark.slow
 def test_the_rules_between_settings(doctor: Doctor, facts: dict[str, Any]) -> None:
     values = {"TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE": "1",
               "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE": "0"}  # fmt: skip

@@ -88,6 +88,7 @@ def test_a_server_whose_password_no_setting_tells(doctor: Doctor, locked: Server
     assert doctor(locked.url, only=CHECKS).result["left"] == []
 
 
+@pytest.mark.slow
 def test_the_right_password(
     doctor: Doctor, remote_stock: Stock, locked: Server, tmp_path: Path
 ) -> None:
@@ -101,6 +102,7 @@ def test_the_right_password(
     locked.commands(("AUTH", "the right one"), ("FLUSHALL",))
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there(doctor: Doctor, remote_stock: Stock, tmp_path: Path) -> None:
     url = f"redis://127.0.0.1:{free_port()}/0"
     said = remote_stock(tmp_path / "cache", **{URL: url})
@@ -122,6 +124,7 @@ def test_a_replica_refuses_writes(doctor: Doctor, remote_stock: Stock, tmp_path:
         assert found["server-replica"].severity == "error"
 
 
+@pytest.mark.slow
 def test_a_server_whose_memory_is_full(doctor: Doctor, remote_stock: Stock, tmp_path: Path) -> None:
     options = ("--maxmemory", "100kb", "--maxmemory-policy", "noeviction")
     with serving(tmp_path / "server", *options) as server:

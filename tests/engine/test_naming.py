@@ -55,10 +55,12 @@ def keys(folder: Path) -> set[str]:
     return {path.name.partition(".")[0] for path in folder.glob("*/*.so")}
 
 
+@pytest.mark.slow
 def test_the_same_torch_gives_the_same_names(engine: Engine, bundle: Path, filled: Path) -> None:
     assert names(engine, bundle) == {key: key for key in keys(filled)}
 
 
+@pytest.mark.slow
 def test_what_is_claimed_of_another_command_has_no_name(
     engine: Engine, bundle: Path, tmp_path: Path
 ) -> None:

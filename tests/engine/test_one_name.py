@@ -6,6 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.engine.test_detail import Ask, ask
 from tests.redis_server import dump, serving
 from tests.stores.test_copying import carry
@@ -31,6 +33,7 @@ def same_everywhere(ask: Ask, place: str, kinds: str) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.slow
 def test_in_a_folder_and_in_one_of_vllms(ask: Ask, clean_291: Path, tmp_path: Path) -> None:
     rank = tmp_path / "torch_compile_cache" / "1a2b3c4d5e" / "rank_0_0"
     shutil.copytree(clean_291, rank / "inductor_cache")

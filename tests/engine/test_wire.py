@@ -21,6 +21,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(), json_values))
 def test_round_trip(obj: dict[str, object]) -> None:
     assert wire.decode(wire.encode(obj)) == obj
@@ -32,6 +33,7 @@ def test_any_bytes_are_an_object_or_an_error(data: bytes) -> None:
         assert isinstance(wire.decode(data), dict)
 
 
+@pytest.mark.slow
 @given(
     st.fixed_dictionaries(
         {},

@@ -179,6 +179,7 @@ def test_the_history_that_cannot_be_read_says_so(qtbot: QtBot, settings: QSettin
     qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
 
 
+@pytest.mark.slow
 def test_the_log_is_searched_copied_and_saved(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
 ) -> None:

@@ -160,6 +160,7 @@ def test_the_guide_goes_on_while_the_window_is_gone(
     assert window.isVisible(), "it has been had back"
 
 
+@pytest.mark.slow
 def test_the_guide_catches_up_with_what_was_done_meanwhile(
     qtbot: QtBot, open_window: OpenWindow, settings: QSettings, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

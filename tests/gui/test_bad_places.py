@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import QSettings
 from pytestqt.qtbot import QtBot
 
@@ -18,6 +19,7 @@ from torchkeeper.gui.places.model import PlacesModel
 from torchkeeper.gui.window import Window
 
 
+@pytest.mark.slow
 def test_a_place_that_hangs_holds_up_no_other(
     qtbot: QtBot,
     open_window: OpenWindow,
@@ -60,6 +62,7 @@ def test_the_window_closes_over_a_place_that_hangs(
         window.close()
 
 
+@pytest.mark.slow
 def test_what_was_shown_last_hangs_and_a_file_can_be_imported_all_the_same(
     qtbot: QtBot, settings: QSettings, fixture_cache: Path,
     kept_291: Path, tmp_path: Path, slow_disk: SlowDisk
@@ -84,6 +87,7 @@ def test_what_was_shown_last_hangs_and_a_file_can_be_imported_all_the_same(
     window.deleteLater()
 
 
+@pytest.mark.slow
 def test_a_place_that_goes_is_said_to_be_gone_until_it_is_back(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:

@@ -285,6 +285,7 @@ def test_it_follows_what_is_compiled_until_a_cell_is_chosen(qtbot: QtBot) -> Non
     assert pane.cell is cells.rows[1]
 
 
+@pytest.mark.slow
 def test_ten_thousand_cells_are_shown_without_a_pause(qtbot: QtBot) -> None:
     pane = CellsPane()
     qtbot.addWidget(pane)

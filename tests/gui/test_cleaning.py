@@ -149,6 +149,7 @@ def test_days_and_budget_count_at_once_and_are_remembered(
     held.reject()
 
 
+@pytest.mark.slow
 def test_nothing_dead_and_a_folder_that_went_away(
     qtbot: QtBot, open_window: OpenWindow, warm_cache: Path, only_torch: dict[str, Any]
 ) -> None:
@@ -214,6 +215,7 @@ def test_an_environment_that_cannot_be_asked(
     again.reject()
 
 
+@pytest.mark.slow
 def test_a_server_asks_once_more(
     qtbot: QtBot, open_window: OpenWindow, only_torch: dict[str, Any], tmp_path: Path
 ) -> None:

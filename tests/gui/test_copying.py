@@ -119,6 +119,7 @@ def test_only_what_is_new_is_copied_and_what_is_there_is_said(
     again.reject()
 
 
+@pytest.mark.slow
 def test_to_a_new_bundle_which_is_replaced_only_when_that_is_said(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
@@ -234,6 +235,7 @@ def test_in_the_background_and_the_target_is_refreshed_where_it_is_shown(
     assert window.place == str(target)
 
 
+@pytest.mark.slow
 def test_a_bundle_is_code_of_others(
     qtbot: QtBot, open_window: OpenWindow, kept_291: Path, tmp_path: Path
 ) -> None:
@@ -300,6 +302,7 @@ def dragging(qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_pat
     return window
 
 
+@pytest.mark.slow
 def test_dropped_on_a_place_before_the_bundle_is_ready(
     qtbot: QtBot,
     dragging: Window,
@@ -340,6 +343,7 @@ def test_dropped_on_a_place_before_the_bundle_is_ready(
     click(qtbot, dialog.result_page.close_)
 
 
+@pytest.mark.slow
 def test_escape_over_a_place_drops_nothing(qtbot: QtBot, dragging: Window, tmp_path: Path) -> None:
     window = dragging
     drag(window)
@@ -353,6 +357,7 @@ def test_escape_over_a_place_drops_nothing(qtbot: QtBot, dragging: Window, tmp_p
     assert window.findChildren(CopyDialog) == []
 
 
+@pytest.mark.slow
 def test_a_place_takes_them_also_where_no_bundle_can_be_written(
     qtbot: QtBot, dragging: Window, tmp_path: Path
 ) -> None:
@@ -374,6 +379,7 @@ def test_a_place_takes_them_also_where_no_bundle_can_be_written(
     idle(qtbot, window)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drops", [True, False])
 def test_dropped_on_a_place_when_the_bundle_is_ready(
     qtbot: QtBot,
@@ -419,6 +425,7 @@ def test_dropped_on_a_place_when_the_bundle_is_ready(
     assert list(target.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_files_of_others_over_a_place_are_no_rows(dragging: Window, tmp_path: Path) -> None:
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(tmp_path / "b.torchcache"))])

@@ -201,6 +201,7 @@ def test_what_was_agreed_to_is_done_although_another_page_is_shown(
     assert "has changed since" not in page.when.text(), "it has changed it itself, and looked"
 
 
+@pytest.mark.slow
 def test_undo_brings_back_its_own_purge_and_no_other(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -229,6 +230,7 @@ def test_undo_brings_back_its_own_purge_and_no_other(
     assert all(name.startswith("aotautograd/") for name in gone)
 
 
+@pytest.mark.slow
 def test_a_healthy_place_says_so_and_what_was_checked(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
 ) -> None:
@@ -336,6 +338,7 @@ def test_what_was_found_stays_and_is_looked_at_again_when_asked(
     assert page.when.text() == "Looked just now"
 
 
+@pytest.mark.slow
 def test_a_finding_goes_by_itself_once_it_is_not_so_any_more(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:

@@ -200,6 +200,7 @@ def test_ten_thousand_rows_dropped_nowhere(
     assert window.error_bar.error is None
 
 
+@pytest.mark.slow
 def test_an_engine_that_dies_while_dragging_is_told(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, dropped: Dropped, tmp_path: Path
 ) -> None:
@@ -216,6 +217,7 @@ def test_an_engine_that_dies_while_dragging_is_told(
     idle(qtbot, window)
 
 
+@pytest.mark.slow
 def test_our_own_rows_are_not_imported_where_they_came_from(
     open_window: OpenWindow, fixture_cache: Path
 ) -> None:

@@ -173,6 +173,7 @@ def test_what_is_no_bundle_is_refused_in_the_same_words_everywhere(
     assert not window.findChildren(ImportDialog)
 
 
+@pytest.mark.slow
 def test_what_its_name_does_not_tell_is_told_when_it_was_looked_up(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
@@ -196,6 +197,7 @@ def test_what_its_name_does_not_tell_is_told_when_it_was_looked_up(
     assert over(window, at, data) and said(window) == "Drop to open cache.old as a place"
 
 
+@pytest.mark.slow
 def test_a_result_that_is_shown_keeps_no_drop_away(qtbot: QtBot, window: Window) -> None:
     dialog = window.flows.export()
     assert dialog is not None
@@ -222,6 +224,7 @@ def test_a_result_that_is_shown_keeps_no_drop_away(qtbot: QtBot, window: Window)
     dialog.reject()
 
 
+@pytest.mark.slow
 def test_entries_places_and_runs_on_the_sides(qtbot: QtBot, window: Window) -> None:
     one, other, both = (entries(window, *numbers) for numbers in ((0,), (1,), (0, 1)))
     three = entries(window, 0, 1, 0)
@@ -257,6 +260,7 @@ def test_entries_places_and_runs_on_the_sides(qtbot: QtBot, window: Window) -> N
     qtbot.waitUntil(lambda: window.pages.current == "runs", timeout=PATIENCE)
 
 
+@pytest.mark.slow
 def test_what_was_copied_is_pasted_where_it_could_be_dropped(qtbot: QtBot, window: Window) -> None:
     graphs = [e for e in window.entries.shown() if e.kind == "fxgraph" and not e.problem]
     page = window.pages.of("compare")
@@ -323,6 +327,7 @@ def _offered(pages: PageList) -> Any:
     return pages.offered
 
 
+@pytest.mark.slow
 def test_entries_are_told_by_what_is_dragged(qtbot: QtBot, window: Window) -> None:
     assert window.place == samples.PLACE
     for raw in (b"", b"[]", b"{", b'{"place": "/x", "entries": [{"kind": 1}], "count": 1}',

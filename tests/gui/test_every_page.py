@@ -65,7 +65,9 @@ def pages(scale: int, tone: Theme) -> dict[str, Any]:
     return told(begun(scale, tone))
 
 
-@pytest.mark.parametrize(("scale", "tone"), [(1, Theme.LIGHT), (2, Theme.DARK)])
+@pytest.mark.parametrize(
+    ("scale", "tone"), [(1, Theme.LIGHT), pytest.param(2, Theme.DARK, marks=pytest.mark.slow)]
+)
 def test_nothing_is_wrong_with_any_page(scale: int, tone: Theme) -> None:
     found = pages(scale, tone)
     assert found["faults"] == {}
@@ -125,6 +127,7 @@ def press(qtbot: QtBot, widget: QWidget, key: Qt.Key, *, control: bool = False) 
     qtbot.keyClick(widget, key, held)  # type: ignore[no-untyped-call]
 
 
+@pytest.mark.slow
 def test_keys_lead_to_pages_and_parts(qtbot: QtBot, settings: QSettings) -> None:
     window = walking.opened(settings)
     window.activateWindow()

@@ -20,6 +20,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, listed, settle
 from tests.gui.test_flows import open_dialog
+from tests.sampling import sampled
 from tests.snapshots import snapshot
 from tests.stores.building import NATIVE, rename
 from torchkeeper.artifacts.report import Report
@@ -95,6 +96,7 @@ def texts(dialog: ExportDialog) -> dict[str, tuple[str, str]]:
     return {item.text(0): (item.text(1), item.text(2)) for item in items if item is not None}
 
 
+@pytest.mark.slow
 def test_it_foretells_the_bundle(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
@@ -170,6 +172,7 @@ def test_nothing_is_replaced_unasked(
     click(qtbot, dialog.result_page.close_)
 
 
+@pytest.mark.slow
 def test_a_file_that_came_after_the_look_is_kept_and_it_can_be_tried_again(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
@@ -200,11 +203,12 @@ def test_a_file_that_came_after_the_look_is_kept_and_it_can_be_tried_again(
     qtbot.waitUntil(lambda: not window.findChildren(ExportDialog))
 
 
-@pytest.mark.parametrize(
+@sampled(
     ("typed", "said"),
     [("relative.torchcache", "whole path"), ("{}/none/such/o", "There is no folder"),
      ("{}/folder", "That is a folder"), ("{}/", "whole path"), ("{}/fifo", "not a file"),
      ("{}/file/o", "There is no folder")],
+    most=2,
 )  # fmt: skip
 def test_what_cannot_be_written_is_said_before(
     qtbot: QtBot,
@@ -252,6 +256,7 @@ def test_by_keyboard_alone(
     qtbot.waitUntil(lambda: not window.findChildren(ExportDialog))
 
 
+@pytest.mark.slow
 def test_every_control_has_a_name(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -267,6 +272,7 @@ def test_every_control_has_a_name(
     dialog.reject()
 
 
+@pytest.mark.slow
 def test_only_locks_are_nothing_to_export(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -281,6 +287,7 @@ def test_only_locks_are_nothing_to_export(
     dialog.reject()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("there", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_cancelled_in_the_middle_it_leaves_no_trace(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, there: bool
@@ -356,6 +363,7 @@ def test_it_says_how_fast_and_goes_on_in_the_background(
     click(qtbot, again.result_page.close_)
 
 
+@pytest.mark.slow
 def test_the_bundle_opens_as_a_place(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:

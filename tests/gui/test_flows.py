@@ -89,6 +89,7 @@ def drop(window: Window, *, files: list[Path] | None = None, text: str | None = 
     return True
 
 
+@pytest.mark.slow
 def test_exports_all_that_is_shown(bundle: tuple[Window, Path]) -> None:
     window, output = bundle
     job = window.jobs.jobs[0]
@@ -139,6 +140,7 @@ def test_a_dropped_bundle_is_looked_into_and_imported_only_when_asked(
     assert not window.error_bar.isVisible()
 
 
+@pytest.mark.slow
 def test_a_dropped_file_that_is_no_bundle_cannot_be_imported(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
@@ -221,6 +223,7 @@ def test_purges_to_the_trash_and_undoes(
     assert undo.text() == "Undo &purge"
 
 
+@pytest.mark.slow
 def test_purges_all_that_the_filter_shows_then_empties_the_trash(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -249,6 +252,7 @@ def test_purges_all_that_the_filter_shows_then_empties_the_trash(
     assert not (fixture_cache / ".torchkeeper-trash").exists()
 
 
+@pytest.mark.slow
 def test_removing_at_once_asks_a_second_time(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -273,6 +277,7 @@ def test_removing_at_once_asks_a_second_time(
     assert window.trash_label.text() == ""
 
 
+@pytest.mark.slow
 def test_starts_on_the_place_shown_last(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:

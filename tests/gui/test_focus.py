@@ -117,6 +117,7 @@ def test_after_a_purge_and_its_undo(
     goes_to(qtbot, window.table)
 
 
+@pytest.mark.slow
 def test_what_is_hidden_or_switched_off_gives_it_to_the_table_or_the_page(
     qtbot: QtBot, settings: QSettings
 ) -> None:
@@ -275,6 +276,7 @@ def test_a_second_menu_opened_by_its_letter_gives_the_keyboard_back(
     window.deleteLater()
 
 
+@pytest.mark.slow
 def test_a_table_without_a_selection_shows_where_the_keyboard_is(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -299,6 +301,7 @@ def test_a_table_without_a_selection_shows_where_the_keyboard_is(
     assert framed(1) and not framed(3) and len(table.selected()) == 1
 
 
+@pytest.mark.slow
 def test_a_filtered_list_begins_at_its_top_or_at_what_is_selected(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -320,6 +323,7 @@ def test_a_filtered_list_begins_at_its_top_or_at_what_is_selected(
     assert 0 <= top <= table.viewport().height() - ROW_HEIGHT, "all of it is seen"
 
 
+@pytest.mark.slow
 def test_what_came_back_scattered_is_selected_as_far_as_is_quick(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -156,6 +156,7 @@ def test_what_is_collapsed_stays_so(qtbot: QtBot, by: str) -> None:
     assert model.rowCount() == model.count + len(headings(model))
 
 
+@pytest.mark.slow
 def test_a_filter_takes_empty_groups_away(qtbot: QtBot) -> None:
     model = filled(entry(n) for n in range(60))
     model.group("kind")

@@ -130,6 +130,7 @@ def test_who_is_new_is_guided(
     assert bar.isVisible() and bar.number == 0 and not bar.back.isVisible()
 
 
+@pytest.mark.slow
 def test_a_step_that_cannot_be_taken_says_why(
     qtbot: QtBot, open_window: OpenWindow, own: Path
 ) -> None:
@@ -159,6 +160,7 @@ def primary(window: Window) -> list[QPushButton]:
     return [one for one in buttons if one.property("primary")]
 
 
+@pytest.mark.slow
 def test_while_a_step_is_taken_the_guide_says_so(qtbot: QtBot, open_window: OpenWindow) -> None:
     window = open_window()
     window.actions_["first-steps"].trigger()
@@ -178,6 +180,7 @@ def test_while_a_step_is_taken_the_guide_says_so(qtbot: QtBot, open_window: Open
     bar.end()
 
 
+@pytest.mark.slow
 def test_a_step_may_be_taken_before_it_is_reached(
     qtbot: QtBot, open_window: OpenWindow, settings: QSettings
 ) -> None:

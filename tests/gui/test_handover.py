@@ -280,6 +280,7 @@ def test_enemies_at_the_door_change_nothing(
     silent.close()
 
 
+@pytest.mark.slow
 def test_who_gave_up_waiting_has_opened_it_itself(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path, seat: Seat
 ) -> None:

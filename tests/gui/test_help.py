@@ -90,6 +90,7 @@ def test_a_click_in_that_mode_explains(qtbot: QtBot, window: Window) -> None:
     QWhatsThis.hideText()
 
 
+@pytest.mark.slow
 def test_the_keyboard_asks_of_what_has_it(
     qtbot: QtBot, window: Window, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +146,7 @@ def test_all_are_on_one_page(qtbot: QtBot, window: Window) -> None:
     dialog.accept()
 
 
+@pytest.mark.slow
 def test_options_of_dialogs_are_explained(qtbot: QtBot, window: Window) -> None:
     window.show_page("entries")
     window.table.selectRow(0)

@@ -53,6 +53,7 @@ def table(dialog: ImportDialog) -> dict[str, list[str]]:
     return {item.text(0): [item.text(n) for n in range(1, 6)] for item in items if item is not None}
 
 
+@pytest.mark.slow
 def test_says_what_is_new_by_kind_and_follows_the_target(
     qtbot: QtBot, open_window: OpenWindow, good: Path, fixture_cache: Path, tmp_path: Path
 ) -> None:
@@ -87,6 +88,7 @@ def test_says_what_is_new_by_kind_and_follows_the_target(
     assert not (tmp_path / "not").exists()
 
 
+@pytest.mark.slow
 def test_where_nothing_is_new_it_says_so(
     qtbot: QtBot, open_window: OpenWindow, good: Path, fixture_cache: Path
 ) -> None:
@@ -101,6 +103,7 @@ def test_where_nothing_is_new_it_says_so(
     dialog.reject()
 
 
+@pytest.mark.slow
 def test_many_files_are_one_job(
     qtbot: QtBot, open_window: OpenWindow, good: Path, kernels: Path, tmp_path: Path
 ) -> None:
@@ -121,6 +124,7 @@ def test_many_files_are_one_job(
     click(qtbot, dialog.result_page.close_)
 
 
+@pytest.mark.slow
 def test_open_shows_the_place_with_the_new_entries_selected(
     qtbot: QtBot, open_window: OpenWindow, good: Path, fixture_cache: Path, tmp_path: Path
 ) -> None:
@@ -147,6 +151,7 @@ def test_open_shows_the_place_with_the_new_entries_selected(
     qtbot.waitUntil(lambda: len(window.table.selected()) == 4, timeout=PATIENCE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("new", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_cancelled_in_the_middle_it_leaves_no_trace(
     qtbot: QtBot, open_window: OpenWindow, good: Path, big: Path, tmp_path: Path, new: bool
@@ -214,6 +219,7 @@ def test_a_refusal_has_a_result_and_what_was_left_can_be_copied(
     click(qtbot, page.close_)
 
 
+@pytest.mark.slow
 def test_a_bundle_that_is_shown_is_what_to_import_and_no_place_to_import_into(
     qtbot: QtBot, open_window: OpenWindow, good: Path, fixture_cache: Path
 ) -> None:

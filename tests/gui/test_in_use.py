@@ -35,6 +35,7 @@ def check(qtbot: QtBot, dialog: PurgeDialog, on: bool) -> None:
     planned(qtbot, dialog)
 
 
+@pytest.mark.slow
 def test_entries_in_use_go_only_where_insisted(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -99,6 +100,7 @@ def test_a_folder_in_use_is_not_purged_unless_insisted(
         end(trainer)
 
 
+@pytest.mark.slow
 def test_processes_without_a_place_change_nothing(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:

@@ -211,6 +211,7 @@ def test_a_needed_entry_is_selected(
     inspector.facts.anchorClicked.emit(QUrl("file:///etc/passwd"))
 
 
+@pytest.mark.slow
 def test_who_needs_an_entry_is_told_and_followed_back(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -244,6 +245,7 @@ def test_what_may_need_an_entry_and_was_not_looked_at_is_counted() -> None:
     assert (label, value.text) == ("Not known", "about 246,500 entries were not looked at")
 
 
+@pytest.mark.slow
 def test_an_orphan_says_why_and_what_to_do(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -272,6 +274,7 @@ def test_an_orphan_says_why_and_what_to_do(
     assert not inspector.orphan.isVisible()
 
 
+@pytest.mark.slow
 def test_what_only_some_kinds_have(
     qtbot: QtBot, open_window: OpenWindow, other_kinds: Path
 ) -> None:
@@ -300,6 +303,7 @@ def test_a_cache_inside_the_place_is_named(qtbot: QtBot) -> None:
     assert "Cache inside" not in dict(plain)
 
 
+@pytest.mark.slow
 def test_an_entry_that_has_gone_is_told_in_place(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -324,6 +328,7 @@ def test_an_entry_that_has_gone_is_told_in_place(
     qtbot.waitUntil(inspector.notice.isVisible, timeout=PATIENCE)
 
 
+@pytest.mark.slow
 def test_a_broken_entry_says_what_to_do(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -337,6 +342,7 @@ def test_a_broken_entry_says_what_to_do(
     assert inspector.problem.remedy.text() == "Purge it."
 
 
+@pytest.mark.slow
 def test_several_and_none(qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path) -> None:
     window = open_inspector(qtbot, open_window, fixture_cache)
     inspector = window.inspector
@@ -554,6 +560,7 @@ def test_a_graph_of_20_mb_in_one_line(
     assert clock.stop() < within(0.1)
 
 
+@pytest.mark.slow
 def test_graphs_of_several_entries_count_once(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -591,6 +598,7 @@ def test_how_long_ago_goes_on(
     assert not inspector.clock.isActive(), "nobody sees it"
 
 
+@pytest.mark.slow
 def test_a_large_selection_is_counted_in_pieces(qtbot: QtBot) -> None:
     engines = SampleEngines()
     inspector = Inspector(engines, lambda _: {})

@@ -60,6 +60,7 @@ def test_a_purge_of_a_server_is_red_from_the_first(
     assert not dialog.isVisible() and server("DBSIZE") == before
 
 
+@pytest.mark.slow
 def test_a_purge_of_a_folder_is_red_while_it_goes_past_the_trash(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -80,6 +81,7 @@ def test_a_purge_of_a_folder_is_red_while_it_goes_past_the_trash(
     asked.reject()
 
 
+@pytest.mark.slow
 def test_to_write_over_a_bundle_is_red(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:

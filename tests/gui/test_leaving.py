@@ -52,6 +52,7 @@ def asked(window: Window) -> LeaveDialog:
     return dialog
 
 
+@pytest.mark.slow
 def test_jobs_go_on_in_the_background_and_the_program_ends_with_them(
     qtbot: QtBot, busy: tuple[Window, Job], started: Callable[[], set[int]]
 ) -> None:

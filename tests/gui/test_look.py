@@ -282,6 +282,7 @@ def test_pictures_of_everything_at_both_scales(tmp_path: Path) -> None:
         assert sizes[name.replace(".png", "@2x.png")] == sizes[name] * 2, name
 
 
+@pytest.mark.slow
 def test_a_scene_that_there_is_not(tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "tests.shots", str(tmp_path), "--scene", "sunset"]
     run = subprocess.run(argv, capture_output=True, text=True, check=False)
@@ -304,6 +305,7 @@ def test_pictures_at_both_scales(tmp_path: Path, fixture_cache: Path) -> None:
         assert sizes[f"window-{tone}@2x.png"] == (2 * width, 2 * height)
 
 
+@pytest.mark.slow
 def test_pictures_of_a_place_that_is_not_there(tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "torchkeeper", "shots", str(tmp_path), "--place", "/nowhere"]
     run = subprocess.run(argv, capture_output=True, text=True, check=False)
@@ -339,6 +341,7 @@ def test_a_bug_is_reported_once(
     window.findChildren(BugDialog)[0].reject()
 
 
+@pytest.mark.slow
 def test_the_button_that_empties_the_filter_follows_the_theme(
     qtbot: QtBot, open_window: OpenWindow
 ) -> None:
@@ -405,6 +408,7 @@ def test_what_is_gone_is_not_painted_and_stops_nobody(
         assert painted == []
 
 
+@pytest.mark.slow
 def test_one_that_cannot_be_painted_is_a_bug_that_stops_no_other(
     qtbot: QtBot, open_window: OpenWindow, looked: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
 from tests.pace import within
+from tests.sampling import sampled
 from tests.shots.sample_results import EXPORTED, WARMED
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, Entry
 from torchkeeper.client.words.problems import UserError
@@ -114,8 +115,10 @@ def test_torch_is_sorted_as_a_version(qtbot: QtBot) -> None:
     assert [e.torch for e in model.shown()] == [None, "2.9.0+cpu", "2.9.1", "2.13.0"]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "graph", "GRAPH 3", "kind:code", "-graph", "size>500", '"h 3"']
+@sampled(
+    "text",
+    ["", "graph", "GRAPH 3", "kind:code", "-graph", "size>500", '"h 3"'],
+    most=3,
 )
 def test_the_filter_shows_what_the_query_matches(qtbot: QtBot, text: str) -> None:
     every = [entry(n) for n in range(90)]
@@ -141,7 +144,7 @@ def test_what_arrives_is_filtered_and_a_second_copy_is_not_shown(qtbot: QtBot) -
     assert [e.size for e in model.shown()] == sorted(e.size for e in model.shown())
 
 
-@pytest.mark.parametrize("scattered", [False, True])
+@pytest.mark.parametrize("scattered", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_refresh_brings_what_changed_and_keeps_the_selection(
     qtbot: QtBot, scattered: bool
 ) -> None:
@@ -163,6 +166,7 @@ def test_a_refresh_brings_what_changed_and_keeps_the_selection(
     assert names == sorted(names)
 
 
+@pytest.mark.slow
 def test_the_selection_stays_with_its_entries_over_sort_and_filter(qtbot: QtBot) -> None:
     model = filled(entry(n) for n in range(150))
     table = EntryTable(model)
@@ -181,6 +185,7 @@ TEXTS = ("", "g", "graph", "graph 3", "-graph", "-gra", "kind:code", "kind:code 
          "age>1d", '"h 3"', "is:broken", "KEY00 graph", "torch:2.9")  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", TEXTS)
 def test_a_filter_after_another_shows_the_same_as_alone(qtbot: QtBot, first: str) -> None:
     every = [entry(n) for n in range(2 * len(ENTRIES))]
@@ -283,6 +288,7 @@ def test_places_are_found_added_kept_and_removed(qtbot: QtBot, settings: QSettin
     assert model.place_at(QModelIndex()) is None
 
 
+@pytest.mark.slow
 def test_what_more_is_known_is_told_of_what_is_on_the_screen() -> None:
     model = filled(entry(number, torch=None) for number in range(900))
     told: list[tuple[int, int]] = []

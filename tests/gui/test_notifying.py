@@ -24,6 +24,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow
+from tests.sampling import sampled
 from tests.shots.sample_results import EXPORTED, WARMED
 from torchkeeper.client.desktop import dbus
 from torchkeeper.client.desktop.notifications import Note, Notifications
@@ -181,6 +182,7 @@ def test_nobody_is_told_who_is_at_the_window(
     assert [one["summary"] for one in desktop.shown] == ["Done: Unseen"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("away")
 def test_the_last_job_of_a_window_that_is_gone_is_told(
     qtbot: QtBot, open_window: OpenWindow, desktop: Desktop
@@ -199,7 +201,7 @@ def test_the_last_job_of_a_window_that_is_gone_is_told(
 
 
 @pytest.mark.usefixtures("away")
-@pytest.mark.parametrize("how", ["none", "gone", "silent", "nobody-there", "nonsense", "mute"])
+@sampled("how", ["none", "gone", "silent", "nobody-there", "nonsense", "mute"], most=2)
 def test_without_a_desktop_that_answers_the_window_is_marked_and_nothing_waits(
     qtbot: QtBot, open_window: OpenWindow, how: str, monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,

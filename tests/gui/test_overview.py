@@ -160,6 +160,7 @@ def test_the_list_can_be_used_by_the_keys(
     assert page.within == {"place": str(two[0])}
 
 
+@pytest.mark.slow
 def test_entries_are_shown_in_the_table(
     qtbot: QtBot, open_window: OpenWindow, two: list[Path]
 ) -> None:
@@ -177,6 +178,7 @@ def test_entries_are_shown_in_the_table(
     assert page.within == {"place": str(two[0])}, "as it was left"
 
 
+@pytest.mark.slow
 def test_what_a_purge_took_is_counted_no_more(
     qtbot: QtBot, open_window: OpenWindow, two: list[Path]
 ) -> None:
@@ -210,6 +212,7 @@ def test_what_a_purge_took_is_counted_no_more(
     asking.reject()
 
 
+@pytest.mark.slow
 def test_nothing_is_there(qtbot: QtBot, open_window: OpenWindow, settings: QSettings) -> None:
     settings.setValue(PAGE, "overview")
     window = open_window()

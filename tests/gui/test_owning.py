@@ -48,6 +48,7 @@ def again(qtbot: QtBot, window: Window, done: Callable[[], bool]) -> None:
     settle(qtbot)
 
 
+@pytest.mark.slow
 def test_the_bar_says_it_until_it_is_mended(
     qtbot: QtBot, open_window: OpenWindow, place: Path, kept_291: Path
 ) -> None:
@@ -79,6 +80,7 @@ def test_the_bar_says_it_until_it_is_mended(
     assert "Everybody" not in said(window, place, 3)
 
 
+@pytest.mark.slow
 def test_once_closed_it_stays_closed_until_there_is_more(
     qtbot: QtBot, open_window: OpenWindow, place: Path, kept_291: Path
 ) -> None:

@@ -169,6 +169,7 @@ def test_a_profile_is_made_mended_and_kept(qtbot: QtBot, open_window: OpenWindow
     assert line(page, FOLDER).text() == "/var/cache/x"
 
 
+@pytest.mark.slow
 def test_a_profile_is_renamed_removed_and_put_back(qtbot: QtBot, open_window: OpenWindow) -> None:
     first, second = Profile("a", {FOLDER: "/x"}, "one"), Profile("b", {AOT: "0"})
     for one in (first, second):
@@ -246,6 +247,7 @@ def test_nothing_that_was_changed_is_lost_unasked(qtbot: QtBot, open_window: Ope
     assert keeping.load("b").values == {GRAPHS: "1"}
 
 
+@pytest.mark.slow
 def test_what_is_not_to_be_saved_is_left(qtbot: QtBot, open_window: OpenWindow) -> None:
     keeping.save(Profile("a", {}))
     window = open_window()
@@ -321,6 +323,7 @@ def test_what_another_program_has_written_is_not_lost_unasked(
     assert keeping.load("a").values == {FOLDER: "/theirs", AOT: "0"}
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_told_and_left(qtbot: QtBot, open_window: OpenWindow) -> None:
     keeping.save(Profile("good", {}))
     Path(keeping.folder(), "bad.toml").write_text("[settings]\nnothing = 1\n")
@@ -349,6 +352,7 @@ def test_a_damaged_file_is_told_and_left(qtbot: QtBot, open_window: OpenWindow) 
     assert folder.joinpath("bad.toml").read_text() == "[settings]\nnothing = 1\n"
 
 
+@pytest.mark.slow
 def test_a_manifest_is_imported_as_far_as_it_says(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
 ) -> None:
@@ -621,6 +625,7 @@ def test_checking_never_holds_up_who_types(qtbot: QtBot, open_window: OpenWindow
     assert sorted(turns)[-2] < within(SLICE), turns
 
 
+@pytest.mark.slow
 def test_who_warms_chooses_a_profile(qtbot: QtBot, open_window: OpenWindow) -> None:
     keeping.save(Profile("good", {FOLDER: "/mnt/elsewhere"}, "For the nodes"))
     keeping.save(Profile("wrong", {AOT: "1"}))
@@ -749,6 +754,7 @@ def test_an_address_that_cannot_be_read_is_not_seen(qtbot: QtBot, text: str, see
     assert edit.address.displayText() == edit.address.text()
 
 
+@pytest.mark.slow
 def test_folders_and_servers_are_looked_at_while_one_types(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
 ) -> None:

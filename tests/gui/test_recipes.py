@@ -210,6 +210,7 @@ def test_names_have_room_before_what_stands_beside_them(
     assert tree.columnWidth(SOURCE) == 130
 
 
+@pytest.mark.slow
 def test_enter_does_one_thing(qtbot: QtBot, open_window: OpenWindow, folder: Path) -> None:
     window = open_window()
     page = shown(qtbot, window)
@@ -281,6 +282,7 @@ def test_for_an_exported_program_a_recipe_is_begun(
     editor.reject()
 
 
+@pytest.mark.slow
 def test_a_text_is_looked_at_while_it_is_written(
     qtbot: QtBot, open_window: OpenWindow, folder: Path
 ) -> None:
@@ -412,6 +414,7 @@ def test_what_others_write_into_a_recipe_is_not_lost_unasked(
     editor.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", words.SOURCES)
 def test_a_new_recipe_begins_with_an_example(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, source: str
@@ -439,6 +442,7 @@ def test_a_new_recipe_begins_with_an_example(
     assert not editor.isVisible()
 
 
+@pytest.mark.slow
 def test_a_recipe_lies_beside_the_file_that_was_chosen(
     qtbot: QtBot, open_window: OpenWindow, folder: Path
 ) -> None:
@@ -543,6 +547,7 @@ options = { epilogue_fusion = true }
 """
 
 
+@pytest.mark.slow
 def test_a_recipe_is_changed_in_the_form_and_nothing_is_lost(
     qtbot: QtBot, open_window: OpenWindow, folder: Path
 ) -> None:
@@ -663,6 +668,7 @@ def test_of_several_callables_each_is_shown_and_changed(qtbot: QtBot) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "why"),
     [('[exported]\nfile = "a.pt2"\n', "The form is for a callable"),
@@ -723,6 +729,7 @@ def test_what_a_recipe_makes_is_said_before_it_is_warmed(
     dialog.reject()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("torch_that_waits")
 def test_of_several_cells_all_runs_of_a_verification_are_prepared(
     qtbot: QtBot, open_window: OpenWindow, folder: Path
@@ -738,6 +745,7 @@ def test_of_several_cells_all_runs_of_a_verification_are_prepared(
     dialog.reject()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("torch_that_waits")
 def test_what_will_go_wrong_is_said_before_it_is_warmed(
     qtbot: QtBot, open_window: OpenWindow, folder: Path

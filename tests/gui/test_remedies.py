@@ -111,6 +111,7 @@ def test_what_is_broken_is_purged_from_the_inspector(qtbot: QtBot, window: Windo
     assert said == ["Refresh"]
 
 
+@pytest.mark.slow
 def test_a_dialog_is_closed_before_something_else_is_shown(qtbot: QtBot, window: Window) -> None:
     dialog = window.flows.warm()
     notice = dialog.findChildren(Notice)[0]
@@ -142,6 +143,7 @@ def test_an_empty_page_has_them_too(qtbot: QtBot, window: Window, engines: Sampl
     assert "Enter password…" not in said, "once is enough"
 
 
+@pytest.mark.slow
 def test_a_page_offers_no_way_to_itself(qtbot: QtBot, window: Window) -> None:
     error = user_error("openssl-missing", {})
     window.tell(error)

@@ -53,6 +53,7 @@ def test_export_asks_what_is_to_become_of_secrets(
     assert "Secrets were redacted in 7 entries." in job.log
 
 
+@pytest.mark.slow
 def test_so_does_copy_but_not_where_nobody_else_reads(
     qtbot: QtBot, open_window: OpenWindow, leaking: Path, tmp_path: Path
 ) -> None:
@@ -112,6 +113,7 @@ def wait_for(qtbot: QtBot, dialog: ImportDialog) -> None:
     qtbot.waitUntil(lambda: dialog.ready and dialog.known, timeout=PATIENCE)
 
 
+@pytest.mark.slow
 def test_what_pytorch_never_writes_wants_a_word(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:

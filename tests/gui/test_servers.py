@@ -145,6 +145,7 @@ def test_the_password_of_a_pasted_address_is_seen_by_nobody(
     assert "p@ss" not in window.windowTitle() + window.head.path.text()
 
 
+@pytest.mark.slow
 def test_the_password_for_any_server_is_given_to_those_that_want_one(
     qtbot: QtBot, open_window: OpenWindow, server: Server, port: int,
     monkeypatch: pytest.MonkeyPatch,
@@ -163,6 +164,7 @@ def test_the_password_for_any_server_is_given_to_those_that_want_one(
     assert window.findChildren(PasswordDialog) == []
 
 
+@pytest.mark.slow
 def test_a_password_is_asked_for_and_right_on_the_second_try(
     qtbot: QtBot, open_window: OpenWindow, locked_port: int
 ) -> None:
@@ -279,6 +281,7 @@ def test_what_may_be_changed_is_said(
         dialog.reject()
 
 
+@pytest.mark.slow
 def test_a_server_is_edited(
     qtbot: QtBot, open_window: OpenWindow, settings: QSettings, locked_port: int
 ) -> None:
@@ -329,6 +332,7 @@ def test_a_server_is_edited(
     assert [(p.path, p.name) for p in again.places] == [(new, "")]
 
 
+@pytest.mark.slow
 def test_a_forgotten_password_is_asked_for_again(
     qtbot: QtBot, open_window: OpenWindow, locked_port: int
 ) -> None:
@@ -348,6 +352,7 @@ def test_a_forgotten_password_is_asked_for_again(
         dialog.reject()
 
 
+@pytest.mark.slow
 def test_a_server_of_the_environment(
     qtbot: QtBot, open_window: OpenWindow, locked_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -396,6 +401,7 @@ def test_a_server_is_added_by_keys_alone(
     assert window.entries.total == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pasted", "address", "user", "password"),
     [
@@ -453,6 +459,7 @@ def test_the_read_only_switch_is_remembered(
     qtbot.waitUntil(lambda: not again.places.read_only(place), timeout=PATIENCE)
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_read_only_stays_as_it_is(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
@@ -709,6 +716,7 @@ def test_a_purge_of_a_server_asks_and_cannot_be_undone(
     assert server("DBSIZE") == 10, "nothing else has gone"
 
 
+@pytest.mark.slow
 def test_the_number_is_to_be_typed_before_many_entries_of_others_go(
     qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
 ) -> None:
@@ -781,6 +789,7 @@ def test_a_purge_that_is_cancelled_says_what_is_gone_for_good(
     assert said in job.log
 
 
+@pytest.mark.slow
 def test_entries_of_a_server_can_expire(
     qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
 ) -> None:
@@ -842,6 +851,7 @@ def test_every_meaning_has_words() -> None:
     assert meanings(page) == []
 
 
+@pytest.mark.slow
 def test_the_window_opens_on_a_server(qtbot: QtBot, settings: QSettings, port: int) -> None:
     place = f"redis://127.0.0.1:{port}/0"
     assert start.folder_of([place]) == place

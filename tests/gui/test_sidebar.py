@@ -239,6 +239,7 @@ def test_what_the_doctor_warns_of_is_beside_its_page_at_once(qtbot: QtBot, windo
 # How places stand.
 
 
+@pytest.mark.slow
 def test_a_place_says_what_it_holds_and_how_much_room_there_is(
     qtbot: QtBot, window: Window
 ) -> None:
@@ -279,6 +280,7 @@ def test_what_the_overview_finds_is_said_of_places_too(
     assert standing(window, TEAM).low, "under a gigabyte is little, whatever share it is"
 
 
+@pytest.mark.slow
 def test_a_disk_that_does_not_answer_holds_nobody_up(
     qtbot: QtBot, window: Window, engines: Dead, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,6 +301,7 @@ def test_a_disk_that_does_not_answer_holds_nobody_up(
     assert standing(window, TEAM).beside == "5.0 GB free"
 
 
+@pytest.mark.slow
 def test_places_that_nobody_shows_are_added_up_by_an_engine(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, settings: QSettings,
@@ -360,6 +363,7 @@ def test_many_places_stand_under_headings(settings: QSettings) -> None:
     assert [p.path for p in PlacesModel(settings).places][:2] == ["/mine too", "/mine"]
 
 
+@pytest.mark.slow
 def test_keys_of_the_list_of_places(qtbot: QtBot, window: Window) -> None:
     for place in (TEAM, FULL, samples.SERVER):
         window.places.add(place)
@@ -466,6 +470,7 @@ def test_with_forty_places_the_chosen_one_is_seen(qtbot: QtBot, window: Window) 
 # Drops, and the same by keys.
 
 
+@pytest.mark.slow
 def test_a_bundle_on_a_place_is_imported_into_it(qtbot: QtBot, window: Window) -> None:
     for place in (TEAM, FULL):
         window.places.add(place)
@@ -532,6 +537,7 @@ def test_a_folder_on_a_place_is_for_the_whole_list(qtbot: QtBot, window: Window)
     QApplication.sendEvent(environments.viewport(), QDragLeaveEvent())
 
 
+@pytest.mark.slow
 def test_the_same_from_the_clipboard(qtbot: QtBot, window: Window) -> None:
     window.places.add(FULL)
     window.places_pane.choose(FULL)
@@ -556,6 +562,7 @@ def test_the_same_from_the_clipboard(qtbot: QtBot, window: Window) -> None:
     assert "cache.example.org" in window.statusBar().currentMessage()
 
 
+@pytest.mark.slow
 def test_on_the_heading_a_bundle_is_opened_to_be_looked_at(qtbot: QtBot, window: Window) -> None:
     fold = window.places_pane.fold
     assert drop(fold, fold.rect().center(), files("/home/ada/seen.torchcache"), moves=False)

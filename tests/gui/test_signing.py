@@ -227,6 +227,7 @@ def test_the_helper_passes_questions_and_notes_on(
     assert found[1:] == [Said("Confirm user presence for key k")]
 
 
+@pytest.mark.slow
 def test_a_window_that_is_closed_at_the_passphrase_leaves_nothing(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, folder: Path, tmp_path: Path
 ) -> None:
@@ -317,6 +318,7 @@ def test_a_bundle_that_is_shown_is_signed(
     dialog.reject()
 
 
+@pytest.mark.slow
 def test_a_key_that_only_an_agent_holds(
     qtbot: QtBot, open_window: OpenWindow, settings: QSettings, good: Path, folder: Path,
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
@@ -349,6 +351,7 @@ def test_a_key_that_only_an_agent_holds(
     dialog.reject()
 
 
+@pytest.mark.slow
 def test_a_read_only_bundle_is_not_signed(
     qtbot: QtBot, open_window: OpenWindow, good: Path, folder: Path, tmp_path: Path
 ) -> None:
@@ -432,6 +435,7 @@ def test_whom_one_trusts(
     qtbot.waitUntil(lambda: not window.findChildren(SignersDialog))
 
 
+@pytest.mark.slow
 def test_an_unknown_signer_can_be_trusted_from_the_import(
     qtbot: QtBot, open_window: OpenWindow, good: Path, folder: Path, tmp_path: Path
 ) -> None:
@@ -465,6 +469,7 @@ def test_an_unknown_signer_can_be_trusted_from_the_import(
     dialog.reject()
 
 
+@pytest.mark.slow
 def test_the_keys_of_the_keyboard_lead_through_the_dialogs(
     qtbot: QtBot, open_window: OpenWindow, good: Path, fixture_cache: Path, folder: Path
 ) -> None:

@@ -16,6 +16,7 @@ from tests.gui.conftest import PATIENCE
 from tests.gui.test_grouping import check
 from tests.gui.test_models import entry
 from tests.pace import within
+from tests.sampling import sampled
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.table.cells import COLUMNS, KIND, SIZE
 from torchkeeper.gui.table.entries import EntriesModel
@@ -50,7 +51,7 @@ def worked_in(model: EntriesModel, entries: list[Entry]) -> list[float]:
     return turns
 
 
-@pytest.mark.parametrize("by", ["none", "kind"])
+@sampled("by", ["none", "kind"], most=1)
 def test_no_slice_is_long(qtbot: QtBot, by: str) -> None:
     every = [entry(n) for n in range(MANY)]
     random.Random(3).shuffle(every)
@@ -243,6 +244,7 @@ def test_a_large_selection_is_looked_at_in_parts(qtbot: QtBot) -> None:
     assert table.selected() == model.shown()[:1]
 
 
+@pytest.mark.slow
 def test_needed_entries_are_looked_for_in_parts(qtbot: QtBot) -> None:
     model = EntriesModel()
     worked_in(model, [entry(n) for n in range(MANY)])

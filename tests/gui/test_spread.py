@@ -121,6 +121,7 @@ def test_the_sidebar_comes_and_goes_in_a_small_window(qtbot: QtBot, window: Wind
         assert window.across.below == (800 - 252 * shown - LEAST < window.wing.least)
 
 
+@pytest.mark.slow
 def test_below_the_table_an_empty_inspector_takes_little_room(
     qtbot: QtBot, window: Window, settings: QSettings
 ) -> None:

@@ -142,6 +142,7 @@ def hostile_places(fixture_cache: Path, tmp_path: Path) -> tuple[Path, Path, Pat
     return fixture_cache, bundle, pipe
 
 
+@pytest.mark.slow
 def test_where_the_pointer_rests_no_file_is_opened(
     hostile_places: tuple[Path, Path, Path], tmp_path: Path
 ) -> None:
@@ -162,6 +163,7 @@ def test_where_the_pointer_rests_no_file_is_opened(
     assert said["longest"] < within(0.05), "seconds of the processor"
 
 
+@pytest.mark.slow
 def test_no_terminal_obeys_a_name(hostile_places: tuple[Path, Path, Path], tmp_path: Path) -> None:
     folder, bundle, _ = hostile_places
     none = tmp_path / "none\x1b]0;title\x07\u202e"

@@ -388,6 +388,7 @@ def kinds_of(entries: list[Entry]) -> set[str]:
     return {e.kind for e in entries}
 
 
+@pytest.mark.slow
 def test_what_is_compiled_meanwhile_appears(
     qtbot: QtBot,
     open_window: OpenWindow,
@@ -435,6 +436,7 @@ def test_what_is_compiled_meanwhile_appears(
     assert True not in told, "nobody is told to wait"
 
 
+@pytest.mark.slow
 def test_a_place_is_looked_at_only_while_it_can_be_seen_and_seldom_if_it_is_slow(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -458,6 +460,7 @@ def test_a_place_is_looked_at_only_while_it_can_be_seen_and_seldom_if_it_is_slow
     assert window._watch._pause() == 60.0
 
 
+@pytest.mark.slow
 def test_a_crash_while_nobody_asked_leaves_what_is_shown(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -487,6 +490,7 @@ _ANY = st.recursive(
 )
 
 
+@pytest.mark.slow
 @hypothesis_settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

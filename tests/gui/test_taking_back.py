@@ -49,6 +49,7 @@ def test_nothing_stays_however_short_the_patience_with_others_is(
     assert "files were taken back. Nothing was left behind." in text
 
 
+@pytest.mark.slow
 def test_what_is_killed_while_it_takes_back_is_not_said_to_have_left_nothing(
     qtbot: QtBot, open_window: OpenWindow, many: Path, tmp_path: Path
 ) -> None:

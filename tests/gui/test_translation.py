@@ -189,6 +189,7 @@ def test_no_text_is_shown_as_it_is_written() -> None:
     assert found == []
 
 
+@pytest.mark.slow
 def test_errors_and_figures_are_translated(spoken: None) -> None:
     error = user_error("place-missing", {"place": "/nowhere"})
     assert error.what.startswith("⟦") and "/nowhere" in error.what

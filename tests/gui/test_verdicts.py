@@ -19,6 +19,7 @@ from tests.gui.conftest import PATIENCE, OpenWindow, click, settle
 from tests.gui.test_models import entry
 from tests.pace import within
 from tests.redis_server import dump, serving
+from tests.sampling import sampled
 from tests.stores.bundles.test_bundle import make
 from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.client.engines import interpreters, probes
@@ -74,6 +75,7 @@ def graphs(window: Window) -> list[Entry]:
     return [one for one in window.entries.everything() if one.kind in GRAPHS]
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_what_is_purged_and_put_back_is_judged_again(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, judging: str
@@ -105,6 +107,7 @@ def test_what_is_purged_and_put_back_is_judged_again(
         assert {one.verdict for one in graphs(window)} == {"stale"}
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_what_another_torch_made_is_stale(
     qtbot: QtBot, open_window: OpenWindow, kept_291: Path, judging: str
@@ -196,6 +199,7 @@ def test_what_was_made_here_is_usable_until_it_is_damaged(
     qtbot.waitUntil(lambda: window.entries.everything()[0].verdict == "broken", timeout=PATIENCE)
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_the_import_dialog_says_what_will_be_of_use(
     qtbot: QtBot, open_window: OpenWindow, kept_291: Path, tmp_path: Path, judging: str
@@ -217,6 +221,7 @@ def test_the_import_dialog_says_what_will_be_of_use(
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_interpreters_are_listed_added_asked_again_and_taken_off(
     qtbot: QtBot, open_window: OpenWindow, judging: str, torch_python: str, tmp_path: Path
@@ -285,6 +290,7 @@ def test_an_interpreter_that_never_answers_is_given_up(
     assert window.here.chooser.text() == "Torch does not answer"
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_a_large_server_is_judged_only_when_asked_for(
     qtbot: QtBot, open_window: OpenWindow, judging: str, tmp_path: Path,
@@ -308,7 +314,7 @@ def verdicts_of(every: list[Entry]) -> list[tuple[tuple[str, str], str, str]]:
     return [(e.identity, name, whys[name]) for e, name in zip(every, names, strict=True)]
 
 
-@pytest.mark.parametrize("by", ["size", "verdict", "filter"])
+@sampled("by", ["size", "verdict", "filter"], most=1)
 def test_many_verdicts_are_taken_in_without_a_pause(qtbot: QtBot, by: str) -> None:
     every = [entry(n) for n in range(20_000)]
     model = EntriesModel()

@@ -139,6 +139,7 @@ def test_what_a_bundle_was_made_for_is_what_it_is_verified_with(qtbot: QtBot) ->
     assert options.params == {"threads": 8, "portable": True}, "what was chosen stays"
 
 
+@pytest.mark.slow
 def test_the_last_verification_is_beside_each_place(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
@@ -179,6 +180,7 @@ def test_the_last_verification_is_beside_each_place(
     dialog.reject()
 
 
+@pytest.mark.slow
 def test_nothing_to_verify_is_said_and_nothing_runs(
     qtbot: QtBot, open_window: OpenWindow, torch_that_waits: Path, tmp_path: Path
 ) -> None:
@@ -216,6 +218,7 @@ def test_nothing_to_verify_is_said_and_nothing_runs(
     dialog.reject()
 
 
+@pytest.mark.slow
 def test_a_verification_is_cancelled_and_leaves_nothing(
     qtbot: QtBot, open_window: OpenWindow, torch_that_waits: Path, fixture_cache: Path
 ) -> None:
@@ -249,6 +252,7 @@ def test_a_verification_is_cancelled_and_leaves_nothing(
     dialog.reject()
 
 
+@pytest.mark.slow
 def test_a_preparation_needs_a_whole_path(
     qtbot: QtBot, open_window: OpenWindow, torch_that_waits: Path, tmp_path: Path
 ) -> None:
@@ -381,6 +385,7 @@ def verify(qtbot: QtBot, window: Window, place: Path) -> Job:
     return job
 
 
+@pytest.mark.slow
 def test_the_result_page_says_what_to_do(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -413,6 +418,7 @@ def test_misses_of_autograd_are_told_from_those_of_graphs(qtbot: QtBot) -> None:
     assert cold.toolTip(4) == "2 graphs, and 1 entry of AOTAutograd, which holds them"
 
 
+@pytest.mark.slow
 def test_a_verification_is_cancelled_while_its_place_does_not_answer(
     qtbot: QtBot,
     open_window: OpenWindow,
@@ -449,6 +455,7 @@ def test_a_verification_is_cancelled_while_its_place_does_not_answer(
     dialog.reject()
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_a_verification_whose_engine_dies(
     qtbot: QtBot, open_window: OpenWindow, torch_that_waits: Path, fixture_cache: Path
 ) -> None:

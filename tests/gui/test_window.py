@@ -89,6 +89,7 @@ def test_filters_as_one_types(qtbot: QtBot, open_window: OpenWindow, fixture_cac
     assert window.head.wrong.text() == ""
 
 
+@pytest.mark.slow
 def test_sorts_by_its_header_and_keeps_the_selection_over_a_refresh(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -114,6 +115,7 @@ def test_sorts_by_its_header_and_keeps_the_selection_over_a_refresh(
     assert window.totals.text().startswith("4 of ")
 
 
+@pytest.mark.slow
 def test_copies_keys_and_paths(qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path) -> None:
     window = open_window(fixture_cache)
     window.table.selectRow(0)
@@ -125,6 +127,7 @@ def test_copies_keys_and_paths(qtbot: QtBot, open_window: OpenWindow, fixture_ca
     assert QGuiApplication.clipboard().text() == str(fixture_cache / chosen.path)
 
 
+@pytest.mark.slow
 def test_says_what_an_empty_window_is_for(qtbot: QtBot, open_window: OpenWindow,
                                           tmp_path: Path) -> None:  # fmt: skip
     window = open_window()
@@ -141,6 +144,7 @@ def test_says_what_an_empty_window_is_for(qtbot: QtBot, open_window: OpenWindow,
     assert not window.actions_["purge"].isEnabled()
 
 
+@pytest.mark.slow
 def test_tells_why_a_place_cannot_be_shown(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
@@ -157,6 +161,7 @@ def test_tells_why_a_place_cannot_be_shown(
     assert "never" in window.error_bar.what.text()
 
 
+@pytest.mark.slow
 def test_a_crash_of_the_browse_engine_is_told_and_mended(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:

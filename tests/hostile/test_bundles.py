@@ -18,6 +18,7 @@ from tests.hostile.placing import imported
 from tests.hostile.running import Run
 from tests.hostile.tripwires import Arena, memory_bounded
 from tests.hostile.zips import Member
+from tests.sampling import sampled
 from torchkeeper.artifacts import manifest, megacache
 from torchkeeper.artifacts.entry import Problem
 
@@ -131,7 +132,7 @@ MEGA = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MEGA)
+@sampled("name", MEGA, most=4)
 def test_a_mega_cache_that_lies(name: str, arena: Arena) -> None:
     with memory_bounded():
         imported(arena, MEGA[name])

@@ -13,6 +13,7 @@ from tests.hostile.listing import PATHS, Watched, listed
 from tests.hostile.mutations import mutated
 from tests.hostile.running import Run
 from tests.hostile.tripwires import Arena, memory_bounded
+from tests.sampling import sampled
 from torchkeeper.artifacts import plain
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.reader import Reading
@@ -32,7 +33,7 @@ def real(kept_291: Path) -> dict[str, list[bytes]]:
     return found
 
 
-@pytest.mark.parametrize("name", pickles.BOMBS)
+@sampled("name", pickles.BOMBS, most=9)
 def test_a_bomb_is_broken_and_the_rest_goes_on(name: str, arena: Arena) -> None:
     bomb = Reading("fxgraph", ["bomb"], {"bomb": pickles.BOMBS[name]})
     good = Reading("triton", ["a.json"], {"a.json": b'{"name": "a"}'})
@@ -43,7 +44,7 @@ def test_a_bomb_is_broken_and_the_rest_goes_on(name: str, arena: Arena) -> None:
     assert found[1]["problem"] in UNREADABLE
 
 
-@pytest.mark.parametrize("name", pickles.BOMBS)
+@sampled("name", pickles.BOMBS, most=9)
 def test_a_bomb_does_a_plain_reader_no_harm(name: str, arena: Arena) -> None:
     with memory_bounded():
         found = arena.held(lambda: plain_value(pickles.BOMBS[name]))

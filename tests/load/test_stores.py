@@ -35,6 +35,7 @@ PLAIN = {"nothing-to-undo", "place-busy"}
 LEFT = {"key-taken", "path-taken", "entry-changed", "object-unproven", "in-use", "list-spoilt"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("killed", "seconds"),
     [

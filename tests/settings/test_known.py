@@ -94,6 +94,7 @@ def test_every_setting_is_named_in_its_source(torch: Torch) -> None:
         assert INDIRECT.get(one.name, f'"{one.name}"') in text, one.name
 
 
+@pytest.mark.slow
 def test_every_variable_about_caches_is_described(torch: Torch) -> None:
     """What a new torch reads and this table lacks fails here."""
     found = named_in(torch.site)
@@ -125,6 +126,7 @@ WINNERS = [one for one in PLAIN if one.same[:1] in ((), (one.name,))]
 LOSERS = [one for one in PLAIN if one not in WINNERS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("settings", [WINNERS, LOSERS], ids=["first", "second"])
 def test_a_text_comes_to_what_torch_makes_of_it(
@@ -135,6 +137,7 @@ def test_a_text_comes_to_what_torch_makes_of_it(
     assert found == {one.config: value(one, text, torch.version) for one in settings}
 
 
+@pytest.mark.slow
 def test_the_defaults_are_those_of_torch(torch: Torch) -> None:
     settings = [one for one in read_by(torch) if one.config and one.type != "class"]
     found = read(torch, settings, None)
@@ -177,6 +180,7 @@ def test_some_variables_win_over_the_program_and_others_do_not(torch: Torch) -> 
         assert told["stays"] == {one.config: not one.forces for one in batch}
 
 
+@pytest.mark.slow
 def test_what_has_no_attribute_is_read_as_the_table_says(torch: Torch) -> None:
     code = """
 from torch._inductor.runtime.caching import config

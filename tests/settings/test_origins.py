@@ -94,6 +94,7 @@ def test_as_torch_has_them(torch_python: str) -> None:
     assert here["TRITON_CACHE_DIR"].value == f"{values[4]}/triton"
 
 
+@pytest.mark.slow
 def test_a_variable_that_forces_wins_over_code(changed: Settled) -> None:
     assert by_name(changed)[FX] == Origin(FX, "0", "variable", FX)
     # One that is empty is off, and forces as well.
@@ -141,6 +142,7 @@ def test_findings_are_of_what_it_comes_to(changed: Settled) -> None:
     assert [one.settings for one in overridden] == [("TRITON_ALWAYS_COMPILE",)]
 
 
+@pytest.mark.slow
 def test_a_variable_that_breaks_the_import(torch_python: str) -> None:
     """No program gets further here than to its first compile; what is set is told all the same."""
     with Engine(torch_python, {"TORCHINDUCTOR_FILE_LOCK_TIMEOUT": "soon", FX: "0"}) as engine:

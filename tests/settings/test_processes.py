@@ -141,6 +141,7 @@ def test_a_program_with_torch(served: int, torch_python: str) -> None:
     assert result["count"] == len(found)
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_what_its_code_sets(served: int) -> None:
     told = of_process(served)

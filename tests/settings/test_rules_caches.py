@@ -59,6 +59,7 @@ def test_freezing(torch: Torch) -> None:
     assert (done.autograd, done.counted("autograd_cache_bypass")) == (set(), 1)
 
 
+@pytest.mark.slow
 def test_precompiled_functions_are_written_by_the_program_only(torch: Torch) -> None:
     values = {"TORCH_CACHING_PRECOMPILE": "1"}
     assert found(values, "precompile-unsaved").severity == "advice"
@@ -97,6 +98,7 @@ told["saved"] = torch.compiler.save_cache_artifacts()[1].precompile_artifacts
     assert not (done.folder / "dynamo").exists()
 
 
+@pytest.mark.slow
 def test_own_autograd_functions_need_the_autograd_cache(torch: Torch) -> None:
     """Without the switch such a graph is not kept; with it and without its cache neither is."""
     code = """
@@ -164,6 +166,7 @@ told["read"] = [path.name for tree in ("_inductor", "_functorch", "_dynamo")
     assert mended({name: "0"}, finding) == {}
 
 
+@pytest.mark.slow
 def test_what_is_in_the_keys(torch: Torch) -> None:
     """Filled with one value and asked with another, a cache has nothing."""
     name = "TORCH_COMPILE_CACHE_KEY_TAG"

@@ -52,6 +52,7 @@ def test_both_caches_on_a_server_that_is_named(torch: Torch, server: Server) -> 
     assert (again.counted("autograd_cache_hit"), again.counted("fxgraph_cache_miss")) == (1, 0)
 
 
+@pytest.mark.slow
 def test_remote_autograd_without_remote_graphs(torch: Torch, server: Server) -> None:
     """The second machine finds what AOTAutograd made, and not the graph that it names."""
     values = {AUTOGRAD: "1", **named(server)}
@@ -65,6 +66,7 @@ def test_remote_autograd_without_remote_graphs(torch: Torch, server: Server) -> 
     assert torch(mended(values, finding)).counted("autograd_cache_hit") == 1
 
 
+@pytest.mark.slow
 def test_bundled_autotuning_without_a_gpu(torch: Torch, server: Server) -> None:
     values = {I + "BUNDLED_AUTOTUNE_REMOTE_CACHE": "1", **named(server)}
     finding = found(values, "bundled-autotune-no-gpu", About(gpu=False))
@@ -101,6 +103,7 @@ def test_no_server_named_is_this_machine(torch: Torch, server: Server) -> None:
     assert codes(values | named(server)) == set()
 
 
+@pytest.mark.slow
 def test_a_server_turns_nothing_on(torch: Torch, server: Server) -> None:
     for values in (named(server), {URL: server.url}):
         finding = found(values, "server-unused")

@@ -141,7 +141,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("replace", ["", "replace"])
+@pytest.mark.parametrize("replace", ["", pytest.param("replace", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("how", ["nameless", "named"])
 def test_an_export_that_is_killed_leaves_the_old_or_the_new(
     kept_291: Path, tmp_path: Path, how: str, replace: str

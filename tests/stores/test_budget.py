@@ -135,6 +135,7 @@ def characters() -> int:
     return int(Path("/proc/self/io").read_text().split()[1])
 
 
+@pytest.mark.slow
 def test_entries_that_never_end_take_no_longer_than_the_place_is_given(
     session: Session, endless: Path, kept_291: Path
 ) -> None:
@@ -152,6 +153,7 @@ def test_entries_that_never_end_take_no_longer_than_the_place_is_given(
     assert not any(entry.problem for entry in looked(session, Folder(str(kept_291))))
 
 
+@pytest.mark.slow
 def test_what_was_not_read_is_remembered_until_somebody_asks_for_it(
     session: Session, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sampling import sampled
 from tests.snapshots import snapshot
 from tests.stores.bundles.test_bundle import Left
 from torchkeeper.artifacts.report import Report
@@ -53,7 +54,7 @@ def mixed(fixture_cache: Path, kernels: Path) -> Path:
     return fixture_cache
 
 
-@pytest.mark.parametrize("carried", [GLANCE, Carried(facts=True)])
+@sampled("carried", [GLANCE, Carried(facts=True)], most=1)
 def test_the_same_arrives(mixed: Path, tmp_path: Path, carried: Carried) -> None:
     read, glanced = tmp_path / "read.torchcache", tmp_path / "glanced.torchcache"
     assert carry(mixed, read, None).codes == carry(mixed, glanced, carried).codes

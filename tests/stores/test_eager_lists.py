@@ -16,6 +16,7 @@ import pytest
 from filelock import FileLock
 
 from tests.conftest import RunPlain
+from tests.sampling import sampled
 from tests.snapshots import snapshot
 from tests.stores.building import NATIVE
 from tests.stores.bundles.test_bundle import Left, described, edit, make, rewrite
@@ -335,7 +336,7 @@ HOSTILE: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@sampled("name", HOSTILE, most=8)
 def test_a_hostile_item_is_left_out(name: str, bundle: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.torchcache"
 

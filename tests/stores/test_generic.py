@@ -137,6 +137,7 @@ def cache(tmp_path: Path) -> OnDiskCache[Any, Any]:
 # As PyTorch's module.
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_it_behaves_as_pytorchs_module(run_in: Run, tmp_path: Path) -> None:
     code = SCRIPT.read_text(encoding="utf-8")
@@ -179,6 +180,7 @@ CHECK = f"""if True:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.parametrize(("writer", "reader"), [(THEIRS, OURS), (OURS, THEIRS)])
 def test_one_reads_what_the_other_wrote(
@@ -221,6 +223,7 @@ RACE = """if True:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_of_concurrent_inserts_one_wins(theirs: Theirs, tmp_path: Path) -> None:
     gate, tmp, count = tmp_path / "gate", tmp_path / "tmp", 300
@@ -319,6 +322,7 @@ def hostile(command: str) -> bytes:
 NESTED_KEY = b"\x80\x04})" + b"\x85" * 1_000_000 + b"Ns."
 
 
+@pytest.mark.slow
 def test_a_hostile_value_is_an_error(cache: OnDiskCache[Any, Any], tmp_path: Path) -> None:
     assert cache.insert("k", "v")
     path, proof = cache._fpath_from_key("k"), tmp_path / "proof"
@@ -404,6 +408,7 @@ def test_a_reader_of_another_version_does_not_take_a_newer_file(
     assert not cache._fpath_from_key("k").exists()
 
 
+@pytest.mark.slow
 def test_torch_is_not_needed(tmp_path: Path) -> None:
     code = """if True:
         import sys

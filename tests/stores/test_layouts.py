@@ -79,6 +79,7 @@ def renamed(clean_291: Path, tmp_path: Path) -> Path:
     return cache
 
 
+@pytest.mark.slow
 def test_a_name_that_the_payload_does_not_tell_is_kept_by_way_of_a_bundle(
     renamed: Path, tmp_path: Path
 ) -> None:

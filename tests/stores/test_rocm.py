@@ -166,6 +166,7 @@ def helpers(shared: Path, torch_python: str, tmp_path_factory: pytest.TempPathFa
     return once(shared, "triton-helpers", build)
 
 
+@pytest.mark.slow
 def test_what_triton_builds_for_itself_says_for_which_gpu(helpers: Path, tmp_path: Path) -> None:
     found = {(one.name, one.device) for one in entries(helpers)}
     assert found == {

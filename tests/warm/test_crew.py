@@ -66,6 +66,7 @@ def overlap(report: Recorder, first: int, second: int) -> bool:
     return a < d and c < b
 
 
+@pytest.mark.slow
 def test_what_ends_a_process_ends_one_cell(
     folder: Path, tmp_path: Path, jobs: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +174,7 @@ def test_no_more_than_there_is_room_for(
     assert len(jobs) == 2
 
 
+@pytest.mark.slow
 def test_a_gpu_is_used_by_one_process_at_a_time(
     folder: Path, tmp_path: Path, jobs: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

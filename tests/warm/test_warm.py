@@ -237,6 +237,7 @@ def test_a_killed_job_has_failed_and_the_next_one_works(place: Path, with_torch:
     assert any(path.exists() for path in removed)
 
 
+@pytest.mark.slow
 def test_the_job_ends_with_its_engine(
     place: Path, torch_python: str, tmp_path: Path, with_torch: list[int]
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import sampled
 from torchkeeper.client.profiles import formats, reading
 from torchkeeper.client.words.problems import UserError
 
@@ -372,7 +373,7 @@ def test_secrets_are_not_read() -> None:
     assert refusal(text, "kubernetes").code == "profile-secrets-only"
 
 
-@pytest.mark.parametrize(
+@sampled(
     ("text", "why"),
     [
         ("a: [", "It is no YAML"),
@@ -388,6 +389,7 @@ def test_secrets_are_not_read() -> None:
         ("kind: Pod", ""),
         ("!!python/object/apply:os.system ['touch ran']", ""),
     ],
+    most=3,
 )  # fmt: skip
 def test_manifests_of_an_enemy(
     text: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -150,6 +150,7 @@ def parts(bundle: Path) -> dict[str, range]:
     return {**found, "": range(start, bundle.stat().st_size)}
 
 
+@pytest.mark.slow
 def test_no_byte_can_be_another(signed: Path, signers: Path, tmp_path: Path) -> None:
     """Of each member its header and some of its bytes, and the whole directory at the end."""
     whole = signed.read_bytes()
@@ -168,6 +169,7 @@ def test_no_byte_can_be_another(signed: Path, signers: Path, tmp_path: Path) -> 
                 assert any(name in text for text in said), said
 
 
+@pytest.mark.slow
 def test_of_each_changed_bit_the_entry_is_named(
     signed: Path, signers: Path, tmp_path: Path
 ) -> None:

@@ -202,6 +202,7 @@ def test_a_folder_that_goes_meanwhile(start: Start, folder: Path) -> None:
     assert set(using(folder)) == {pid}
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_the_default_folder_of_torch(start: Start, tmp_path: Path, torch_python: str) -> None:
     place = tmp_path / f"torchinductor_{re.sub(r'[^a-zA-Z0-9_-]', '_', getpass.getuser())}"

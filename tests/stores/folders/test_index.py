@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.pace import LONG
+from tests.sampling import sampled
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import describe
@@ -161,6 +162,7 @@ def test_names_that_are_not_text(tmp_path: Path, file: Path) -> None:
     assert listing(place, file) == (first[0], 0)
 
 
+@pytest.mark.slow
 def test_two_processes_share_one_index(fixture_cache: Path, file: Path, tmp_path: Path) -> None:
     script = """if True:
         import sys
@@ -253,7 +255,7 @@ def _binary_values(file: Path) -> None:
     _run(file, "UPDATE entries SET facts = x'00ff'")
 
 
-@pytest.mark.parametrize(
+@sampled(
     ("harm", "mended"),
     [
         (_directory, False),
@@ -267,6 +269,7 @@ def _binary_values(file: Path) -> None:
         (_other_values, True),
         (_binary_values, True),
     ],
+    most=4,
 )
 def test_whatever_lies_in_its_place_does_no_harm(
     fixture_cache: Path, file: Path, harm: Callable[[Path], None], mended: bool

@@ -150,6 +150,7 @@ def purged(place: Path, item: Item) -> tuple[int, list[str]]:
     return done.entries, left.codes
 
 
+@pytest.mark.slow
 def test_every_lock_is_known_asked_for_and_held(torch: Holder, cache: Path) -> None:
     for name, place, item in guarded(cache):
         about: tuple[Any, ...] = (str(place), item.kind, item.key, item.path)
@@ -174,6 +175,7 @@ def test_every_lock_is_known_asked_for_and_held(torch: Holder, cache: Path) -> N
         trash.undo(str(place), Report(), lambda item, problem: pytest.fail(str(problem)))
 
 
+@pytest.mark.slow
 def test_an_import_waits_for_what_is_being_built(
     torch: Holder, cache: Path, filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,6 +209,7 @@ def test_an_import_waits_for_what_is_being_built(
     assert (target / source.relative_to(filled)).read_bytes() == source.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_kernel_is_never_there_without_a_file(
     kernels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -359,6 +359,7 @@ def test_folders_that_a_process_may_look_into_stay(fixture_cache: Path) -> None:
     assert snapshot(fixture_cache) == before
 
 
+@pytest.mark.slow
 def test_deep_folders(tmp_path: Path) -> None:
     place = tmp_path / "place"
     path = place

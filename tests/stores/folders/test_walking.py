@@ -69,6 +69,7 @@ def helpers() -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_two_find_what_one_finds(big: Path) -> None:
     walk = Walk(str(big), Report())
     helped = 0

@@ -179,6 +179,7 @@ def test_odd_json_is_read_as_pytorch_reads_it(server: Server) -> None:
         assert [one.compile_s for one in found] == [1.5] * 3 + [None]
 
 
+@pytest.mark.slow
 def test_a_large_value_goes_through_a_file(server: Server) -> None:
     payload = bytes(range(256)) * ((SPOOL >> 8) + 7)
     encoded = base64.b64encode(payload)
