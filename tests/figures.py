@@ -17,9 +17,9 @@ from torchkeeper.engine.protocol import TABLE
 APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
-    "files": 660,
-    "lines": 116_900,
-    "lines of code": 84_540,
+    "files": 576,
+    "lines": 116_370,
+    "lines of code": 84_040,
     "lines of code in the longest file": 500,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,

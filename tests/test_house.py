@@ -39,16 +39,16 @@ FLOORS = [
 ]
 #: The same within gui: modules and packages, of which the longest name counts.
 GUI_FLOORS = {
-    "widgets": "widgets icons theme later taborder language pages.help",
+    "widgets": "widgets theme later taborder language pages.help",
     "models": """background desktop dialogs.environment jobs matrix.cells matrix.phases matrix.words
-        pages.profiles.known pages.profiles.words pages.recipes.known places.model sidebar.standing
+        pages.profiles.drafts pages.profiles.words pages.recipes.known places.model sidebar.standing
         verdicts.environments verdicts.judging verdicts.suggesting verdicts.verifications""",
     "parts": """actions chrome context entrymap inspector matrix pages places sidebar table treemap
         verdicts""",
     "dialogs and pages": """dialogs pages.activity pages.comparing pages.doctor pages.help.page
         pages.overview pages.profiles pages.recipes pages.runs widgets.foundlist""",
-    "flows": """closing desktop.dragging desktop.dropping flows jobs.following jobs.notifying
-        jobs.results pages.comparing.flow pages.guide pages.making places.recent places.servers
+    "flows": """closing desktop.dragging desktop.dropping flows jobs.following
+        jobs.results pages.comparing.flow pages.guide pages.making places.servers
         remedies sidebar.flows sidebar.more sidebar.taking verdicts.here""",
     "window": """app desktop.door going inspector.inspecting pages.help.attached parts shell
         shots start window""",

@@ -15,9 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchkeeper.artifacts import opcodes
-from torchkeeper.artifacts.echoes import Echoes, is_distinctive
 from torchkeeper.artifacts.leakforms import Fact, Leak
-from torchkeeper.artifacts.leaks import Scanner
+from torchkeeper.artifacts.leaks import Echoes, Scanner, is_distinctive
 from torchkeeper.client.hiding import hidden
 
 #: Made up, each as its issuer's are; joined here, so that nobody takes this file for a leak.

@@ -11,7 +11,7 @@ import pytest
 from torchkeeper.artifacts import facts as read
 from torchkeeper.artifacts import named
 from torchkeeper.client.engines.process import Engine
-from torchkeeper.client.words.runnable import lines, names, warning
+from torchkeeper.client.words.leaks import lines, names, warning
 
 
 class Calls:

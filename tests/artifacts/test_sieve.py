@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sampling import sampled
-from torchkeeper.artifacts.echoes import Echoes
 from torchkeeper.artifacts.leakforms import ANY_CASE, FIXED, GRAMS, TRIED, Fact, Leak, shown
-from torchkeeper.artifacts.leaks import Scanner
+from torchkeeper.artifacts.leaks import Echoes, Scanner
 from torchkeeper.artifacts.sieve import Sieve
 
 OWN = {"muon-7": "host", "ann.muster": "user", "monkey71": "user", "muon-71": "host"}

@@ -20,8 +20,8 @@ from PySide6.QtTest import QTest
 
 from tests.bench.measure import Figure, show
 from torchkeeper.gui.app import application
-from torchkeeper.gui.treemap import colours
-from torchkeeper.gui.treemap.tiles import MOST, Tile
+from torchkeeper.gui.treemap import layout
+from torchkeeper.gui.treemap.layout import MOST, Tile
 from torchkeeper.gui.treemap.view import Treemap
 
 REPEATS = 21
@@ -39,7 +39,7 @@ def tiles(count: int) -> list[Tile]:
             f"triton_poi_fused_add_gelu_{number}",
             10_000_000 // (number + 60),
             1,
-            colours.of_kind(_KINDS[number % len(_KINDS)]),
+            layout.of_kind(_KINDS[number % len(_KINDS)]),
         )
         for number in range(count)
     ]

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tk
-from torchkeeper.client.desktop import entry, placing
+from torchkeeper.client.desktop import placing
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.gui.desktop.pictures import draw
+from torchkeeper.gui.desktop.front import draw
 
 ENTRY = "applications/torchkeeper.desktop"
 #: As a session of no desktop in particular has it.
@@ -59,7 +59,7 @@ def test_the_stock_validators_find_nothing_to_say(tk: Tk, data: Path) -> None:
         assert (int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")) == (
             side, side,
         )  # fmt: skip
-    assert len(list(data.glob("icons/hicolor/*x*/*/*.png"))) == 2 * len(entry.SIDES)
+    assert len(list(data.glob("icons/hicolor/*x*/*/*.png"))) == 2 * len(placing.SIDES)
 
 
 def test_the_desktop_knows_bundles_and_what_opens_them(
@@ -72,12 +72,12 @@ def test_the_desktop_knows_bundles_and_what_opens_them(
     nameless = Path(shutil.copy(bundle, tmp_path / "nameless"))
     for file in (bundle, nameless):
         said = tool("gio", "info", "-a", "standard::content-type", file)
-        assert f"standard::content-type: {entry.TYPE}" in said, file
+        assert f"standard::content-type: {placing.TYPE}" in said, file
     # As on a desktop: on none it asks “file”, which knows nothing of what is installed.
     gnome = {"XDG_CURRENT_DESKTOP": "GNOME"}
-    assert tool("xdg-mime", "query", "filetype", bundle, **gnome) == entry.TYPE
-    assert tool("xdg-mime", "query", "default", entry.TYPE) == "torchkeeper.desktop"
-    assert "torchkeeper.desktop" in tool("gio", "mime", entry.TYPE)
+    assert tool("xdg-mime", "query", "filetype", bundle, **gnome) == placing.TYPE
+    assert tool("xdg-mime", "query", "default", placing.TYPE) == "torchkeeper.desktop"
+    assert "torchkeeper.desktop" in tool("gio", "mime", placing.TYPE)
 
 
 def test_what_it_starts_is_this_very_app(tk: Tk, data: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_path_is_quoted_so_that_the_desktop_starts_it(tmp_path: Path, name: st
     program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$0" "$@" > "{tmp_path}/got.part"\n'
                        f'mv "{tmp_path}/got.part" "{tmp_path}/got"\n')  # fmt: skip
     program.chmod(0o755)
-    made = entry.made([str(program)], None)
+    made = placing.made([str(program)], None)
     file = tmp_path / "torchkeeper.desktop"
     file.write_bytes(made[ENTRY])
     assert tool("desktop-file-validate", file) == ""
@@ -116,7 +116,7 @@ def test_a_path_is_quoted_so_that_the_desktop_starts_it(tmp_path: Path, name: st
 
 def test_no_entry_is_made_for_what_none_can_hold() -> None:
     with pytest.raises(UserError, match="No desktop entry"):
-        entry.filled("Exec=@program@", ["/a\nb/torchkeeper"])
+        placing.filled("Exec=@program@", ["/a\nb/torchkeeper"])
 
 
 def test_what_was_written_is_removed_and_nothing_else(tk: Tk, data: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from tests.cli.conftest import Tk
 from tests.cli.test_run import tracing
 from tests.pace import LONG
-from torchkeeper.client.recipes import recorded, recording, references, tomltext
+from torchkeeper.client.recipes import recorded, recording, references, toml
 from torchkeeper.warm.recipes import recipe as recipes
 from torchkeeper.warm.recipes.expanding import cells_of
 
@@ -169,7 +169,7 @@ def made(*things: dict[str, Any], env: dict[str, str] | None = None, **more: Any
     note = {"compiled": list(things), "unseen": 0, "threads": 2, "cores": 2, "main": "/w/serve.py",
             "environment": env or {}, **more}  # fmt: skip
     found = recorded.recipe_of([note], ["python", "serve.py"], "/w/out.toml", env or {})
-    text = tomltext.text_of(found.data, found.comment)
+    text = toml.text_of(found.data, found.comment)
     assert tomllib.loads(text) == found.data, "what is written is what is read"
     assert recipes.faults(found.data) == []
     return found
@@ -389,7 +389,7 @@ def test_a_program_that_writes_nonsense_where_it_is_heard(tmp_path: Path) -> Non
     assert len(notes) == 1
     found = recorded.recipe_of(notes, ["python", "a.py"], str(tmp_path / "out.toml"), {})
     assert found.source == "script"
-    assert "\x1b" not in tomltext.text_of(found.data, found.comment)
+    assert "\x1b" not in toml.text_of(found.data, found.comment)
 
 
 def test_what_an_import_would_run(tmp_path: Path) -> None:
@@ -424,7 +424,7 @@ def test_what_an_import_would_run(tmp_path: Path) -> None:
 def test_secrets_are_not_written_down(tmp_path: Path) -> None:
     command = ["train.py", "--token", "hunter2", "--url=https://me:pw@host/x", "--steps", "3"]
     found = recorded.recipe_of([], command, str(tmp_path / "out.toml"), {})
-    text = tomltext.text_of(found.data, found.comment)
+    text = toml.text_of(found.data, found.comment)
     assert "hunter2" not in text
     assert "pw@" not in text
     assert found.hidden
@@ -450,7 +450,7 @@ def test_secrets_of_the_program_are_not_written_down() -> None:
     ):
         for more in ({}, {"backend": "eager"}, {"there": False}):
             found = made({**one, **more})
-            assert secret not in tomltext.text_of(found.data, found.comment), (secret, more)
+            assert secret not in toml.text_of(found.data, found.comment), (secret, more)
             assert more or "what looks like a secret, " in found.why[0]
     quiet = model(
         call(tensor(2), 3, {"dtype": "int64"}),

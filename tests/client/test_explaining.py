@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import DATA
 from torchkeeper.client.words import explaining
-from torchkeeper.verdict import comparing, flat, nearest
+from torchkeeper.verdict import comparing, flat
 from torchkeeper.verdict.comparing import Comparison, Difference, Side
 
 _KEPT = json.loads((DATA / "changes.json").read_text())
@@ -312,30 +312,30 @@ def test_other_kinds_are_compared_by_what_they_hold() -> None:
 
 
 def test_the_nearest_has_the_same_graph_before_the_same_settings() -> None:
-    of = nearest.prints(side("shape", "forward").factors)
-    among = [(x, nearest.prints(side(x, "forward").factors)) for x in CHANGES if x != "shape"]
-    names = nearest.nearest(of, among, 3)
+    of = flat.prints(side("shape", "forward").factors)
+    among = [(x, flat.prints(side(x, "forward").factors)) for x in CHANGES if x != "shape"]
+    names = flat.nearest(of, among, 3)
     assert set(names) == {"none", "one", "dtype"} or names[0] in ("none", "one")
-    backward = nearest.prints(side("none", "backward").factors)
+    backward = flat.prints(side("none", "backward").factors)
     forwards = [(x, y) for x, y in among if x != "none"]
-    found = nearest.nearest(of, [("backward", backward), *forwards], 20)
+    found = flat.nearest(of, [("backward", backward), *forwards], 20)
     assert found[-1] == "backward"
-    assert nearest.nearest(of, [("bare", nearest.Prints(None, ()))]) == []
+    assert flat.nearest(of, [("bare", flat.Prints(None, ()))]) == []
 
 
 def test_ten_thousand_are_compared_in_a_moment() -> None:
     factors = side("none", "forward").factors
     shared = {f"inductor_config[{n}]": f"hash{n}" for n in range(600)}
     groups = [{**shared, "inductor_config[0]": f"other{n}"} for n in range(50)]
-    of = nearest.Prints(shared, nearest.prints(factors).own)
+    of = flat.Prints(shared, flat.prints(factors).own)
     dice = random.Random(1)
     among = [
-        (n, nearest.Prints(groups[n % 50], ["x", *(dice.choice(("x", y)) for y in of.own[1:])]))
+        (n, flat.Prints(groups[n % 50], ["x", *(dice.choice(("x", y)) for y in of.own[1:])]))
         for n in range(10_000)
     ]
-    among[7_777] = (7_777, nearest.Prints(groups[3], of.own))
+    among[7_777] = (7_777, flat.Prints(groups[3], of.own))
     began = time.process_time()
-    assert nearest.nearest(of, among)[0] == 7_777
+    assert flat.nearest(of, among)[0] == 7_777
     assert time.process_time() - began < 1.0
 
 

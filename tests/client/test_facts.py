@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchkeeper.artifacts.entry import KINDS
-from torchkeeper.client.words.facts import WORDED, told
+from torchkeeper.client.words.explaining import WORDED, told
 
 
 def words(kind: str, **facts: object) -> dict[str, list[str]]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from torchkeeper.artifacts.entry import KINDS
-from torchkeeper.artifacts.leaked import Secret
-from torchkeeper.client.words import leaks, runnable, say
+from torchkeeper.artifacts.shapes import Secret
+from torchkeeper.client.words import leaks, say
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.engine.messages.entries import RunnableResult
 
@@ -35,8 +35,8 @@ def sentences() -> list[str]:
                       "excerpt": ""}  # fmt: skip
     return [
         user_error("kinds-differ", {"kind": "fxgraph", "other_kind": "pgo"}).what,
-        *runnable.kinds(found),
-        runnable.names(found),
+        *leaks.kinds(found),
+        leaks.names(found),
         leaks.line({**secret, "file": "key"}),
         leaks.line(secret),
     ]

@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 
 from tests.pace import LONG
-from torchkeeper.client.ending import Ended, signals_as_interrupts
 from torchkeeper.client.engines import interpreters, process, travel
 from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.temporary import Ended, signals_as_interrupts
 from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import home, wire

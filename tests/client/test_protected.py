@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from torchkeeper.client.kept import lists as kept
 from torchkeeper.client.kept import protected
+from torchkeeper.client.kept import whole as kept
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.protocol import TABLE
 

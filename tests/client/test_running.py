@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from torchkeeper.client.kept import history, running
-from torchkeeper.client.kept.running import Board, Running
+from torchkeeper.client.kept import history
+from torchkeeper.client.kept.history import Board, Running
 
 JOB = Running("20261122-100000-aaaa", "warm", "Warm it", "/cache", "running", 1000.0, 0.5,
               "3 of 6 cells", 4711, True)  # fmt: skip
@@ -19,7 +19,7 @@ JOB = Running("20261122-100000-aaaa", "warm", "Warm it", "/cache", "running", 10
 #: Tells of a job, and waits until it is ended.
 TELLS = """
 import sys, time
-from torchkeeper.client.kept.running import Board, Running
+from torchkeeper.client.kept.history import Board, Running
 board = Board()
 board.tell([Running("20261122-110000-bbbb", "export", "Export", "", "running", 2000.0, None,
                     "redis://:s3cret@h:1/0", 1, False)])
@@ -35,37 +35,37 @@ def own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_runs_is_known_until_it_has_ended() -> None:
-    assert running.found() == []
+    assert history.found() == []
     board = Board()
     board.tell([JOB])
     board.write()
-    assert running.found() == [JOB]
-    assert os.stat(running.folder()).st_mode & 0o777 == 0o700
+    assert history.found() == [JOB]
+    assert os.stat(history.folder()).st_mode & 0o777 == 0o700
     # Who comes later with an older word says the newest all the same.
     board.tell([])
     board.write()
     board.write()
-    assert running.found() == [] and os.listdir(running.folder()) == []
+    assert history.found() == [] and os.listdir(history.folder()) == []
     assert history.kept().jobs == []
 
 
 def test_what_was_cut_off_is_in_the_history_once() -> None:
     told = subprocess.Popen([sys.executable, "-c", TELLS], stdout=subprocess.PIPE)
     assert told.stdout is not None and told.stdout.readline()
-    [job] = running.found()
+    [job] = history.found()
     assert (job.title, job.window, "s3cret" in job.words) == ("Export", False, False)
     told.send_signal(signal.SIGKILL)
     told.communicate()
-    assert running.found() == [] and running.found() == []
+    assert history.found() == [] and history.found() == []
     [past] = history.kept().jobs
     assert (past.id, past.state, past.began) == (job.id, "cancelled", 2000.0)
     assert past.words.startswith("Cut off")
 
 
 def test_what_makes_no_sense_is_passed_over() -> None:
-    os.makedirs(running.folder())
+    os.makedirs(history.folder())
     for number, text in enumerate(("", "{", "[]\n", '{"jobs": [{}]}\n', '{"jobs": 1}\n')):
-        Path(running.folder(), f"{number}.json").write_text(text)
-    Path(running.folder(), "folder.json").mkdir()
-    os.mkfifo(Path(running.folder(), "pipe.json"))
-    assert running.found() == [] and history.kept().jobs == []
+        Path(history.folder(), f"{number}.json").write_text(text)
+    Path(history.folder(), "folder.json").mkdir()
+    os.mkfifo(Path(history.folder(), "pipe.json"))
+    assert history.found() == [] and history.kept().jobs == []

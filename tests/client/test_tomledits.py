@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from torchkeeper.client.recipes.tomledits import put, remove, rename
+from torchkeeper.client.recipes.toml import put, remove, rename
 
 TEXT = """\
 # A recipe.

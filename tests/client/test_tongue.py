@@ -19,8 +19,7 @@ import pytest
 
 from torchkeeper.artifacts.builds import Builder, Claims, MadeIn
 from torchkeeper.artifacts.entry import measured, tallied
-from torchkeeper.artifacts.leaked import Private, Secret
-from torchkeeper.artifacts.shapes import Sized
+from torchkeeper.artifacts.shapes import Private, Secret, Sized
 from torchkeeper.client import carrying, diagnosing
 from torchkeeper.client.engines.everywhere import Everywhere
 from torchkeeper.client.profiles import keeping, profile
@@ -33,7 +32,6 @@ from torchkeeper.client.words import (
     doctorwords,
     environments,
     explaining,
-    facts,
     findingwords,
     leaks,
     owned,
@@ -41,7 +39,6 @@ from torchkeeper.client.words import (
     preparing,
     problems,
     recipewords,
-    runnable,
     say,
     serverpage,
     settled,
@@ -54,7 +51,7 @@ from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.engine.messages.bundles import Maker
 from torchkeeper.engine.messages.doctor import DiagnoseResult, LeftCheck
 from torchkeeper.engine.messages.entries import RunnableName, RunnableResult
-from torchkeeper.engine.messages.servers import ServerResult
+from torchkeeper.engine.messages.places import ServerResult
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.origins import Origin, Override
 from torchkeeper.settings.processes import Process
@@ -74,7 +71,7 @@ FACT = "FACT"
 #: profile, or are of the command line alone.
 SILENT = {
     "desktop", "recorded.py", "recording.py", "heard.py", "noted.py", "references.py",
-    "defining.py", "proving.py", "tomltext.py", "tomledits.py", "tomllines.py", "handover.py",
+    "defining.py", "proving.py", "toml.py", "handover.py",
 }  # fmt: skip
 
 
@@ -338,7 +335,7 @@ def of_entries() -> Iterator[str]:
         "ondisk": {"prefix": FACT}, "code": {"hashes": {"code": FACT, "compiler": FACT}},
     }  # fmt: skip
     for kind, about in kinds.items():
-        for fact in facts.told(kind, {**about, "strange": [FACT]}):
+        for fact in explaining.told(kind, {**about, "strange": [FACT]}):
             yield fact.label
             yield from fact.values
     for what in ("url-password", "url-token", "private-key", "token", "again", "value"):
@@ -366,9 +363,9 @@ def of_entries() -> Iterator[str]:
             "kinds": [{"kind": "K", "entries": 9, "pickles": 1, "sources": 2, "objects": 3,
                        "unread": 4}],
         }  # fmt: skip
-        for name, value in runnable.lines(found):
+        for name, value in leaks.lines(found):
             yield from (name, value)
-        yield runnable.warning(found)
+        yield leaks.warning(found)
 
 
 def of_places() -> Iterator[str]:

@@ -27,9 +27,9 @@ from PySide6.QtWidgets import QAbstractItemView, QMenu, QWidget
 
 from torchkeeper.gui.desktop.dropping import Veil
 from torchkeeper.gui.table.view import EntryTable
-from torchkeeper.gui.treemap import speaking
+from torchkeeper.gui.treemap import layout
 from torchkeeper.gui.treemap import view as painting
-from torchkeeper.gui.treemap.colours import contrast
+from torchkeeper.gui.treemap.layout import contrast
 from torchkeeper.gui.treemap.view import Treemap
 
 #: Pixels of text that is still read, and how much it stands out (WCAG 2, AA).
@@ -159,7 +159,7 @@ def _on_tiles(view: Treemap, root: QWidget) -> Iterator[Text]:
     writer, tiles = painting.Writer(view.font()), view.tiles
     total = sum(tile.bytes for tile in tiles)
     for tile in tiles:
-        for line in writer.lines(tile, view.box_of(tile.key), speaking.share(tile, total)):
+        for line in writer.lines(tile, view.box_of(tile.key), layout.share(tile, total)):
             metrics = QFontMetricsF(line.font)
             box = metrics.boundingRect(line.text).translated(line.at)
             at = view.mapTo(root, QPoint(0, 0))

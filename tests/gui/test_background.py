@@ -22,7 +22,7 @@ from tests.gui.test_notifying import Desktop, bus, desktop
 from tests.pace import LONG
 from tests.shots.sample_results import WARMED
 from torchkeeper.client.engines import probes
-from torchkeeper.client.kept import history, running
+from torchkeeper.client.kept import history
 from torchkeeper.client.kept.history import Past
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages.guide.bar import own_folder
@@ -103,7 +103,7 @@ def jobs() -> list[dict[str, Any]]:
 
 
 def test_who_starts_again_has_the_window_back_with_its_jobs(busy: Driven) -> None:
-    until(lambda: bool(running.found()))
+    until(lambda: bool(history.found()))
     [job] = jobs()
     assert (job["state"], job["window"], job["process"]) == ("running", False, busy.process.pid)
     again = subprocess.run(ARGV, capture_output=True, text=True, check=False, timeout=LONG)
@@ -113,11 +113,11 @@ def test_who_starts_again_has_the_window_back_with_its_jobs(busy: Driven) -> Non
     seen = busy.look()
     assert (seen["visible"], seen["jobs"]) == (True, ["running"])
     assert seen["strip"].startswith("Warming ")
-    until(lambda: all(one.window for one in running.found()))
+    until(lambda: all(one.window for one in history.found()))
     busy.ask(cancel=True)
     assert busy.hear("ended")["ended"] == "cancelled"
     assert busy.look()["visible"], "it is back for good"
-    until(lambda: not running.found())
+    until(lambda: not history.found())
     assert [one["state"] for one in jobs()] == ["cancelled"]
 
 
@@ -135,7 +135,7 @@ def test_what_ends_without_a_window_is_told_and_all_is_over(
 
 @pytest.mark.slow
 def test_what_was_cut_off_is_known_to_the_next(busy: Driven) -> None:
-    until(lambda: bool(running.found()))
+    until(lambda: bool(history.found()))
     busy.process.kill()
     busy.process.wait(LONG)
     [job] = jobs()

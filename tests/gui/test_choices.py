@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from torchkeeper import gui
 from torchkeeper.gui import theme
-from torchkeeper.gui.widgets.choices import Choice, Number
+from torchkeeper.gui.widgets.forms import Choice, Number
 
 
 def test_the_wheel_leaves_what_is_chosen_and_goes_on_to_the_form(qtbot: QtBot) -> None:

@@ -23,7 +23,7 @@ from torchkeeper.gui.entrymap.pane import MapPane
 from torchkeeper.gui.entrymap.shelf import SHOWN
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
-from torchkeeper.gui.treemap.tiles import MOST
+from torchkeeper.gui.treemap.layout import MOST
 from torchkeeper.stores.query import parse
 
 #: The kinds of entries: others are listed only when they are asked for.

@@ -26,8 +26,7 @@ from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.exporting import ExportDialog
 from torchkeeper.gui.inspector.details import Detail, Need, Relatives, sections
 from torchkeeper.gui.inspector.facts import FactsView
-from torchkeeper.gui.inspector.summary import Measured, Sharing
-from torchkeeper.gui.inspector.verdictcard import About, VerdictCard
+from torchkeeper.gui.inspector.summary import About, Measured, Sharing, VerdictCard
 from torchkeeper.gui.verdicts.verifications import Beside
 from torchkeeper.verdict.shapes import DifferenceTold, VerdictTold
 

@@ -20,9 +20,9 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import OpenWindow, click
 from tests.shots import run as shots
 from torchkeeper.artifacts.entry import KINDS
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.app import Bugs
-from torchkeeper.gui.dialogs.bug import BugDialog
+from torchkeeper.gui.dialogs.about import BugDialog
 from torchkeeper.gui.shots import run as pictures
 from torchkeeper.gui.theme import DARK, LIGHT, Shades, Theme
 from torchkeeper.gui.window import Window
@@ -72,7 +72,7 @@ def test_style_sheets_name_no_path(qapp: QApplication, shades: Shades) -> None:
 
 
 def test_an_icon_that_is_changed_lives_on(qapp: QApplication) -> None:
-    shared = icons.icon("warm")
+    shared = theme.icon("warm")
     changed = QIcon(shared)
     changed.setIsMask(True)  # Qt copies what draws it
     gc.collect()
@@ -85,14 +85,14 @@ def test_an_icon_is_as_sharp_and_as_wide_as_it_is_shown(qapp: QApplication) -> N
     shown.setDevicePixelRatio(2.0)
     shown.fill(QColor("white"))
     with QPainter(shown) as painter:
-        icons.icon("warm").paint(painter, 0, 0, 40, 18)
+        theme.icon("warm").paint(painter, 0, 0, 40, 18)
     expected = QPixmap(80, 36)
     expected.setDevicePixelRatio(2.0)
     expected.fill(QColor("white"))
     with QPainter(expected) as painter:
-        painter.drawPixmap(11, 0, icons.pixmap("warm", 18, None, 2.0))
+        painter.drawPixmap(11, 0, theme.pixmap("warm", 18, None, 2.0))
     assert shown.toImage() == expected.toImage()
-    assert icons.icon("warm").pixmap(QSize(0, 0)).isNull()
+    assert theme.icon("warm").pixmap(QSize(0, 0)).isNull()
 
 
 #: Every state there is a picture of, by scene. Who takes one away has to say so here.
@@ -354,7 +354,7 @@ def test_the_button_that_empties_the_filter_follows_the_theme(
         for which, shades in ((Theme.DARK, DARK), (Theme.LIGHT, LIGHT)):
             theme.look().choose(which)
             drawn = action.icon().pixmap(QSize(16, 16), 1.0).toImage()
-            assert drawn == icons.pixmap("close", 16, shades.muted).toImage()
+            assert drawn == theme.pixmap("close", 16, shades.muted).toImage()
     finally:
         theme.look().choose(before)
     box.setText("triton")

@@ -30,8 +30,8 @@ from torchkeeper.client.desktop import dbus
 from torchkeeper.client.desktop.notifications import Note, Notifications
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.desktop import front
+from torchkeeper.gui.jobs.following import SETTING
 from torchkeeper.gui.jobs.model import Job, State
-from torchkeeper.gui.jobs.notifying import SETTING
 from torchkeeper.gui.window import Window
 
 

@@ -21,7 +21,7 @@ from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.pages.overview.page import OverviewPage
 from torchkeeper.gui.places.model import SETTING
-from torchkeeper.gui.treemap.tiles import Tile
+from torchkeeper.gui.treemap.layout import Tile
 from torchkeeper.gui.window import PAGE, Window
 
 

@@ -29,8 +29,7 @@ from torchkeeper.client.profiles import keeping, reading
 from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.client.words.settled import Settled
 from torchkeeper.gui.dialogs.base import ConfirmDialog
-from torchkeeper.gui.dialogs.profileexport import ProfileExport
-from torchkeeper.gui.dialogs.profileimport import ProfileImport
+from torchkeeper.gui.dialogs.profilefiles import ProfileExport, ProfileImport
 from torchkeeper.gui.pages.profiles.editors import (
     AddressEdit,
     FolderEdit,

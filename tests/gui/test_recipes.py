@@ -26,7 +26,7 @@ from torchkeeper.gui.dialogs.verifying import VerifyDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, State
-from torchkeeper.gui.pages.recipes import known, words
+from torchkeeper.gui.pages.recipes import known
 from torchkeeper.gui.pages.recipes.known import BUILTIN
 from torchkeeper.gui.pages.recipes.page import CELLS, NAME, SOURCE, RecipesPage
 from torchkeeper.gui.window import Window
@@ -96,7 +96,7 @@ def test_files_and_folders_are_kept_with_what_they_make(
 ) -> None:
     window = open_window()
     page = shown(qtbot, window)
-    assert names(page) == [words.name_of("builtin")]
+    assert names(page) == [known.name_of("builtin")]
     assert page.blank.isVisible()
     assert page.go.isEnabled()
     assert not page.remove.isEnabled(), "the built-in one is always there"
@@ -415,7 +415,7 @@ def test_what_others_write_into_a_recipe_is_not_lost_unasked(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("source", words.SOURCES)
+@pytest.mark.parametrize("source", known.SOURCES)
 def test_a_new_recipe_begins_with_an_example(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, source: str
 ) -> None:
@@ -447,7 +447,7 @@ def test_a_recipe_lies_beside_the_file_that_was_chosen(
     qtbot: QtBot, open_window: OpenWindow, folder: Path
 ) -> None:
     window = open_window()
-    window.flows.recipes.new_recipe(words.FORM)
+    window.flows.recipes.new_recipe(known.FORM)
     [form] = window.findChildren(RecipeForm)
     form.reference.setText("old.module:small")
     click(qtbot, form.browse)
@@ -485,7 +485,7 @@ def test_what_a_file_may_be_called(cells: list[str], called: str, name: str) -> 
 
 def test_a_form_becomes_a_text(qtbot: QtBot, open_window: OpenWindow) -> None:
     window = open_window()
-    window.flows.recipes.new_recipe(words.FORM)
+    window.flows.recipes.new_recipe(known.FORM)
     [form] = window.findChildren(RecipeForm)
     assert not form.go.isEnabled(), "nothing is named yet"
     type_in(qtbot, form.reference, "models.py:small")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from torchkeeper.client.recipes import tomltext
+from torchkeeper.client.recipes import toml
 from torchkeeper.gui.pages.recipes import forming
 from torchkeeper.gui.pages.recipes.forming import GRADIENTS, KINDS, Form, Unfit
 from torchkeeper.warm.recipes.recipe import without_faults
@@ -115,7 +115,7 @@ def test_what_the_form_does_not_show_stays(seed: int) -> None:
     chance, done = random.Random(seed), 0
     for _ in range(60):
         data: Any = recipe(chance)
-        text = commented(tomltext.text_of(data))
+        text = commented(toml.text_of(data))
         assert tomllib.loads(text) == data
         at = chance.randrange(len(forming.names(data)))
         form = forming.form_of(data, at)

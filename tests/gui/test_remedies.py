@@ -15,10 +15,10 @@ from tests.shots.sample_engines import SampleEngines
 from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.actions import ACTIONS
-from torchkeeper.gui.dialogs.bug import BugDialog
+from torchkeeper.gui.dialogs.about import BugDialog
 from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
-from torchkeeper.gui.dialogs.login import PasswordDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
+from torchkeeper.gui.dialogs.serverpage import PasswordDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.pages.doctor.page import DoctorPage
 from torchkeeper.gui.remedies import LABELS, REMEDIES

@@ -20,21 +20,21 @@ from tests.redis_server import Server, dump, free_port, serving
 from torchkeeper.artifacts.entry import Entry, tallied
 from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.client import secrets
-from torchkeeper.client.kept import lists as kept
 from torchkeeper.client.kept import protected
+from torchkeeper.client.kept import whole as kept
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.client.words.serverpage import meanings
 from torchkeeper.engine.messages.dead import Removed
 from torchkeeper.gui import start
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog
-from torchkeeper.gui.dialogs.login import PasswordDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.server import ServerDialog
+from torchkeeper.gui.dialogs.serverpage import PasswordDialog
 from torchkeeper.gui.jobs.model import State, state_text
-from torchkeeper.gui.places import facts as gui_facts
-from torchkeeper.gui.places.facts import AT_ONCE, REST_MS, SELECTED
+from torchkeeper.gui.places import servers as gui_facts
 from torchkeeper.gui.places.model import Place, PlacesModel
+from torchkeeper.gui.places.servers import AT_ONCE, REST_MS, SELECTED
 from torchkeeper.gui.table.cells import EXPIRES, MTIME, SIZE, USED, cell_text
 from torchkeeper.gui.window import Window
 from torchkeeper.stores.redis.server import MEANINGS

@@ -15,8 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, listed
 from tests.pace import LONG
-from torchkeeper.client.engines.ahead import Ahead
-from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.engines.process import Ahead, Engine
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui import start
 from torchkeeper.gui.background import lookups

@@ -7,8 +7,7 @@ from itertools import pairwise
 from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
-from torchkeeper.gui.chrome.statusline import StatusBar
-from torchkeeper.gui.chrome.verdictbar import Counts, VerdictBar
+from torchkeeper.gui.chrome.statusline import Counts, StatusBar, VerdictBar
 
 COUNTS = Counts(
     {"usable": 160_857, "conditional": 73_135, "unknown": 14_385, "unsafe": 31, "broken": 2,

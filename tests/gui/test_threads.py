@@ -22,7 +22,7 @@ GUI = Path(gui.__file__).parent
 #: What runs in the worker's thread, and the functions of it that are called before.
 BESIDE = {
     "background/requests.py": set[str](),
-    "background/asides.py": {"__init__"},
+    "background/lookups.py": {"__init__"},
     "background/keygens.py": {"__init__", "run_of"},
     "background/scratch.py": {"__init__"},
     "background/worker.py": {"__init__"},

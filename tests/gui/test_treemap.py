@@ -18,10 +18,9 @@ from tests.gui.test_look import contrast
 from torchkeeper.artifacts.entry import KINDS, VERDICTS
 from torchkeeper.gui import theme
 from torchkeeper.gui.theme import DARK, LIGHT, Shades, Theme
-from torchkeeper.gui.treemap import colours
+from torchkeeper.gui.treemap import layout
 from torchkeeper.gui.treemap import view as painting
-from torchkeeper.gui.treemap.layout import Box, neighbour, squarify
-from torchkeeper.gui.treemap.tiles import MOST, REST, Tile, fold
+from torchkeeper.gui.treemap.layout import MOST, REST, Box, Tile, fold, neighbour, squarify
 from torchkeeper.gui.treemap.view import Treemap
 
 ROOM = Box(3.0, 5.0, 800.0, 300.0)
@@ -180,19 +179,19 @@ def test_what_is_empty_is_counted_and_has_no_tile() -> None:
 
 @pytest.mark.parametrize("shades", [LIGHT, DARK], ids=["light", "dark"])
 def test_text_on_every_tile_can_be_read(shades: Shades) -> None:
-    every = [colours.of_kind(kind) for kind in (*KINDS, "no such")]
-    every += [colours.of_verdict(verdict) for verdict in (*VERDICTS, "")]
-    every += [colours.of_step(number, count) for count in (1, 2, 9) for number in range(count)]
+    every = [layout.of_kind(kind) for kind in (*KINDS, "no such")]
+    every += [layout.of_verdict(verdict) for verdict in (*VERDICTS, "")]
+    every += [layout.of_step(number, count) for count in (1, 2, 9) for number in range(count)]
     for shade in (*every, "rest"):
-        for depth in range(colours.DEPTHS):
-            ground = colours.fill(shades, shade, depth)
+        for depth in range(layout.DEPTHS):
+            ground = layout.fill(shades, shade, depth)
             assert contrast(shades.text, ground) >= 4.5, (shade, depth)
     # What is beside each other is told apart.
-    kinds = {colours.fill(shades, colours.of_kind(kind)) for kind in KINDS}
+    kinds = {layout.fill(shades, layout.of_kind(kind)) for kind in KINDS}
     assert len(kinds) == len(KINDS)
     for which in ("usable", "stale"):
-        pale = colours.fill(shades, colours.of_verdict(which), colours.DEPTHS - 1)
-        assert pale != colours.fill(shades, colours.of_verdict(which), 0)
+        pale = layout.fill(shades, layout.of_verdict(which), layout.DEPTHS - 1)
+        assert pale != layout.fill(shades, layout.of_verdict(which), 0)
 
 
 @settings(max_examples=60, deadline=None)
@@ -227,11 +226,11 @@ def view(qtbot: QtBot) -> Iterator[Treemap]:
 
 
 FIVE = [
-    Tile(("fxgraph",), "FX graph", 40_000_000, 1204, colours.of_kind("fxgraph"), "torch 2.13"),
-    Tile(("triton",), "Triton kernel", 30_000_000, 12, colours.of_kind("triton")),
-    Tile(("code",), "Code", 20_000_000, 9, colours.of_kind("code")),
-    Tile(("pgo",), "PGO profile", 6_000_000, 1, colours.of_kind("pgo")),
-    Tile(("lock",), "Lock", 4_000_000, 3, colours.of_kind("lock")),
+    Tile(("fxgraph",), "FX graph", 40_000_000, 1204, layout.of_kind("fxgraph"), "torch 2.13"),
+    Tile(("triton",), "Triton kernel", 30_000_000, 12, layout.of_kind("triton")),
+    Tile(("code",), "Code", 20_000_000, 9, layout.of_kind("code")),
+    Tile(("pgo",), "PGO profile", 6_000_000, 1, layout.of_kind("pgo")),
+    Tile(("lock",), "Lock", 4_000_000, 3, layout.of_kind("lock")),
 ]
 
 
@@ -442,7 +441,7 @@ def test_selection_and_hover_are_seen(qtbot: QtBot, view: Treemap, tone: Theme) 
     plain = picture()
     ground = QColor(plain.pixel(_at(view, "triton")))
     # Every tile stands out from what is between them.
-    assert ground.name() == colours.fill(theme.shades(), colours.of_kind("triton"))
+    assert ground.name() == layout.fill(theme.shades(), layout.of_kind("triton"))
     view.select([("triton",)])
     edge = view.box_of(("triton",)).toRect()
     outlines = {

@@ -29,15 +29,14 @@ from torchkeeper.client.kept.verified import Verified
 from torchkeeper.client.words import preparing, verifying
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.background.worker import NICE
-from torchkeeper.gui.dialogs.compileoptions import CompileOptions
 from torchkeeper.gui.dialogs.laptable import LapTable
 from torchkeeper.gui.dialogs.pages import Aftermath
-from torchkeeper.gui.dialogs.preparing import PrepareDialog
+from torchkeeper.gui.dialogs.preparing import CompileOptions, PrepareDialog
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
 from torchkeeper.gui.dialogs.working import ProgressPage
 from torchkeeper.gui.jobs import laps
+from torchkeeper.gui.jobs.bundles import Naming
 from torchkeeper.gui.jobs.model import Job, JobsModel, State, outcome
-from torchkeeper.gui.jobs.naming import Naming
 from torchkeeper.gui.places.model import PlacesModel
 from torchkeeper.gui.verdicts.environments import KEY
 from torchkeeper.gui.verdicts.verifications import Beside

@@ -31,7 +31,7 @@ from tests.gui.conftest import PATIENCE
 from tests.shots.stage import turn
 from torchkeeper.gui import theme
 from torchkeeper.gui.theme import Theme
-from torchkeeper.gui.treemap.tiles import Tile
+from torchkeeper.gui.treemap.layout import Tile
 from torchkeeper.gui.treemap.view import Treemap
 
 PALE = QColor("#d8d8d8")

@@ -17,8 +17,8 @@ from tests.hostile.tripwires import Arena, memory_bounded
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client import offered, signers
 from torchkeeper.client.engines import probes
-from torchkeeper.client.kept import lists as kept
 from torchkeeper.client.kept import protected, runs, verified, warmed
+from torchkeeper.client.kept import whole as kept
 from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.stores.folders import receipts

@@ -48,7 +48,7 @@ _NEVER = (
     "os.startfile", "pty.spawn", "ctypes.dlopen", "pickle.find_class", "webbrowser.open",
     "ftplib.connect", "urllib.Request", "smtplib.connect",
 )  # fmt: skip
-#: The record of a journal that was begun, as torchkeeper.stores.folders.proof names it.
+#: The record of a journal that was begun, as torchkeeper.stores.folders.journal names it.
 _RECORD = re.compile(r"[0-9a-f]{16}-[0-9a-f]{32}\.json")
 #: The programs that may be started: those that read, and those that walk a folder.
 _READERS = ("torchkeeper.stores.reader_process", "torchkeeper.stores.folders.walk_process")

@@ -25,8 +25,7 @@ from tests.shots import (
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, Entry, measured, tallied, tally
 from torchkeeper.artifacts.shapes import Amount, Sized
 from torchkeeper.client.kept import history
-from torchkeeper.client.kept.history import Past
-from torchkeeper.client.kept.running import Running
+from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.kept.runs import Kept
 from torchkeeper.client.kept.verified import Verified
 from torchkeeper.client.profiles.profile import Profile
@@ -38,7 +37,7 @@ from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener, P
 from torchkeeper.gui.background.looked import At, PastJobs, Room
 from torchkeeper.gui.background.requests import Revealed
-from torchkeeper.gui.pages.profiles import known as known_profiles
+from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.pages.recipes.known import Listed
 from torchkeeper.stores.folders.in_use import InUse

@@ -7,8 +7,7 @@ import time
 from PySide6.QtCore import QCoreApplication
 
 from tests.shots import samples
-from torchkeeper.client.kept.history import Kept, Past
-from torchkeeper.client.kept.running import Running
+from torchkeeper.client.kept.history import Kept, Past, Running
 
 _DAY = 86_400.0
 _NIGHTLY = "/srv/artifacts/nightly.torchcache"

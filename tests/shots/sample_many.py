@@ -12,7 +12,7 @@ from torchkeeper.client.kept import history
 from torchkeeper.client.kept.runs import MAX_RUNS, Kept
 from torchkeeper.client.kept.warmed import Warmed
 from torchkeeper.client.profiles.profile import Profile
-from torchkeeper.gui.pages.profiles.known import Kept as KeptProfile
+from torchkeeper.gui.pages.profiles.drafts import Kept as KeptProfile
 from torchkeeper.gui.pages.recipes.known import Known, Listed
 
 #: Entries of a cache that many share.

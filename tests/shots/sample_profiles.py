@@ -7,7 +7,7 @@ from typing import Any
 
 from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.client.words.problems import user_error
-from torchkeeper.gui.pages.profiles.known import Kept, Offered
+from torchkeeper.gui.pages.profiles.drafts import Kept, Offered
 from torchkeeper.settings import masks
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import SETTINGS, default

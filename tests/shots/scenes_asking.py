@@ -13,7 +13,7 @@ from tests.shots.stage import Stage, turn
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.gui.dialogs.base import UnsavedDialog
-from torchkeeper.gui.dialogs.profileimport import ProfileImport
+from torchkeeper.gui.dialogs.profilefiles import ProfileImport
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages.guide.steps import STEPS

@@ -6,7 +6,7 @@ from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
 from torchkeeper.client.words.problems import user_error
-from torchkeeper.gui.dialogs.bug import BugDialog
+from torchkeeper.gui.dialogs.about import BugDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.window import Window
 

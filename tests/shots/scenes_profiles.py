@@ -6,8 +6,7 @@ from tests.shots import sample_profiles, samples
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
 from torchkeeper.client.words.problems import user_error
-from torchkeeper.gui.dialogs.profileexport import ProfileExport
-from torchkeeper.gui.dialogs.profileimport import ProfileImport
+from torchkeeper.gui.dialogs.profilefiles import ProfileExport, ProfileImport
 from torchkeeper.gui.pages.profiles.page import SettingsPage
 from torchkeeper.gui.window import Window
 

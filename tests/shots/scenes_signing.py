@@ -11,7 +11,7 @@ from tests.shots.stage import Stage, turn
 from torchkeeper.artifacts.entry import measured
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.gui.dialogs.keychoice import SIGN_WITH
-from torchkeeper.gui.dialogs.login import PassphraseDialog
+from torchkeeper.gui.dialogs.serverpage import PassphraseDialog
 from torchkeeper.gui.dialogs.signers import SignersDialog
 from torchkeeper.gui.dialogs.trust import TrustDialog
 from torchkeeper.gui.dialogs.working import WorkDialog

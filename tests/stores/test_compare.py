@@ -19,7 +19,7 @@ from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.compare import OUTCOMES, Compared, Counts, compare
 from torchkeeper.stores.folders.importing import import_bundles
 from torchkeeper.stores.items import Item
-from torchkeeper.stores.space import space
+from torchkeeper.stores.preconditions import space
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from torchkeeper.artifacts.aoti_eager import digest
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.client.words.catalogue import CATALOGUE
-from torchkeeper.stores.bundles import export_plan
+from torchkeeper.stores.bundles import export as export_plan
 from torchkeeper.stores.bundles.building import environment
 from torchkeeper.stores.bundles.bundle import Bundle, Told, claims
 from torchkeeper.stores.bundles.export import export

@@ -17,7 +17,7 @@ from tests.conftest import DATA, RunPlain
 from tests.snapshots import snapshot
 from torchkeeper.artifacts.entry import WITHOUT_VERDICT, Entry, Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.client.words.facts import told
+from torchkeeper.client.words.explaining import told
 from torchkeeper.engine.detail import Details, Full
 from torchkeeper.engine.messages.selecting import Select
 from torchkeeper.engine.session import Session, chosen_of

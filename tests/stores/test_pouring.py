@@ -14,8 +14,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.folders.walking import file_at
 from torchkeeper.stores.items import CHUNK, File
-from torchkeeper.stores.pouring import Pouring, drop, unchanged
-from torchkeeper.stores.progress import Progress
+from torchkeeper.stores.pouring import Pouring, Progress, drop, unchanged
 
 
 def pouring(report: Report | None = None) -> Pouring:

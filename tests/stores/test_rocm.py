@@ -20,7 +20,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.query import parse
 from torchkeeper.stores.reader import Reader
-from torchkeeper.verdict import judging, kinds
+from torchkeeper.verdict import judging
 from torchkeeper.verdict.probed import Env
 
 ENVIRONMENTS: dict[str, Env] = json.loads((DATA / "environments.json").read_text())
@@ -181,7 +181,7 @@ def test_what_triton_builds_for_itself_says_for_which_gpu(helpers: Path, tmp_pat
     for one in entries(helpers):
         for env in ENVIRONMENTS.values():
             here = {device["type"] for device in env["devices"]}
-            said = kinds.other(one, {"helper": True}, env)
+            said = judging.other(one, {"helper": True}, env)
             assert said.verdict == ("unknown" if one.device in here else "stale")
             assert ("device" in {r.factor for r in said.reasons}) == (one.device not in here)
 

@@ -19,8 +19,8 @@ import pytest
 from tests.redis_server import dump, serving
 from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import PORTABLE, Problem
-from torchkeeper.artifacts.leaked import Secrets
 from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.shapes import Secrets
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine.wire import Message

@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import DATA
 from torchkeeper.artifacts import triton
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.verdict import judging, kinds
+from torchkeeper.verdict import judging
 from torchkeeper.verdict.judging import Difference, Verdict
 from torchkeeper.verdict.probed import Env
 
@@ -196,27 +196,27 @@ def test_kernels_by_what_their_json_tells(
     assert facts["triton"]
     for name, env in ENVIRONMENTS.items():
         same: Env = {**env, "triton": facts["triton"]}
-        said = kinds.other(entry("triton", device), facts, same)
+        said = judging.other(entry("triton", device), facts, same)
         assert said.verdict == ("conditional" if name == fitting else "stale"), name
         if name != fitting:
             assert [one.factor for one in said.reasons] == ["device"]
-        old = kinds.other(entry("triton", device), facts, {**env, "triton": "3.0.0"})
+        old = judging.other(entry("triton", device), facts, {**env, "triton": "3.0.0"})
         assert old.reasons[0] == Difference("triton", facts["triton"], "3.0.0")
         assert old.verdict == "stale"
-        none = kinds.other(entry("triton", device), facts, {**env, "triton": None})
+        none = judging.other(entry("triton", device), facts, {**env, "triton": None})
         assert none.verdict == "stale"
     fits: Env = {**ENVIRONMENTS[fitting], "triton": facts["triton"]}
-    assert kinds.other(entry("triton", device), {**facts, "triton": None}, fits).verdict == (
+    assert judging.other(entry("triton", device), {**facts, "triton": None}, fits).verdict == (
         "unknown"
     )
     wide = {**facts, "warp": 16}
-    assert [d.factor for d in kinds.other(entry("triton", device), wide, fits).reasons] == [
+    assert [d.factor for d in judging.other(entry("triton", device), wide, fits).reasons] == [
         "warp size"
     ]
 
 
 def test_launchers_tell_nothing() -> None:
-    said = kinds.other(entry("triton"), {}, ENVIRONMENTS["H100"])
+    said = judging.other(entry("triton"), {}, ENVIRONMENTS["H100"])
     assert said.verdict == "unknown"
 
 
@@ -224,24 +224,24 @@ def test_gemm_choices_are_of_a_system() -> None:
     choices = {"choices": 4, "gpu": "NVIDIA H100 80GB HBM3",
                "versions": {"triton": "a", "cuda": "12.9"}}  # fmt: skip
     verdicts = {
-        name: kinds.other(entry("autotune"), choices, env) for name, env in ENVIRONMENTS.items()
+        name: judging.other(entry("autotune"), choices, env) for name, env in ENVIRONMENTS.items()
     }
     assert {name: said.verdict for name, said in verdicts.items()} == {
         "H100": "conditional", "A100": "stale", "MI300X": "stale", "none": "stale"
     }  # fmt: skip
     assert verdicts["A100"].reasons[0].here == "NVIDIA A100-SXM4-80GB"
-    assert kinds.other(entry("autotune"), {}, ENVIRONMENTS["H100"]).verdict == "unknown"
+    assert judging.other(entry("autotune"), {}, ENVIRONMENTS["H100"]).verdict == "unknown"
 
 
 def test_precompiled_functions_name_torch_and_python() -> None:
     facts = {"torch": "2.13.0+cpu", "python": "3.11.7", "device": "cpu"}
     env = ENVIRONMENTS["none"]
-    assert kinds.other(entry("precompile"), facts, env).verdict == "conditional"
+    assert judging.other(entry("precompile"), facts, env).verdict == "conditional"
     for name, value in (("torch", "2.9.1"), ("python", "3.12.1"), ("gpu", "NVIDIA H100")):
-        said = kinds.other(entry("precompile"), {**facts, name: value}, env)
+        said = judging.other(entry("precompile"), {**facts, name: value}, env)
         assert (said.verdict, said.reasons[0].factor) == ("stale", name)
     for name in facts:
-        said = kinds.other(entry("precompile"), {**facts, name: None}, env)
+        said = judging.other(entry("precompile"), {**facts, name: None}, env)
         assert said.verdict == "unknown"
 
 
@@ -250,20 +250,20 @@ def test_eager_kernels_need_their_torch_and_their_cpu() -> None:
     env: Env = {**ENVIRONMENTS["none"], "vector": ["avx2", "fma"]}
     here = entry("aoti_eager", "cpu")._replace(torch=str(env["torch"]))
     facts = {"instructions": "avx2"}
-    assert kinds.other(here, facts, env).verdict == "conditional"
+    assert judging.other(here, facts, env).verdict == "conditional"
     for one, about, factor, verdict in (
         (here._replace(torch="2.1.0"), facts, "torch", "unsafe"),
         (here._replace(device="cuda"), facts, "device", "stale"),
         (here, {"instructions": "avx2 avx512f"}, "vector instructions", "unsafe"),
     ):
-        said = kinds.other(one, about, env)
+        said = judging.other(one, about, env)
         assert (said.verdict, said.reasons[0].factor) == (verdict, factor)
     for one, used in ((here._replace(torch=None), "avx2"), (here, None)):
-        assert kinds.other(one, {"instructions": used}, env).verdict == "unknown"
+        assert judging.other(one, {"instructions": used}, env).verdict == "unknown"
 
 
 def test_where_nothing_decides_it_is_unknown() -> None:
     for kind in ("pgo", "ondisk", "aoti_eager"):
-        assert kinds.other(entry(kind), {}, ENVIRONMENTS["none"]).verdict == "unknown"
-    lacking = kinds.other(entry("aoti_eager", "cuda"), {}, ENVIRONMENTS["none"])
+        assert judging.other(entry(kind), {}, ENVIRONMENTS["none"]).verdict == "unknown"
+    lacking = judging.other(entry("aoti_eager", "cuda"), {}, ENVIRONMENTS["none"])
     assert lacking.verdict == "stale"

@@ -25,7 +25,7 @@ from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.engine.wire import Message
 from torchkeeper.warm import processes, workers
-from torchkeeper.warm.recipes.cells import Cell
+from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.recipes.foreseeing import foreseen
 from torchkeeper.warm.supervise import checked, environment, of_cell, warm
 from torchkeeper.warm.workers import Worker, group_of

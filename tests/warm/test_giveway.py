@@ -13,7 +13,7 @@ import pytest
 
 from tests.pace import LONG
 from torchkeeper.client.engines.process import Engine
-from torchkeeper.warm.giveway import give_way
+from torchkeeper.warm.processes import give_way
 
 NICE = 7
 GROUPS = Path("/proc/self/autogroup").exists()

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.following import fitting
 from torchkeeper.warm.recipes import faults as looking
-from torchkeeper.warm.recipes.cells import Cell
-from torchkeeper.warm.recipes.expanding import cells_of
+from torchkeeper.warm.recipes.expanding import Cell, cells_of
 from torchkeeper.warm.recipes.recipe import MOST_CELLS, checked, faults, of_request
 from torchkeeper.warm.recipes.sections import bytes_of
 

@@ -14,8 +14,8 @@ import pytest
 from tests.warm.test_phases import kept
 from tests.warm.test_trace import lookup, record, written
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm import commands, supervise
-from torchkeeper.warm.recipes.cells import Cell
+from torchkeeper.warm import processes, supervise
+from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.sources import Work, scripts
 from torchkeeper.warm.traces import tail
 from torchkeeper.warm.traces.graphs import Graph
@@ -76,9 +76,9 @@ def test_a_command_is_run_by_the_interpreter() -> None:
         (["torchrun", "a.py"], None),
         (["pythonista"], None),
     ):
-        assert commands.under("/p", command) == argv
-    assert commands.file_of(["python", "a.py", "b.py"]) == "a.py"
-    assert commands.file_of(["python", "-O", "a.py"]) is None
+        assert processes.under("/p", command) == argv
+    assert processes.file_of(["python", "a.py", "b.py"]) == "a.py"
+    assert processes.file_of(["python", "-O", "a.py"]) is None
 
 
 def test_a_script_is_told_while_it_runs_and_counted(

@@ -21,7 +21,7 @@ from torchkeeper.artifacts.report import Cancelled
 from torchkeeper.engine.decoding import misfit
 from torchkeeper.engine.protocol import WARM, traits
 from torchkeeper.warm import following, prepare, processes, supervise, workers
-from torchkeeper.warm.recipes.cells import Cell
+from torchkeeper.warm.recipes.expanding import Cell
 
 APP = str(Path(torchkeeper.__file__).resolve().parent.parent)
 

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from torchkeeper.artifacts.crc import combined
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.manifest import combined
 from torchkeeper.artifacts.report import Report
 
 ENCODING_VERSION = 1

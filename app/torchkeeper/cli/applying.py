@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.cli import findings, output
 from torchkeeper.client.engines import interpreters, knowing
-from torchkeeper.client.profiles import applying
+from torchkeeper.client.profiles import profile
 from torchkeeper.client.profiles.chosen import found
 from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.settings.rules import About, about_of
@@ -35,10 +35,10 @@ def for_warm(args: argparse.Namespace, params: WarmParams) -> None:
     if one is None:
         return
     if not args.json:
-        for said in [*applying.moved(one, args.into),
-                     *applying.overruled(one, params.get("recipes") or ())]:  # fmt: skip
+        for said in [*profile.moved(one, args.into),
+                     *profile.overruled(one, params.get("recipes") or ())]:  # fmt: skip
             output.note(said)
-    params["settings"] = applying.sent(one)
+    params["settings"] = profile.sent(one)
 
 
 def for_verify(args: argparse.Namespace) -> Mapping[str, str] | None:
@@ -47,7 +47,7 @@ def for_verify(args: argparse.Namespace) -> Mapping[str, str] | None:
     Raises UserError as ``for_warm``.
     """
     one = _compiling(args)
-    return None if one is None else applying.sent(one)
+    return None if one is None else profile.sent(one)
 
 
 def _compiling(args: argparse.Namespace) -> Profile | None:
@@ -55,11 +55,11 @@ def _compiling(args: argparse.Namespace) -> Profile | None:
     if args.profile is None:
         return None
     one = _given(args)
-    applying.check_caches(one)
-    applying.allowed(one, None, args.insist)  # what needs no look at torch, first
+    profile.check_caches(one)
+    profile.allowed(one, None, args.insist)  # what needs no look at torch, first
     about = about_of(knowing.environment(interpreters.chosen(args.env)))
-    applying.check_caches(one, about.torch)
-    wrong = applying.allowed(one, about, args.insist)
+    profile.check_caches(one, about.torch)
+    wrong = profile.allowed(one, about, args.insist)
     if not args.json:
         findings.note(wrong)
     return one
@@ -82,9 +82,9 @@ def for_run(args: argparse.Namespace, env: Mapping[str, str]) -> dict[str, str]:
     if args.profile is None:
         return dict(env)
     one = _given(args)
-    wrong = applying.allowed(one, About(variables=frozenset(env)), args.insist)
+    wrong = profile.allowed(one, About(variables=frozenset(env)), args.insist)
     if not args.json:
         findings.note(wrong)
-        for said in applying.moved(one, args.into) if args.into else ():
+        for said in profile.moved(one, args.into) if args.into else ():
             output.note(said)
-    return applying.environment(one, env)
+    return profile.environment(one, env)

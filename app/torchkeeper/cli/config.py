@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from torchkeeper.cli import looking, origins, profiles, settings, translating
+from torchkeeper.cli import looking, origins, profiles, settings
 from torchkeeper.client.profiles.formats import FORMATS
 
 _HELP = """\
@@ -57,7 +57,7 @@ def add_config(command: argparse.ArgumentParser) -> None:
     _add_optional(check)
     check.add_argument("--env", metavar="PYTHON", help="the interpreter that it is for: what is "
                        "wrong may depend on its torch and GPU")  # fmt: skip
-    export = part("export", translating.export, "write a profile, or what is set here, for others "
+    export = part("export", profiles.export, "write a profile, or what is set here, for others "
                   "to read, with its passwords")  # fmt: skip
     _add_optional(export)
     export.add_argument("--format", choices=FORMATS, required=True, help="sh, to be sourced; "
@@ -66,7 +66,7 @@ def add_config(command: argparse.ArgumentParser) -> None:
                         help="write it there instead of to standard output")  # fmt: skip
     export.add_argument("--secret", metavar="NAME/KEY", help="with --format kubernetes: take what "
                         "has a password from this key of this Secret")  # fmt: skip
-    import_ = part("import", translating.import_, "make a profile of what a file sets, which is "
+    import_ = part("import", profiles.import_, "make a profile of what a file sets, which is "
                    "not run")  # fmt: skip
     import_.add_argument("file", metavar="FILE", help="a script for sh, a .env file, a Dockerfile, "
                          "a manifest, or a profile; - for standard input")  # fmt: skip

@@ -7,9 +7,8 @@ import os
 from collections.abc import Callable
 
 from torchkeeper.cli import looking, output
-from torchkeeper.client.desktop import entry, placing
-from torchkeeper.client.desktop.entry import Draw
-from torchkeeper.client.desktop.placing import Placed
+from torchkeeper.client.desktop import placing
+from torchkeeper.client.desktop.placing import Draw, Placed
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 
@@ -49,9 +48,9 @@ def install_desktop(args: argparse.Namespace, drawing: Callable[[], Draw | None]
     if args.remove:
         placed, command, draws = placing.remove(root, args.dry_run, shared=shared), [], True
     else:
-        command, draw = entry.program(), drawing()
+        command, draw = placing.program(), drawing()
         draws = draw is not None
-        placed = placing.install(root, entry.made(command, draw), args.dry_run, shared=shared)
+        placed = placing.install(root, placing.made(command, draw), args.dry_run, shared=shared)
     if args.json:
         output.emit({"result": _result(args, placed, command, draws)})
     else:

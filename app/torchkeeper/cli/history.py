@@ -6,9 +6,8 @@ import argparse
 import time
 
 from torchkeeper.cli import looking, output
-from torchkeeper.client.kept import history, running
-from torchkeeper.client.kept.history import Past
-from torchkeeper.client.kept.running import Running
+from torchkeeper.client.kept import history
+from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 
@@ -27,7 +26,7 @@ def jobs(args: argparse.Namespace) -> int:
     if args.forget:
         return _forget(args)
     # First: what was cut off is in the history then.
-    now = running.found()
+    now = history.found()
     if args.ident:
         one = _one(args.ident, now)
         if args.json:

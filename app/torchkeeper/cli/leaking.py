@@ -13,7 +13,7 @@ from torchkeeper.client.words import leaks, say
 from torchkeeper.client.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.leaked import Leaks, Private, Secret
+    from torchkeeper.artifacts.shapes import Leaks, Private, Secret
 
     class _Told(TypedDict):
         found: list[Secret]

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, NoReturn
 import torchkeeper
 from torchkeeper.artifacts.masking import without_logins
 from torchkeeper.cli import output, owning
-from torchkeeper.client.ending import Ended, signals_as_interrupts
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.paths import only_whole
+from torchkeeper.client.temporary import Ended, signals_as_interrupts
 from torchkeeper.client.words.problems import UserError, printable, user_error, visible
 
 if TYPE_CHECKING:
-    from torchkeeper.client.desktop.entry import Draw
+    from torchkeeper.client.desktop.placing import Draw
 
 
 # The parser of the command line, which knows what a mistyped word may have been meant for.
@@ -423,7 +423,7 @@ def install_desktop(args: argparse.Namespace) -> int:
 def _drawing() -> Draw | None:
     """What makes pictures; None where Qt does not load."""
     try:
-        from torchkeeper.gui.desktop.pictures import draw
+        from torchkeeper.gui.desktop.front import draw
     except ImportError:  # a library of the system is missing
         return None
     return draw
@@ -441,12 +441,12 @@ COMMANDS = {
         "overviewing:overview",
         "sum up all places: what they hold, what is usable, what could go",
     ),
-    "show": ("showing:show", "show all that is known of an entry"),
+    "show": ("entries:show", "show all that is known of an entry"),
     "check": (
         "checking:check",
         "say of each entry of a place whether it will be used here, and who else can change it",
     ),
-    "explain": ("explaining:explain", "say why an entry is used here or not, or how two differ"),
+    "explain": ("entries:explain", "say why an entry is used here or not, or how two differ"),
     "env": ("checking:env", "list the interpreters with torch, and what decides there"),
     "warm": ("warming:warm", "compile recipes into a place, and take it on from there"),
     "recipe": ("recipes:recipe", "show, check, write and keep recipes"),
@@ -455,7 +455,7 @@ COMMANDS = {
     "run": ("running:run", "run a program, then say which graphs were in the cache, and why not"),
     "runs": ("running:kept_runs", "list the programs that were run, with hits and misses"),
     "jobs": ("history:jobs", "list what the window is at and has done, and what came of it"),
-    "copy": ("copying:copy", "copy entries from any place to any other"),
+    "copy": ("bundles:copy", "copy entries from any place to any other"),
     "export": ("bundles:export", "write entries to a bundle"),
     "import": ("bundles:import_", "place the entries of a bundle in a cache"),
     "sign": ("signing:sign", "sign a bundle with an SSH key"),

@@ -22,7 +22,7 @@ from torchkeeper.settings.checks.about import URL
 from torchkeeper.settings.known import BY_NAME
 
 if TYPE_CHECKING:
-    from torchkeeper.client.recipes.noted import Note
+    from torchkeeper.client.recipes.recording import Note
     from torchkeeper.engine.messages.compiling import WarmResult
     from torchkeeper.engine.messages.findings import CellFinding, Finding
     from torchkeeper.verdict.shapes import AotTold, GraphTold

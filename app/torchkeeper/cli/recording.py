@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.cli import looking, output, proving
 from torchkeeper.client.kept import whole
-from torchkeeper.client.recipes import recorded, recording, tomltext
-from torchkeeper.client.recipes.noted import NOT_CACHED
+from torchkeeper.client.recipes import recorded, recording, toml
 from torchkeeper.client.recipes.proving import Proof
+from torchkeeper.client.recipes.recording import NOT_CACHED
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable, user_error
-from torchkeeper.warm import commands
+from torchkeeper.warm import processes
 from torchkeeper.warm.recipes.recipe import items_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def check(args: argparse.Namespace, command: Sequence[str]) -> None:
     """Before the program runs. Raises UserError where the recipe could not be written."""
     if not args.recipe:
         return
-    if commands.is_python(command[0]) and command[1:2] in ([], ["-"]):
+    if processes.is_python(command[0]) and command[1:2] in ([], ["-"]):
         raise user_error("recording-stdin", {})
     if os.path.lexists(args.recipe) and not args.force:
         raise user_error("recipe-exists", {"file": args.recipe})
@@ -123,7 +123,7 @@ def write(args: argparse.Namespace, notes: str, ran: Ran) -> Mapping[str, object
 
 def _written(file: str, made: recorded.Recorded) -> bool:
     try:
-        whole.write_text(file, tomltext.text_of(made.data, made.comment))
+        whole.write_text(file, toml.text_of(made.data, made.comment))
     except OSError as e:
         output.complain(
             user_error("recipe-unwritable", {"file": file, "why": e.strerror or str(e)})

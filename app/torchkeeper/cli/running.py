@@ -18,7 +18,7 @@ from torchkeeper.client import paths, temporary
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected, runs, whole
-from torchkeeper.client.recipes import program
+from torchkeeper.client.recipes import recording as program
 from torchkeeper.client.words import causes, phases, say
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol

@@ -17,7 +17,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import TTL
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.servers import ServerResult, TtlResult
+    from torchkeeper.engine.messages.places import ServerResult, TtlResult
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800, "y": 31557600}
 _TIME = re.compile(r"(\d+(?:\.\d+)?)([smhdwy]?)")

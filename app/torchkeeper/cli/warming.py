@@ -18,14 +18,14 @@ from torchkeeper.client import carrying
 from torchkeeper.client.engines import interpreters, knowing
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected, warmed
+from torchkeeper.client.recipes import files
 from torchkeeper.client.recipes import files as recipes
-from torchkeeper.client.recipes import picking
 from torchkeeper.client.words import outcomes, preparing, say
 from torchkeeper.client.words.outcomes import failures, held
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import COPY, EXPORT, WARM
-from torchkeeper.stores.space import space
+from torchkeeper.stores.preconditions import space
 from torchkeeper.warm.options import MOST_JOBS
 from torchkeeper.warm.recipes.sections import MOST_SECONDS
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import CopyResult, ExportResult, TargetResult
     from torchkeeper.engine.messages.compiling import CellsResult, CellsRow, WarmParams, WarmResult
     from torchkeeper.engine.messages.findings import CellFinding, LeftFinding
-    from torchkeeper.engine.messages.servers import ServerResult
+    from torchkeeper.engine.messages.places import ServerResult
     from torchkeeper.warm.shapes import Compiling
 
 #: What came of taking the place on from here, whether that was nothing, and what was left.
@@ -141,7 +141,7 @@ def warm(args: argparse.Namespace) -> int:
     if args.limit is not None:
         params["limit_s"] = args.limit
     if args.only:
-        params["only"] = picking.indexes(params.get("recipes"), args.only)
+        params["only"] = files.indexes(params.get("recipes"), args.only)
     applying.for_warm(args, params)
     _look_ahead(args)
     if args.dry_run:

@@ -16,7 +16,7 @@ from torchkeeper.artifacts.entry import (
     tally,
 )
 from torchkeeper.client.words.problems import UserError, user_error
-from torchkeeper.client.words.versions import version
+from torchkeeper.client.words.say import version
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Fault, Sized, Tally

@@ -14,8 +14,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.sshsig import NAMESPACE, fingerprint, signed_by
-from torchkeeper.client.kept import lists as kept
 from torchkeeper.client.kept import whole
+from torchkeeper.client.kept import whole as kept
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine.protocol import traits

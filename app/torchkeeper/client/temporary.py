@@ -1,10 +1,16 @@
-"""Temporary folders that a command or the window makes for one use."""
+"""Temporary folders that a command or the window makes for one use, and which a command that a
+signal ends still removes: they may hold gigabytes.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import signal
 import tempfile
+import threading
 from collections.abc import Iterator
+from types import FrameType
+from typing import Any
 
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.stores.temporary import remove
@@ -27,3 +33,95 @@ def folder(use: str) -> Iterator[str]:
         yield made
     finally:
         remove(made)
+
+
+# A command that a signal ends cleans up first: in temporary folders it may have gigabytes.
+
+#: What a batch system, a container's end or a closed terminal sends.
+_NAMES = ("SIGTERM", "SIGHUP")
+
+
+class Ended(KeyboardInterrupt):
+    """A signal has come that ends the program, and perhaps nobody is left to send another.
+
+    number: which.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+class Interrupts:
+    """While it lasts, signals that raise an exception in the main thread do so only where they are
+    let in; elsewhere one that comes waits for that. So none is lost between two steps that belong
+    together, and none tears an answer apart.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[int, Any] = {}
+        self._late: list[tuple[int, FrameType | None]] = []
+        self._let_in = False
+
+    def __enter__(self) -> Interrupts:
+        if threading.current_thread() is threading.main_thread():
+            for name in ("SIGINT", *_NAMES):
+                number = getattr(signal, name, None)
+                if number is not None and callable(before := signal.getsignal(number)):
+                    self._before[number] = before
+                    signal.signal(number, self._came)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for number, before in self._before.items():
+            if signal.getsignal(number) == self._came:  # else it is ignored meanwhile
+                signal.signal(number, before)
+        if exc == (None, None, None):
+            self._raise()
+
+    @contextlib.contextmanager
+    def let_in(self) -> Iterator[None]:
+        """Where one that comes, or has come, raises its exception."""
+        self._let_in = True
+        try:
+            self._raise()
+            yield
+        finally:
+            self._let_in = False
+
+    def _came(self, number: int, frame: FrameType | None) -> None:
+        self._late.append((number, frame))
+        if self._let_in:
+            self._raise()
+
+    def _raise(self) -> None:
+        if self._late:
+            number, frame = self._late.pop(0)
+            self._before[number](number, frame)
+
+
+@contextlib.contextmanager
+def signals_as_interrupts() -> Iterator[None]:
+    """While it lasts, such a signal raises Ended in the main thread, as Ctrl-C does.
+
+    What is ignored, as SIGHUP after nohup, stays so. After the first signal SIGHUP is ignored: a
+    closed terminal sends several, which must not end the cleaning up.
+    """
+    before: dict[int, Any] = {}
+    hangup = getattr(signal, "SIGHUP", None)
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        if hangup is not None:
+            signal.signal(hangup, signal.SIG_IGN)
+        raise Ended(number)
+
+    if threading.current_thread() is threading.main_thread():
+        for name in _NAMES:
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+                before[number] = signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

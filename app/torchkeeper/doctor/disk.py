@@ -15,7 +15,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.doctor.check import FolderLook
 from torchkeeper.doctor.mounts import Mount
 from torchkeeper.settings.finding import Finding
-from torchkeeper.stores.space import space
+from torchkeeper.stores.preconditions import space
 
 _FOLDER = ("TORCHINDUCTOR_CACHE_DIR",)
 #: Bytes and files below which a compile hardly gets through: a graph takes some kernels of 100 kB.

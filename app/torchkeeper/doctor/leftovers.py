@@ -18,7 +18,7 @@ from torchkeeper.stores.folders import journal
 from torchkeeper.stores.folders.locks import in_use, writers
 from torchkeeper.stores.items import Item, allocated
 from torchkeeper.stores.needs import OLD
-from torchkeeper.stores.strangers import strange_in
+from torchkeeper.stores.preconditions import strange_in
 
 #: Locks that guard a folder, or a tool, and no entry.
 _OF_NOBODY = frozenset({"g++", "dir", "memoizer_cache"})

@@ -14,7 +14,7 @@ from torchkeeper.doctor.check import FolderLook, MachineLook
 from torchkeeper.settings.finding import Finding
 from torchkeeper.stores import places
 from torchkeeper.stores.folders import owners
-from torchkeeper.stores.space import space
+from torchkeeper.stores.preconditions import space
 
 if TYPE_CHECKING:
     from torchkeeper.stores.shapes import Owned

@@ -1,4 +1,4 @@
-"""The operations that read and write bundles.
+"""The operations that read, write and sign bundles.
 
 ``plan_export`` and ``compare`` say beforehand what ``export`` and ``import`` would do; ``target``
 says what is at a path and whether there is room.
@@ -16,34 +16,40 @@ from typing import TYPE_CHECKING, Literal
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
-from torchkeeper.engine.choosing import chosen_with_needed, entries_among, is_part, lacking
 from torchkeeper.engine.screening import cleared, screen_of
 from torchkeeper.engine.session import (
     Session,
     carrying,
     chosen_of,
+    chosen_with_needed,
+    entries_among,
+    is_part,
+    lacking,
     path_of,
     place_of,
     tell_left,
     tell_refused,
 )
+from torchkeeper.stores.bundles import signing
 from torchkeeper.stores.bundles.building import Makers, environment
 from torchkeeper.stores.bundles.bundle import Bundle, Told
-from torchkeeper.stores.bundles.export import export
-from torchkeeper.stores.bundles.export_plan import plan
+from torchkeeper.stores.bundles.export import export, plan
 from torchkeeper.stores.compare import Counts, Outcomes, compare
 from torchkeeper.stores.copying import broke_off
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders.importing import import_bundles
 from torchkeeper.stores.items import Item, Source
-from torchkeeper.stores.naming import Named
-from torchkeeper.stores.offering import Left
-from torchkeeper.stores.space import space
+from torchkeeper.stores.offering import Left, Named
+from torchkeeper.stores.preconditions import space
 from torchkeeper.stores.store import Lost, Store
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import bundles as messages
     from torchkeeper.engine.messages.bundles import (
+        AttachSignatureParams,
+        AttachSignatureResult,
+        CopyManifestParams,
+        CopyManifestResult,
         CopyParams,
         ExportParams,
         ExportResult,
@@ -55,6 +61,9 @@ if TYPE_CHECKING:
         Maker,
         PlanExportParams,
         PlanExportResult,
+        SignatureParams,
+        SignatureResult,
+        Signed,
         TargetParams,
         TargetResult,
     )
@@ -377,3 +386,60 @@ def target(_: Session, params: TargetParams, __: Report) -> TargetResult:
     else:
         what = "folder" if stat.S_ISDIR(status.st_mode) else "other"
     return {"what": what, "size": status.st_size, "mtime": status.st_mtime, "space": folder}
+
+
+# The operations about who made a bundle: checking a signature, and putting one in.
+#
+# The key stays with whoever asks: an engine only gives out the manifest that is to be signed.
+
+
+def signature(_: Session, params: SignatureParams, report: Report) -> SignatureResult:
+    """Who signed the bundle ``file``, an artifacts.sshsig.Signature. signers: a file of allowed
+    signers, or nothing.
+    """
+    signers = path_of(params, "signers") if params.get("signers") else None
+    found = signing.signature_of(path_of(params, "file"), signers, report)
+    return {
+        "status": found.status,
+        "signer": found.signer,
+        "key": found.key,
+        "fingerprint": found.fingerprint,
+        "manifest": found.manifest,
+    }
+
+
+def copy_manifest(
+    session: Session, params: CopyManifestParams, report: Report
+) -> CopyManifestResult:
+    """Write the manifest of the bundle ``file``, or of the one that is ``held`` since its export,
+    to the new file ``target``; its sha256 is the ``manifest`` of the result.
+    """
+    file, target = _file(session, params), path_of(params, "target")
+    return {"manifest": signing.copy_manifest(file, target, report)}
+
+
+def attach_signature(
+    session: Session, params: AttachSignatureParams, report: Report
+) -> AttachSignatureResult:
+    """Put the text ``signature`` into the bundle ``file``, or the one that is ``held`` since its
+    export, whose manifest has the sha256 ``manifest``; with ``output``, which what is held needs,
+    the signed one gets that name, with ``replace`` false only where none is. The result has its
+    ``size``.
+    """
+    file = _file(session, params)
+    text, digest = params["signature"], params["manifest"]
+    held = bool(params.get("held"))
+    output = path_of(params, "output") if held or params.get("output") else ""
+    replace, data = bool(params.get("replace", True)), text.encode("utf-8", "replace")
+    signing.attach(file, data, digest, report, output, replace)
+    if held:
+        session.hold_unsigned(None)
+    return {"size": os.path.getsize(output or file)}
+
+
+def _file(session: Session, params: Signed) -> str:
+    if not params.get("held"):
+        return path_of(params, "file")
+    if session.unsigned is None:
+        raise Problem("file-missing", file=params.get("output", ""))
+    return session.unsigned.path

@@ -14,12 +14,13 @@ from torchkeeper.engine.bundles import (
     space_said,
     target,
 )
-from torchkeeper.engine.choosing import chosen_with_needed, entries_among
 from torchkeeper.engine.screening import cleared, is_shared, screen_of
 from torchkeeper.engine.session import (
     Session,
     carrying,
     chosen_of,
+    chosen_with_needed,
+    entries_among,
     place_of,
     tell_left,
     tell_refused,
@@ -29,7 +30,7 @@ from torchkeeper.stores.copying import Copied, Foretold, check_target, copy, pla
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item, Offered
 from torchkeeper.stores.names import scheme_of
-from torchkeeper.stores.naming import Named
+from torchkeeper.stores.offering import Named
 from torchkeeper.stores.store import Lost, Store
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from torchkeeper.engine.detail import Full
 from torchkeeper.engine.session import Session, place_of
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item
-from torchkeeper.verdict import comparing, flat, nearest
+from torchkeeper.verdict import comparing, flat
 from torchkeeper.verdict.comparing import Comparison, Side
-from torchkeeper.verdict.nearest import Prints
+from torchkeeper.verdict.flat import Prints
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.verdicts import (
@@ -230,21 +230,21 @@ def nearest_graph(
     report: Report,
 ) -> Found | None:
     """The nearest of some FX graphs, or AOTAutograd entries, to these key factors."""
-    of = nearest.prints(factors)
+    of = flat.prints(factors)
     known: dict[str, dict[str, str] | None] = {}
 
     def prints(one: Described) -> Prints:
         return Prints(known.get(one.facts.get("group") or ""), one.facts.get("prints") or ())
 
     # Those whose graphs are near come first; of their settings, one of each group tells.
-    ranked = nearest.nearest(of, [((p, one), prints(one)) for p, one in among], len(among))
+    ranked = flat.nearest(of, [((p, one), prints(one)) for p, one in among], len(among))
     for place, one in ranked:
         group = one.facts.get("group") or ""
         if group not in known:
             if len(known) >= _GROUPS:
                 break
             known[group] = _shared(session, place, one, report)
-    best = nearest.nearest(of, [((p, one), prints(one)) for p, one in ranked], _READ)
+    best = flat.nearest(of, [((p, one), prints(one)) for p, one in ranked], _READ)
     if not best:
         return None
     # Hashes do not tell how much an input or a graph differs: the first few are looked at.
@@ -284,7 +284,7 @@ def _again(
 def _shared(session: Session, place: str, one: Described, report: Report) -> dict[str, str] | None:
     again = _again(session, [(place, one)], report)
     factors = factors_of(again[0].full.facts) if again else []
-    return dict(nearest.prints(factors).shared or {}) if factors else None
+    return dict(flat.prints(factors).shared or {}) if factors else None
 
 
 def _nearest_flat(

@@ -15,7 +15,7 @@ from torchkeeper.engine import purging
 from torchkeeper.engine.session import Session, path_of
 from torchkeeper.engine.suggesting import check_is_cache
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.strangers import strange_in
+from torchkeeper.stores.preconditions import strange_in
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.dead import PlanPurgeResult, PurgeResult

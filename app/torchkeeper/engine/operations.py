@@ -95,8 +95,9 @@ if TYPE_CHECKING:
         PlacesParams,
         PlacesResult,
         PlacesRow,
+        SecretParams,
+        SecretResult,
     )
-    from torchkeeper.engine.messages.servers import SecretParams, SecretResult
     from torchkeeper.stores import shapes
     from torchkeeper.verdict.probed import Env
 
@@ -177,7 +178,7 @@ def list_(session: Session, params: ListParams, report: Report) -> ListResult:
     store.close()
     tell_refused(store, report)
     if store.signable and params.get("signers"):
-        from torchkeeper.engine.signing import signature
+        from torchkeeper.engine.bundles import signature
 
         asked_of: SignatureParams = {"file": store.place, "signers": params["signers"]}
         totals["signature"] = signature(session, asked_of, report)
@@ -363,7 +364,7 @@ def warm_(_: Session, params: WarmParams, report: Report) -> WarmResult:
 
 
 def verify_(session: Session, params: VerifyParams, report: Report) -> VerifyResult:
-    from torchkeeper.engine.missing import explainer
+    from torchkeeper.engine.cells import explainer
     from torchkeeper.warm.verify import verify
 
     return verify(params, report, explainer(session, params["place"], report))

@@ -20,8 +20,8 @@ from torchkeeper.stores.folders import trash
 from torchkeeper.stores.folders.guard import brought_to_end, cut_off
 from torchkeeper.stores.folders.walking import Root
 from torchkeeper.stores.items import Item
+from torchkeeper.stores.preconditions import strange_in
 from torchkeeper.stores.store import Removal, Store
-from torchkeeper.stores.strangers import strange_in
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.dead import (

@@ -17,7 +17,7 @@ from torchkeeper.engine.session import Session, environments, path_of
 from torchkeeper.stores.bundles.building import has_object
 from torchkeeper.stores.bundles.bundle import Bundle, claims
 from torchkeeper.stores.items import Item, Offered
-from torchkeeper.stores.naming import Named
+from torchkeeper.stores.offering import Named
 from torchkeeper.verdict import machine
 from torchkeeper.verdict.objects import why_not, why_not_library
 

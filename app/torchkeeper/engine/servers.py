@@ -19,7 +19,7 @@ from torchkeeper.stores.redis.packed import Packed
 from torchkeeper.stores.redis.store import Redis
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.servers import (
+    from torchkeeper.engine.messages.places import (
         FactsParams,
         FactsResult,
         ServerParams,

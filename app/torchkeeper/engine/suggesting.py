@@ -12,8 +12,8 @@ from torchkeeper.stores import query
 from torchkeeper.stores.dead import REASONS, Dead, Wanted
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item, allocated
+from torchkeeper.stores.preconditions import Strange
 from torchkeeper.stores.store import Store
-from torchkeeper.stores.strangers import Strange
 from torchkeeper.verdict.probed import Env
 
 if TYPE_CHECKING:

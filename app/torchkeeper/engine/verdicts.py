@@ -17,7 +17,7 @@ from torchkeeper.stores.items import in_order
 from torchkeeper.stores.needs import YOUNG
 from torchkeeper.stores.reader import Budget, Reader
 from torchkeeper.stores.store import Store
-from torchkeeper.verdict import autograd, judging, kinds
+from torchkeeper.verdict import autograd, judging
 from torchkeeper.verdict.judging import Difference, Verdict
 from torchkeeper.verdict.native import Code
 
@@ -189,9 +189,9 @@ class _Judge:
         facts = one.facts
         known_by = one.entry.device, facts.get("triton"), facts.get("warp")
         if one.entry.kind != "triton" or any(isinstance(x, (list, dict)) for x in known_by):
-            return self._looked_for(one, kinds.other(one.entry, facts, self._env))
+            return self._looked_for(one, judging.other(one.entry, facts, self._env))
         if known_by not in self._kernels:
-            said = kinds.other(one.entry, facts, self._env)
+            said = judging.other(one.entry, facts, self._env)
             self._kernels[known_by] = self._looked_for(one, said)
         return self._kernels[known_by]
 

@@ -11,7 +11,7 @@ from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QObject
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenu
 
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.pages.table import ENTRIES, PAGES
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.stores.names import scheme_of
@@ -496,7 +496,7 @@ class Actions(QObject):
         self._hint(spec, action, False)
         action.triggered.connect(lambda _checked=False: self._do(spec, action))
         if spec.icon:
-            action.setIcon(icons.icon(spec.icon))
+            action.setIcon(theme.icon(spec.icon))
         self._suit(spec, action)
         return action
 
@@ -556,7 +556,7 @@ class Actions(QObject):
     def _paint(self) -> None:
         for ident, action in self._made.items():
             if icon := _BY_ID[ident].icon:
-                action.setIcon(icons.icon(icon))
+                action.setIcon(theme.icon(icon))
 
     def fill(self, menu: QMenu, specs: Iterable[Spec]) -> None:
         """Add actions to a menu, with a line between groups."""

@@ -16,10 +16,10 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 import torchkeeper
 from torchkeeper.client import handover
-from torchkeeper.client.engines.ahead import Ahead
+from torchkeeper.client.engines.process import Ahead
 from torchkeeper.client.handover import Seat
 from torchkeeper.client.words import say
-from torchkeeper.gui import NAME, icons, theme
+from torchkeeper.gui import NAME, theme
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.theme import Look, Theme
 from torchkeeper.gui.window import Window
@@ -66,7 +66,7 @@ class Bugs(QObject):
             self.found.emit(text)
 
     def _report(self, text: str) -> None:
-        from torchkeeper.gui.dialogs.bug import BugDialog
+        from torchkeeper.gui.dialogs.about import BugDialog
 
         BugDialog(self._window, text).open()
 
@@ -100,7 +100,7 @@ def application(*, dressed: bool = True) -> QApplication:
         language.install(app)
     if Look.current is None:
         if dressed:
-            app.setWindowIcon(icons.app_icon())
+            app.setWindowIcon(theme.app_icon())
         Look(app, _kept_theme(), dressed=dressed)
     return app
 
@@ -153,7 +153,7 @@ def opened(files: list[str], ahead: Ahead | None = None, first: str | None = Non
     paths = [scheme_of(path).normal(path) for path in files]
     window = Window(None, Engines(ahead), first)
     # To draw it takes a millisecond.
-    window.later.add(lambda: QApplication.setWindowIcon(icons.app_icon()))
+    window.later.add(lambda: QApplication.setWindowIcon(theme.app_icon()))
     theme.look().dress()
     window.take_what_came()
     window.show()

@@ -19,8 +19,7 @@ from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.jobs.results import Results
 from torchkeeper.gui.pages.comparing.flow import CompareFlows
 from torchkeeper.gui.pages.recipes import known as known_recipes
-from torchkeeper.gui.pages.recipes.known import counted
-from torchkeeper.gui.pages.recipes.words import FORM
+from torchkeeper.gui.pages.recipes.known import FORM, counted
 from torchkeeper.gui.places.model import EXPORTED_TO, Place
 
 if TYPE_CHECKING:
@@ -34,11 +33,10 @@ if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.copying import CopyDialog
     from torchkeeper.gui.dialogs.exporting import ExportDialog
     from torchkeeper.gui.dialogs.importing import ImportDialog
-    from torchkeeper.gui.dialogs.login import PassphraseDialog
     from torchkeeper.gui.dialogs.preparing import PrepareDialog
     from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
-    from torchkeeper.gui.dialogs.signers import SignersDialog
-    from torchkeeper.gui.dialogs.signing import SignDialog
+    from torchkeeper.gui.dialogs.serverpage import PassphraseDialog
+    from torchkeeper.gui.dialogs.signers import SignDialog, SignersDialog
     from torchkeeper.gui.dialogs.verifying import VerifyDialog
     from torchkeeper.gui.dialogs.warming import WarmDialog
     from torchkeeper.gui.dialogs.working import WorkDialog
@@ -183,7 +181,7 @@ class SigningFlows(QObject):
 
     def sign(self, file: str) -> SignDialog:
         """Ask with which key, then sign a bundle."""
-        from torchkeeper.gui.dialogs.signing import SignDialog
+        from torchkeeper.gui.dialogs.signers import SignDialog
 
         context = self._context
         dialog = SignDialog(
@@ -202,7 +200,7 @@ class SigningFlows(QObject):
         return dialog
 
     def _ask(self, job: Job, ticket: int, ask: Said) -> None:
-        from torchkeeper.gui.dialogs.login import PassphraseDialog
+        from torchkeeper.gui.dialogs.serverpage import PassphraseDialog
 
         context = self._context
         key = job.asked.get("key", "")

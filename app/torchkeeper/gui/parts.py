@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from torchkeeper.gui.closing import Closing
     from torchkeeper.gui.desktop.dropping import Drops
     from torchkeeper.gui.flows import Flows
-    from torchkeeper.gui.jobs.following import Following
-    from torchkeeper.gui.jobs.notifying import Notifier
+    from torchkeeper.gui.jobs.following import Following, Notifier
     from torchkeeper.gui.jobs.operations import Operations
     from torchkeeper.gui.places.discovery import Discovery
-    from torchkeeper.gui.places.recent import Recent
+    from torchkeeper.gui.places.opening import Recent
     from torchkeeper.gui.places.servers import Servers
     from torchkeeper.gui.sidebar.more import More
     from torchkeeper.gui.table.mimedata import RowCopier
@@ -95,7 +94,7 @@ class Parts(Shell):
     @cached_property
     def recent(self) -> Recent:
         """The bundles that were opened or made lately; made when it is first asked for."""
-        from torchkeeper.gui.places.recent import Recent
+        from torchkeeper.gui.places.opening import Recent
 
         return Recent(self.context)
 
@@ -106,7 +105,7 @@ class Parts(Shell):
     def notifier(self) -> Notifier:
         """What tells the desktop of jobs that have ended; made when it is first asked for."""
         if self._notifier is None:
-            from torchkeeper.gui.jobs.notifying import Notifier
+            from torchkeeper.gui.jobs.following import Notifier
 
             self._notifier = made = Notifier(self.context, lambda: self.closing.in_background)
             made.opened.connect(self.following.show_log)

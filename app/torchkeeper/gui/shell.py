@@ -19,12 +19,9 @@ from PySide6.QtWidgets import QMainWindow, QMenu, QStackedWidget, QToolBar, QWid
 from torchkeeper.gui import actions, theme
 from torchkeeper.gui.actions import Actions
 from torchkeeper.gui.background.engines import Engines
-from torchkeeper.gui.chrome.apartline import ApartLine
-from torchkeeper.gui.chrome.bars import ErrorBar, NoteBar, UndoBar
-from torchkeeper.gui.chrome.menubar import MenuBar
-from torchkeeper.gui.chrome.owning import OwnersBar
-from torchkeeper.gui.chrome.panes import Head
-from torchkeeper.gui.chrome.statusline import StatusBar, Trash
+from torchkeeper.gui.chrome.bars import ErrorBar, NoteBar, OwnersBar, UndoBar
+from torchkeeper.gui.chrome.panes import Head, MenuBar
+from torchkeeper.gui.chrome.statusline import ApartLine, StatusBar, Trash
 from torchkeeper.gui.chrome.wing import Spread, Wing
 from torchkeeper.gui.entrymap.shelf import Shelf
 from torchkeeper.gui.jobs.model import JobsModel
@@ -35,9 +32,8 @@ from torchkeeper.gui.sidebar.pane import Sidebar
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.table.columns import Columns
 from torchkeeper.gui.table.entries import EntriesModel
-from torchkeeper.gui.table.groupby import GroupBy
+from torchkeeper.gui.table.groupby import GroupBy, SortBy
 from torchkeeper.gui.table.keyed import Keyed
-from torchkeeper.gui.table.sortby import SortBy
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.widgets import forms

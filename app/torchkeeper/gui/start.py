@@ -7,8 +7,7 @@ import sys
 
 from torchkeeper.client import handover
 from torchkeeper.client.desktop import display
-from torchkeeper.client.engines.ahead import Ahead
-from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.engines.process import Ahead, Engine
 from torchkeeper.client.paths import what_at_once
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol

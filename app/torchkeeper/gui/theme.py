@@ -1,4 +1,5 @@
-"""The look: two palettes of our own, one style sheet, and following the system's choice.
+"""The look: two palettes of our own, one style sheet, the icons in its colours, and following the
+system's choice.
 
 Every colour of the window comes from a ``Shades``; tests hold their contrast. Sizes are multiples
 of 4, and of 8 between groups.
@@ -6,15 +7,128 @@ of 4, and of 8 between groups.
 
 from __future__ import annotations
 
+import functools
+import importlib
+import os.path
 from collections.abc import Callable
 from enum import StrEnum
 from typing import ClassVar, NamedTuple
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
+from PySide6.QtCore import QByteArray, QDir, QObject, QPoint, QRect, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontDatabase,
+    QGuiApplication,
+    QIcon,
+    QIconEngine,
+    QPainter,
+    QPalette,
+    QPixmap,
+)
+from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication
 
-from torchkeeper.gui import icons
+# Icons: strokes drawn in ``resources/icons`` that take the colour of the theme.
+
+_colours = {"normal": "#1a1d23", "disabled": "#59616d", "on_accent": "#ffffff"}
+
+
+def use_colours(*, normal: str, disabled: str, on_accent: str) -> None:
+    """Draw icons in these colours from now on."""
+    _colours.update(normal=normal, disabled=disabled, on_accent=on_accent)
+
+
+#: A plain folder, as style sheets need it anyhow; importlib.resources takes long to load.
+_FOLDER = os.path.join(importlib.import_module("torchkeeper.resources").__path__[0], "icons")
+_SCHEME = "torchkeeper-icons"
+QDir.addSearchPath(_SCHEME, _FOLDER)
+
+
+def address(name: str) -> str:
+    """Where a style sheet finds an icon. A path could have blanks or brackets in it."""
+    return f"{_SCHEME}:{name}.svg"
+
+
+@functools.cache
+def _source(name: str) -> str:
+    with open(os.path.join(_FOLDER, f"{name}.svg"), encoding="utf-8") as file:
+        return file.read()
+
+
+@functools.cache
+def _pixmap(name: str, colour: str, size: int, opacity: float, scale: float) -> QPixmap:
+    svg = _source(name).replace("currentColor", colour)
+    renderer = QSvgRenderer(QByteArray(svg.encode()))
+    made = QPixmap(round(size * scale), round(size * scale))
+    made.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(made)
+    painter.setOpacity(opacity)
+    renderer.render(painter, QRectF(0, 0, made.width(), made.height()))
+    painter.end()
+    made.setDevicePixelRatio(scale)
+    return made
+
+
+def pixmap(name: str, size: int, colour: str | None = None, scale: float = 1.0) -> QPixmap:
+    """One icon in one size (device-independent) and colour."""
+    return _pixmap(name, colour or _colours["normal"], size, 1.0, scale)
+
+
+#: Engines that Qt has copied: PySide does not give them to it, and they must outlive the call.
+_copies: list[QIconEngine] = []
+
+
+class _Drawn(QIconEngine):
+    """Draws an icon when somebody shows it, in the size and for the screen where it is shown.
+
+    colour: empty for that of the theme, as it is then: a menu may be open while it changes.
+    """
+
+    def __init__(self, name: str, colour: str) -> None:
+        super().__init__()
+        self._name, self._colour = name, colour
+
+    def clone(self) -> QIconEngine:
+        # Asked for only where a shared icon is changed, which is next to never.
+        made = _Drawn(self._name, self._colour)
+        _copies.append(made)
+        return made
+
+    def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, _state: QIcon.State) -> None:
+        picture = self._picture(rect.size(), mode, painter.device().devicePixelRatioF())
+        box = QRect(QPoint(), picture.deviceIndependentSize().toSize())
+        box.moveCenter(rect.center())
+        painter.drawPixmap(box, picture)
+
+    def pixmap(self, size: QSize, mode: QIcon.Mode, _state: QIcon.State) -> QPixmap:
+        return self._picture(size, mode, 1.0)
+
+    def scaledPixmap(
+        self, size: QSize, mode: QIcon.Mode, _state: QIcon.State, scale: float
+    ) -> QPixmap:
+        return self._picture(size, mode, scale)
+
+    def _picture(self, size: QSize, mode: QIcon.Mode, scale: float) -> QPixmap:
+        side = min(size.width(), size.height())
+        if side <= 0:
+            return QPixmap()
+        if mode == QIcon.Mode.Disabled:
+            return _pixmap(self._name, _colours["disabled"], side, 0.5, scale)
+        return _pixmap(self._name, self._colour or _colours["normal"], side, 1.0, scale)
+
+
+def icon(name: str, colour: str | None = None) -> QIcon:
+    """An icon in the theme's colours, or in ``colour``, which is made anew after the theme
+    changed.
+    """
+    return QIcon(_Drawn(name, colour or ""))
+
+
+@functools.cache
+def app_icon() -> QIcon:
+    """The application's own icon; Qt draws it in the sizes that are asked for."""
+    return QIcon(address("torchkeeper"))
 
 
 class Theme(StrEnum):
@@ -206,9 +320,9 @@ def palette(shades: Shades) -> QPalette:
 
 def _style_sheet(s: Shades) -> str:
     tone = "dark" if s.dark else "light"
-    chevron = icons.address(f"chevron-{tone}")
+    chevron = address(f"chevron-{tone}")
     # The other theme's: it stands on the ground of a menu, not on the accent.
-    mark = icons.address("check-light" if s.dark else "check-dark")
+    mark = address("check-light" if s.dark else "check-dark")
     faded = QColor(s.muted)
     faded.setAlphaF(0.6)
     dim = f"rgba({faded.red()},{faded.green()},{faded.blue()},{faded.alphaF():.2f})"
@@ -224,7 +338,7 @@ QMenu::item:disabled {{ color: {dim}; }}
 QMenu::icon {{ padding-left: 8px; }}
 QMenu::indicator {{ width: 14px; height: 14px; margin-left: 6px; }}
 QMenu::indicator:checked {{ image: url({mark}); }}
-QMenu::right-arrow {{ image: url({icons.address("chevron-right-" + tone)}); width: 12px;
+QMenu::right-arrow {{ image: url({address("chevron-right-" + tone)}); width: 12px;
     height: 12px; margin-right: 6px; }}
 QMenu::separator {{ height: 1px; background: {s.line}; margin: 4px 8px; }}
 QToolBar {{ background: {s.window}; border: none; border-bottom: 1px solid {s.line};
@@ -262,16 +376,16 @@ QCheckBox::indicator {{ width: 16px; height: 16px; border: 1px solid {s.muted};
     border-radius: 4px; background: {s.base}; }}
 QCheckBox::indicator:focus {{ border-color: {s.accent}; }}
 QCheckBox::indicator:checked {{ background: {s.accent}; border-color: {s.accent};
-    image: url({icons.address("check-" + tone)}); }}
+    image: url({address("check-" + tone)}); }}
 QComboBox::drop-down {{ border: none; width: 24px; }}
 QComboBox::down-arrow {{ image: url({chevron}); width: 12px; height: 12px; }}
 QSpinBox::up-button, QSpinBox::down-button {{ border: none; width: 20px; background: none; }}
-QSpinBox::up-arrow {{ image: url({icons.address("chevron-up-" + tone)}); width: 10px;
+QSpinBox::up-arrow {{ image: url({address("chevron-up-" + tone)}); width: 10px;
     height: 10px; }}
 QSpinBox::down-arrow {{ image: url({chevron}); width: 10px; height: 10px; }}
 QComboBox::down-arrow:disabled, QSpinBox::down-arrow:disabled {{
-    image: url({icons.address("chevron-off-" + tone)}); }}
-QSpinBox::up-arrow:disabled {{ image: url({icons.address("chevron-up-off-" + tone)}); }}
+    image: url({address("chevron-off-" + tone)}); }}
+QSpinBox::up-arrow:disabled {{ image: url({address("chevron-up-off-" + tone)}); }}
 QComboBox QAbstractItemView {{ background: {s.base}; border: 1px solid {s.line}; padding: 4px;
     outline: none; }}
 QComboBox QAbstractItemView::item {{ min-height: 26px; padding: 0 6px; }}
@@ -420,7 +534,7 @@ class Look(QObject):
         system_dark = QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
         dark = self.theme is Theme.DARK or (self.theme is Theme.SYSTEM and system_dark)
         self.shades = DARK if dark else LIGHT
-        icons.use_colours(
+        use_colours(
             normal=self.shades.text, disabled=self.shades.muted, on_accent=self.shades.on_accent
         )
         self._app.setPalette(palette(self.shades))

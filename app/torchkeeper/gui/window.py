@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.entry import Entry
     from torchkeeper.gui.desktop.dragging import DragOut
     from torchkeeper.gui.inspector.inspecting import Inspecting
-    from torchkeeper.gui.places.facts import Facts
     from torchkeeper.gui.places.listing import Watch
+    from torchkeeper.gui.places.servers import Facts
     from torchkeeper.gui.verdicts.verifications import Verifications
 
 #: The page that was shown last.
@@ -282,7 +282,7 @@ class Window(Parts):
         attached.to_here(self.here)
 
     def _ask_for_facts(self) -> None:
-        from torchkeeper.gui.places.facts import Facts
+        from torchkeeper.gui.places.servers import Facts
 
         self.facts = Facts(self.engines, self.listing, self.entries, self.table)
 

@@ -11,9 +11,8 @@ from torchkeeper.artifacts.entry import KINDS, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders.placing import Plan, Target, check_whole, deliver, in_order
 from torchkeeper.stores.items import Item, Offered
-from torchkeeper.stores.pouring import Pouring, drop
-from torchkeeper.stores.progress import Progress
-from torchkeeper.stores.space import needed
+from torchkeeper.stores.pouring import Pouring, Progress, drop
+from torchkeeper.stores.preconditions import needed
 
 #: What becomes of an entry: it is placed; it is there, the very same bytes; something else has
 #: its name and is kept; it is damaged, refused, or cannot be placed.

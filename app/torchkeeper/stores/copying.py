@@ -19,7 +19,7 @@ from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.placing import ORDER
 from torchkeeper.stores.items import Item, Offered
 from torchkeeper.stores.names import scheme_of
-from torchkeeper.stores.progress import Progress
+from torchkeeper.stores.pouring import Progress
 from torchkeeper.stores.scheme import SUFFIX
 from torchkeeper.stores.store import Lost, Store
 
@@ -106,7 +106,7 @@ def _may_be_replaced(file: str) -> bool:
 
 
 Left = Callable[[Item, Problem], None]
-#: What a folder is given instead of what a bundle offers (stores.naming).
+#: What a folder is given instead of what a bundle offers (stores.offering).
 Names = Callable[[Offered], Offered]
 #: How often what a server has lost by being started anew is put there once more.
 _ROUNDS = 5
@@ -209,7 +209,7 @@ def plan_copy(
     source.be_patient()
     try:
         if what == "bundle":
-            from torchkeeper.stores.bundles.export_plan import plan
+            from torchkeeper.stores.bundles.export import plan
 
             chosen, where = source.for_bundle(chosen, left)
             if screen:

@@ -21,7 +21,7 @@ from torchkeeper.artifacts.layout import eager_folder, is_code_stem
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item, allocated
 from torchkeeper.stores.needs import OLD, YOUNG, Name, known_as, needed
-from torchkeeper.stores.strangers import strange_in
+from torchkeeper.stores.preconditions import strange_in
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Amount

@@ -17,8 +17,8 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import CHUNK, File, Item, is_group
-from torchkeeper.stores.progress import Progress
-from torchkeeper.stores.space import needed
+from torchkeeper.stores.pouring import Progress
+from torchkeeper.stores.preconditions import needed
 
 #: What serves nobody but those who are at work in the original: locks and temporary files; and
 #: precompiled headers, which PyTorch does not look for in the folder that it is told to use.

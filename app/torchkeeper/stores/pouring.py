@@ -1,4 +1,5 @@
-"""Bytes from one place to another, read once: what is read is hashed and written at once.
+"""Bytes from one place to another, read once: what is read is hashed and written at once, and how
+far that is.
 
 A second thread hashes what is large, while this one reads and writes: sha256 is the slowest of
 the three, and lets go of Python's lock meanwhile.
@@ -11,13 +12,65 @@ import io
 import os
 import queue
 import threading
+import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, BinaryIO, cast
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.stores.items import CHUNK, File
-from torchkeeper.stores.progress import Progress
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.items import CHUNK, File, Item
+
+# How far copying is: bytes, and what is being copied.
+
+#: Seconds between two messages: what comes sooner nobody can read.
+_EVERY = 0.05
+
+
+class Progress:
+    """Counts bytes towards a total and tells a Report, which may ask for an early end.
+
+    Besides ``progress`` in bytes it sends findings ``now={"kind", "key"}``.
+    """
+
+    def __init__(self, report: Report, total: int) -> None:
+        self._report = report
+        self._total = total
+        self._done = 0
+        self._told = self._named = 0.0
+
+    def check(self) -> None:
+        """Raises Cancelled if the user asked for an early end."""
+        self._report.check()
+
+    def begin(self, item: Item) -> None:
+        """An entry is being copied now."""
+        self._report.check()
+        now = time.monotonic()
+        if now - self._named > 2 * _EVERY:
+            self._named = now
+            self._report.finding(now={"kind": item.kind, "key": item.key})
+        self._tell(now)
+
+    def add(self, count: int) -> None:
+        """So many bytes more."""
+        self._report.check()
+        self._done += count
+        self._tell(time.monotonic())
+
+    def reach(self, done: int) -> None:
+        """So many bytes in all, however they were counted before."""
+        self._done = done
+
+    def end(self) -> None:
+        """All is done."""
+        self._report.progress(self._total, self._total, "bytes")
+
+    def _tell(self, now: float) -> None:
+        if now - self._told > _EVERY:
+            self._told = now
+            self._report.progress(min(self._done, self._total), self._total, "bytes")
+
 
 #: Pieces of CHUNK bytes that are read before the first of them is hashed.
 _AHEAD = 4

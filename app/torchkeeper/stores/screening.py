@@ -1,7 +1,7 @@
 """What of some entries nobody else should read, and what becomes of it when they are to leave.
 
 A first look finds what looks like a secret (artifacts.leaks), a second one where else the same
-secrets stand, in whatever form (artifacts.echoes). What a secret is replaced by is as long as it
+secrets stand, in whatever form (artifacts.leaks). What a secret is replaced by is as long as it
 was, so that a pickle stays one. A payload whose file is named after its content is named anew;
 PyTorch looks graphs up by their folder, and takes what it finds there.
 """
@@ -17,10 +17,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO
 
 from torchkeeper.artifacts import layout, opcodes
-from torchkeeper.artifacts.echoes import FILL, Echoes
 from torchkeeper.artifacts.entry import PORTABLE, Problem
 from torchkeeper.artifacts.leakforms import Fact, Leak
-from torchkeeper.artifacts.leaks import Scanner
+from torchkeeper.artifacts.leaks import FILL, Echoes, Scanner
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.items import CHUNK, File, Item, Offered, Source, is_group, portable_bytes
@@ -30,7 +29,7 @@ from torchkeeper.stores.pouring import unreadable
 from torchkeeper.stores.reader import MAX_PAYLOAD, Reader
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.leaked import Leaks, Private, Secret, Secrets, Where
+    from torchkeeper.artifacts.shapes import Leaks, Private, Secret, Secrets, Where
 
 Left = Callable[[Item, Problem], None]
 #: The kinds whose payload may be changed: their keys are made of other things. The keys of code and

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 
 from torchkeeper.artifacts.graphs import PLUMBING
-from torchkeeper.verdict import systems, tensors
+from torchkeeper.verdict import constants, tensors
 from torchkeeper.verdict.shapes import ComparedTold, ComparisonTold, FactorTold, GraphDifferenceTold
 from torchkeeper.verdict.tensors import Changed, Field
 
@@ -424,7 +424,7 @@ def _settings(half: _Half, a: Side, b: Side) -> list[Difference]:
         elif name == _VERSION:
             found += _versions(own, other)
         elif name == _OTHERS:
-            one, two = (systems.told("device_interfaces", value) for value in (own, other))
+            one, two = (constants.told("device_interfaces", value) for value in (own, other))
             found.append(Difference("gpu", name, one, two))
         elif name == _DEVICE:
             found.append(Difference("gpu", name, _gpu(own), _gpu(other)))
@@ -444,7 +444,7 @@ def _torch(half: _Half, a: Side, b: Side) -> Difference:
 
 def _versions(a: str | None, b: str | None) -> list[Difference]:
     """Triton's sources, and CUDA or ROCm."""
-    own, other = systems.versions(a), systems.versions(b)
+    own, other = constants.versions(a), constants.versions(b)
     found = [
         _triton(own.get(name), other.get(name)) if name == "triton"
         else Difference("gpu", f"{_VERSION}[{name}]", own.get(name), other.get(name))
@@ -456,13 +456,13 @@ def _versions(a: str | None, b: str | None) -> list[Difference]:
 
 def _triton(a: str | None, b: str | None) -> Difference:
     """Its versions, and only where these are the same its sources."""
-    own, other, versions = systems.tritons(a, b)
+    own, other, versions = constants.tritons(a, b)
     name = "triton_version" if versions else f"{_VERSION}[triton]"
     return Difference("triton", name, own, other)
 
 
 def _gpu(value: str | None) -> str | None:
-    return systems.of_factors({"device": value or ""}).get("gpu", value)
+    return constants.of_factors({"device": value or ""}).get("gpu", value)
 
 
 def _inputs(half: _Half) -> None:

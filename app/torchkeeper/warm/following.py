@@ -24,8 +24,8 @@ import torchkeeper
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.warm import processes, sweep
-from torchkeeper.warm.giveway import give_way
-from torchkeeper.warm.recipes.cells import Cell
+from torchkeeper.warm.processes import give_way
+from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.traces import phases
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from torchkeeper.warm.child import Tell, importing_torch, more, said, serve
 from torchkeeper.warm.devices import check_compiler, check_place, choose_device
 from torchkeeper.warm.following import make_writable
 from torchkeeper.warm.global_state import put_back
-from torchkeeper.warm.recipes.cells import WITHOUT_TORCH, Cell
+from torchkeeper.warm.recipes.expanding import WITHOUT_TORCH, Cell
 from torchkeeper.warm.traces.graphs import LOGGER, Graph, Graphs
 
 if TYPE_CHECKING:

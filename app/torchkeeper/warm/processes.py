@@ -1,4 +1,5 @@
-"""Every process of a compile job: find them all, end them all.
+"""Every process of a compile job: find them all, end them all, have them give way to others; and
+what commands of users are called.
 
 torch starts compile workers (torch/_inductor/compile_worker/subproc_pool.py), and those start
 compilers. All of them stay in the job's process group; the parent links are followed as well, so
@@ -10,10 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 #: What the names of marks begin with: PyTorch writes down what begins with TORCH or TRITON
@@ -215,3 +218,62 @@ def end(process: subprocess.Popen[bytes], grace: float = GRACE) -> set[int]:
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(PATIENCE)
     return seen
+
+
+# Commands of users: which of them Python runs, and what one is called.
+
+_PYTHON = re.compile(r"python[0-9.]*")
+
+
+def is_python(word: str) -> bool:
+    """Whether it is what Python is started by: ``python``, ``/usr/bin/python3.12``."""
+    return _PYTHON.fullmatch(os.path.basename(word)) is not None
+
+
+def under(python: str, command: Sequence[str]) -> list[str] | None:
+    """A command as it is run by a certain interpreter; None for one that no Python runs.
+
+    One that Python runs begins with ``python``, ``-m``, ``-c``, or the name of a Python file.
+    """
+    first = command[0]
+    if is_python(first):
+        return [python, *command[1:]]
+    if first in ("-m", "-c") or first.endswith(".py"):
+        return [python, *command]
+    return None
+
+
+def file_of(command: Sequence[str]) -> str | None:
+    """The file that Python is to run, of a command that names one in the simplest way."""
+    words = command[1:] if is_python(command[0]) else command
+    return words[0] if words and words[0].endswith(".py") else None
+
+
+# Having a process use the processors only as far as nobody else wants them.
+
+#: Seconds between two groups of sessions that one user may make nicer (sched(7) does not say so;
+#: Linux, kernel/sched/autogroup.c does), and how often that is tried.
+_GIVEWAY_TURN = 0.1
+_TRIES = 3
+
+
+def give_way(pid: int, nice: int) -> None:
+    """Make a process, and all that it starts from now on, this nice: 0 to 19, of setpriority(2).
+
+    pid: a process that leads a session of its own. Where Linux schedules sessions as groups,
+    niceness counts only within one (sched(7), "The autogroup feature"): so its group is made as
+    nice. A process that may not be made so stays as it is; nothing is raised.
+    """
+    nice = max(nice, os.getpriority(os.PRIO_PROCESS, 0))
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pid, nice)
+    for _ in range(_TRIES):
+        try:
+            with open(f"/proc/{pid}/autogroup", "w") as group:
+                group.write(str(nice))
+        except BlockingIOError:
+            time.sleep(_GIVEWAY_TURN)
+            continue
+        except OSError:
+            pass  # there are no such groups here
+        return

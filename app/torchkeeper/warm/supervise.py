@@ -33,7 +33,7 @@ from torchkeeper.warm.following import (
 )
 from torchkeeper.warm.options import MOST_JOBS, MOST_THREADS, PRECOMPILE
 from torchkeeper.warm.recipes import expanding, recipe
-from torchkeeper.warm.recipes.cells import Cell
+from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.workers import Crew, Means, accelerator
 
 if TYPE_CHECKING:

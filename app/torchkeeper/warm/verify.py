@@ -32,15 +32,14 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.duplicate import room
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.names import scheme_of
-from torchkeeper.stores.space import space
+from torchkeeper.stores.preconditions import space
 from torchkeeper.stores.temporary import remove
 from torchkeeper.warm import prepare, ran, supervise
 from torchkeeper.warm.caches import Used, led_to
 from torchkeeper.warm.following import things, told_of
-from torchkeeper.warm.ground import Explain, Ground
 from torchkeeper.warm.options import JUDGED, RUNS
-from torchkeeper.warm.ran import MAX_BUILT, MAX_GRAPHS, Heard, Ran
-from torchkeeper.warm.recipes.cells import Cell
+from torchkeeper.warm.ran import MAX_BUILT, MAX_GRAPHS, Explain, Ground, Heard, Ran
+from torchkeeper.warm.recipes.expanding import Cell
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Fault

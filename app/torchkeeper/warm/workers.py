@@ -20,7 +20,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.warm import following, processes
 from torchkeeper.warm.following import TURN, Codes, State, done_of, graph_of, line, told_of
-from torchkeeper.warm.recipes.cells import REFERENCES, Cell
+from torchkeeper.warm.recipes.expanding import REFERENCES, Cell
 from torchkeeper.warm.recipes.foreseeing import foreseen
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from torchkeeper.client.profiles import applying
+from torchkeeper.client.profiles import profile as applying
 from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.settings.rules import About, about_of

@@ -18,15 +18,15 @@ from tests.stores.bundles.test_bundle import Left, described, edit
 from torchkeeper.artifacts.code import key_of
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.bundles import export
 from torchkeeper.stores.bundles import export as exporting
-from torchkeeper.stores.bundles import export_plan
 from torchkeeper.stores.bundles.building import Makers, environment
 from torchkeeper.stores.bundles.bundle import Bundle, Told
 from torchkeeper.stores.compare import compare
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders.importing import Imported, import_bundle
 from torchkeeper.stores.items import Item
-from torchkeeper.stores.naming import Named
+from torchkeeper.stores.offering import Named
 from torchkeeper.stores.reader import Reader
 
 FIRST, SECOND = (one["extra"] for one in NATIVE["commands"])
@@ -34,7 +34,7 @@ FIRST, SECOND = (one["extra"] for one in NATIVE["commands"])
 
 def written(place: Path, output: Path, makers: Makers | None) -> exporting.Exported:
     folder, ones = described(place)
-    planned = export_plan.plan(ones, folder, Report(), Left(), makers)
+    planned = export.plan(ones, folder, Report(), Left(), makers)
     done = exporting.export(ones, folder, str(output), Report(), Left(), makers=makers)
     assert planned.size == output.stat().st_size
     assert (planned.objects, planned.described) == (done.objects, done.described)

@@ -10,8 +10,8 @@ import pytest
 
 from tests.stores.bundles.test_bundle import Left, described
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.bundles import export
 from torchkeeper.stores.bundles import export as exporting
-from torchkeeper.stores.bundles import export_plan
 
 
 @pytest.mark.parametrize("fixture", ["kept_291", "kernels", "filled"])
@@ -20,7 +20,7 @@ def test_the_size_is_foretold_to_the_byte(
 ) -> None:
     folder, ones = described(request.getfixturevalue(fixture))
     left, again = Left(), Left()
-    planned = export_plan.plan(ones, folder, Report(), left)
+    planned = export.plan(ones, folder, Report(), left)
     output = tmp_path / "b.torchcache"
     done = exporting.export(ones, folder, str(output), Report(), again)
     assert planned.size == output.stat().st_size
@@ -37,7 +37,7 @@ def test_the_size_is_foretold_to_the_byte(
 
 def test_what_it_says_of_where_they_were_made(kept_291: Path) -> None:
     folder, ones = described(kept_291)
-    planned = export_plan.plan(ones, folder, Report(), Left())
+    planned = export.plan(ones, folder, Report(), Left())
     assert [torch for torch, _ in planned.torches] == ["2.9.1+cu128"]
     assert [device for device, _ in planned.devices] == ["cpu"]
     assert planned.made_in
@@ -50,7 +50,7 @@ def test_what_stays_out_is_told_with_its_reason(fixture_cache: Path) -> None:
     (fixture_cache / "locks" / f"c{'a' * 51}.lock").touch()
     folder, ones = described(fixture_cache)
     left = Left()
-    planned = export_plan.plan(ones, folder, Report(), left)
+    planned = export.plan(ones, folder, Report(), left)
     assert {"entry-broken", "kind-not-portable"} == set(left.codes)
     assert planned.entries + len(left.codes) == len(ones)
 
@@ -58,11 +58,11 @@ def test_what_stays_out_is_told_with_its_reason(fixture_cache: Path) -> None:
 def test_big_members_are_counted_as_zipfile_writes_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Against zipfile itself, which calls a thousand bytes big here."""
     monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 1000)
-    monkeypatch.setattr(export_plan, "_BIG", 1000)
+    monkeypatch.setattr(export, "_BIG", 1000)
     members = [("small", 10, False), ("big", 1005, True), ("after", 7, False), ("more", 1001, True)]
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name, size, roomy in members:
             with archive.open(zipfile.ZipInfo(name), "w", force_zip64=roomy) as member:
                 member.write(bytes(size))
-    assert export_plan._zip(members) == len(out.getvalue())
+    assert export._zip(members) == len(out.getvalue())

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from torchkeeper.artifacts.crc import combined
-from torchkeeper.stores.bundles import members as writing
-from torchkeeper.stores.bundles.members import Members, info
+from torchkeeper.artifacts.manifest import combined
+from torchkeeper.stores.bundles import parts as writing
+from torchkeeper.stores.bundles.parts import Members, info
 from torchkeeper.stores.items import CHUNK
 from torchkeeper.stores.pouring import Take
 

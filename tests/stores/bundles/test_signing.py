@@ -19,7 +19,7 @@ from torchkeeper.stores.bundles import parts as exact
 from torchkeeper.stores.bundles import signing
 from torchkeeper.stores.bundles.bundle import Bundle, members_of
 from torchkeeper.stores.bundles.export import export
-from torchkeeper.stores.bundles.members import info
+from torchkeeper.stores.bundles.parts import info
 
 WHO = "team@example.org"
 

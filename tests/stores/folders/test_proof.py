@@ -26,7 +26,7 @@ from torchkeeper.client.words import cutoff
 from torchkeeper.engine.operations import OPERATIONS
 from torchkeeper.engine.session import Session
 from torchkeeper.stores import atrest
-from torchkeeper.stores.folders import journal, proof, receipts, trash
+from torchkeeper.stores.folders import journal, receipts, trash
 from torchkeeper.stores.folders.guard import BELIEVE, FORGET, brought_to_end, changing, cut_off
 from torchkeeper.stores.folders.journal import Journal, in_folder
 
@@ -238,7 +238,7 @@ def test_killed_before_it_said_what_it_was_nothing_stays(
     def killed(*_: object) -> None:
         os._exit(7)
 
-    for where in ((proof, "keep"), (proof, "_write"), (journal, "_write")):
+    for where in ((journal, "keep"), (journal, "_proof_write"), (journal, "_write")):
         child = os.fork()
         if not child:
             with pytest.MonkeyPatch.context() as patch:

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchkeeper.client.kept import lists as kept
+from torchkeeper.client.kept import whole as kept
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.stores.folders import owners

@@ -1,4 +1,5 @@
-"""One engine process: start it, send requests, take its messages, stop it.
+"""One engine process: start it, send requests, take its messages, stop it; also one that is asked
+before anybody is there who could hear the answer.
 
 Nothing here waits unless its name says so, so that the window's worker thread can drive many
 engines from one event loop (``fileno`` and ``receive``), while the command line uses ``call``.
@@ -17,12 +18,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 import torchkeeper
-from torchkeeper.client.ending import Ended, Interrupts
 from torchkeeper.client.engines import interpreters, travel
+from torchkeeper.client.temporary import Ended, Interrupts
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import home, wire
@@ -30,7 +32,7 @@ from torchkeeper.engine.decoding import misfit
 from torchkeeper.engine.protocol import TABLE
 from torchkeeper.engine.wire import Message
 from torchkeeper.stores import temporary
-from torchkeeper.warm.giveway import give_way
+from torchkeeper.warm.processes import give_way
 
 #: Seconds between asking an engine to end and the next step: SIGTERM, then SIGKILL.
 GRACE = 2.0
@@ -84,7 +86,7 @@ class Engine:
     compilers end with it. It ends by itself when its standard input closes, so that it never
     outlives a window that was killed.
 
-    nice: how far it, and what it starts, gives way to others (warm.giveway).
+    nice: how far it, and what it starts, gives way to others (warm.processes).
 
     Raises UserError when the interpreter cannot be started.
     """
@@ -407,3 +409,32 @@ class Engine:
 
     def __exit__(self, *_exc: object) -> None:
         self.close_and_wait()
+
+
+# An engine that is asked before anybody is there who could hear the answer.
+
+
+@dataclass
+class Ahead:
+    """The engine, and the requests it was sent. Their answers wait in its pipe."""
+
+    engine: Engine
+    _asked: list[tuple[int, str, Mapping[str, object]]] = field(default_factory=list)
+
+    def ask(self, op: str, params: Mapping[str, object]) -> None:
+        """Send a request."""
+        self._asked.append((self.engine.send(op, params), op, dict(params)))
+
+    def take(self, op: str, params: Mapping[str, object]) -> int | None:
+        """The id of such a request, for whoever would send it now; None if there is none.
+
+        All others are cancelled: nobody will hear their answers.
+        """
+        taken = None
+        for ident, asked_op, asked_params in self._asked:
+            if taken is None and (asked_op, asked_params) == (op, params):
+                taken = ident
+            else:
+                self.engine.cancel(ident)
+        self._asked.clear()
+        return taken

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Iterable, Mapping
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.client.kept import lists as kept
+from torchkeeper.client.kept import whole as kept
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.engine.protocol import PREPARE, traits
 from torchkeeper.stores.names import scheme_of

@@ -20,8 +20,7 @@ from torchkeeper.client.profiles.profile import (
     name_fault,
     with_password,
 )
-from torchkeeper.client.recipes.tomllines import Lines
-from torchkeeper.client.recipes.tomltext import text_of
+from torchkeeper.client.recipes.toml import Lines, text_of
 from torchkeeper.client.words.problems import printable, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.settings.known import BY_NAME

@@ -1,4 +1,5 @@
-"""Recipes as files: read with every fault at its line, found in folders, sent, kept in a list.
+"""Recipes as files: read with every fault at its line, found in folders, sent, kept in a list,
+and some of their cells picked by name.
 
 A recipe is looked at here before it is sent, so that what is wrong is told with the line it stands
 in; the engine looks again (``warm.recipes.recipe``).
@@ -6,6 +7,7 @@ in; the engine looks again (``warm.recipes.recipe``).
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import tomllib
@@ -13,19 +15,28 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchkeeper.client.kept import lists as kept
-from torchkeeper.client.recipes.tomllines import Lines
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.client.kept import whole as kept
+from torchkeeper.client.recipes.toml import Lines
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.client.words.recipewords import expectation
 from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.engine.wire import MAX_LINE
+from torchkeeper.warm.recipes.expanding import cells_of
 from torchkeeper.warm.recipes.faults import said
-from torchkeeper.warm.recipes.recipe import BUILTIN, MOST_RECIPES, faults, without_faults
+from torchkeeper.warm.recipes.recipe import (
+    BUILTIN,
+    MOST_RECIPES,
+    faults,
+    of_request,
+    without_faults,
+)
 
 if TYPE_CHECKING:
     from torchkeeper.warm.recipes.tables import Tables
     from torchkeeper.warm.shapes import SentRecipe
+
 
 #: Bytes of a recipe at most; one of a thousand cells has a few thousand.
 MOST_BYTES = 256 * 1024
@@ -289,3 +300,28 @@ def remove(name: str) -> list[str]:
     paths.remove(path)
     kept.save(_LIST, paths, "recipes-unwritable")
     return paths
+
+
+# Some of the cells of recipes, as a person names them.
+
+
+def indexes(sent: Sequence[str | SentRecipe] | None, names: Sequence[str]) -> list[int]:
+    """The indexes of cells of recipes as a request has them (``recipes.wire``), in their order.
+
+    names: of cells, each as ``CELL`` or, where several recipes have it, ``RECIPE: CELL``; or their
+    indexes. Raises UserError("cell-unknown"), and what ``cells_of`` raises.
+    """
+    try:
+        cells = cells_of(of_request(sent))
+    except Problem as e:
+        raise user_error(e.code, e.params) from e
+    found: set[int] = set()
+    for name in names:
+        alike = {c.index for c in cells if name in (c.name, f"{c.recipe}: {c.name}")}
+        if not alike and name.isdecimal() and len(name) < 10 and int(name) < len(cells):
+            alike = {int(name)}
+        if not alike:
+            near = difflib.get_close_matches(name, [c.name for c in cells], 3, 0.4)
+            raise user_error("cell-unknown", {"cell": name, "near": "; ".join(near) or "—"})
+        found |= alike
+    return sorted(found)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.client.hiding import hidden, is_secret
-from torchkeeper.client.recipes.noted import (
+from torchkeeper.client.recipes.recording import (
     NOT_CACHED,
     Note,
     dicts,
@@ -23,7 +23,7 @@ from torchkeeper.client.recipes.noted import (
     variables,
 )
 from torchkeeper.client.recipes.references import Unnamed, reference
-from torchkeeper.warm.commands import is_python
+from torchkeeper.warm.processes import is_python
 from torchkeeper.warm.recipes import recipe as recipes
 from torchkeeper.warm.recipes.compiling import MODES
 

@@ -1,4 +1,4 @@
-"""Has a program note what it compiles, and keeps what it noted: ``torchkeeper run --recipe``.
+"""Starts a program and has it note what it compiles: ``torchkeeper run --recipe``.
 
 ``warm.traces.recorder`` runs in the program. What it writes is the program's own say: bounded here,
 and looked at field by field where it becomes a recipe (``client.recipes.recorded``).
@@ -9,13 +9,132 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+import re
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.client import temporary
+from torchkeeper.client.hiding import is_secret
 from torchkeeper.client.kept import whole
-from torchkeeper.client.recipes.noted import Note
+from torchkeeper.client.words.problems import user_error
+from torchkeeper.warm import processes
+from torchkeeper.warm.options import PRECOMPILE
 from torchkeeper.warm.traces import recorder
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.recipes.tables import Settings
+
+
+# What a program noted of its compiles, read: what it runs in, and what it compiled, for people.
+
+Note = Mapping[str, Any]
+
+#: What is copied of the environment: what PyTorch compiles by, less what is of this run only.
+_KEPT = re.compile(r"(?:TORCHINDUCTOR|TORCHDYNAMO|TORCH_COMPILE|TORCH|TRITON)_\w+")
+_DROPPED = re.compile(
+    r".*_(?:DIR|PATH|HOME|URL|REDIS|REMOTE|TRACE|LOGS?|DEBUG|DUMP|PROFIL\w*|THREADS|WORKERS?|SERVER"
+    r"|PORT|ADDR|TOKEN|SECRET|PASSWORD|KEY)(?:_.*)?"
+)
+#: It is part of every key, and no secret (torch/_inductor/codecache.py, cache_key_tag).
+_TAG = "TORCH_COMPILE_CACHE_KEY_TAG"
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+#: Backends that no cache is asked for (torch/_dynamo/backends/debugging.py).
+NOT_CACHED = ("eager", "eager_noexcept", "eager_debug", "aot_eager", "aot_eager_decomp_partition")
+
+
+def dicts(value: object) -> list[Note]:
+    """The objects of a list; none of what is no list."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def of_environment(note: Note) -> Settings:
+    """What a recipe says by a name of its own: the threads, and headers that are not precompiled.
+
+    The threads are those of the machine unless somebody has said otherwise.
+    """
+    env = note.get("environment")
+    found: Settings = {}
+    if not isinstance(env, Mapping):
+        return found
+    if env.get(PRECOMPILE) == "0":
+        found["portable"] = True
+    threads, cores = note.get("threads"), note.get("cores")
+    asked = next((str(env[name]) for name in _THREADS if env.get(name)), "")
+    if isinstance(threads, int) and (
+        asked or (isinstance(cores, int) and threads not in (cores, cores // 2))
+    ):
+        found["threads"] = threads
+    elif asked.isdigit():
+        found["threads"] = int(asked)
+    return found
+
+
+def variables(env: Any) -> dict[str, str]:
+    """What is copied of an environment."""
+    if not isinstance(env, Mapping):
+        return {}
+    return {
+        name: value
+        for name, value in sorted(env.items())
+        if isinstance(name, str)
+        and isinstance(value, str)
+        and _KEPT.fullmatch(name)
+        and (
+            name == _TAG
+            or not (_DROPPED.fullmatch(name) or name == PRECOMPILE or is_secret(name, value))
+        )
+    }
+
+
+def lines(one: Note) -> Iterator[str]:
+    """What was compiled, for people: a line for each call."""
+    args = one.get("args") if isinstance(one.get("args"), dict) else None
+    told = {
+        key: "…" if is_secret(key, value) else repr(value) for key, value in (args or {}).items()
+    }
+    said = ", ".join(f"{key}={value}" for key, value in told.items())
+    name = str(one.get("name")) + (f"({said})" if one.get("kind") == "model" else "")
+    for call in dicts(one.get("calls")):
+        inputs = ", ".join(_input(value, key) for key, value in given(one, call)) or "no inputs"
+        more = ", with backward" if call.get("backward") else ""
+        more += ", for any size" if call.get("symbols") else ""
+        more += ", which is not cached" if one.get("backend") in NOT_CACHED else ""
+        yield f"{name}: {inputs}{more}"
+
+
+def given(one: Note, call: Note) -> Iterator[tuple[str, Any]]:
+    """The inputs of a call, each with its name; empty where that is not known."""
+    names = _list(one.get("parameters"))
+    for at, value in enumerate(_list(call.get("inputs"))):
+        yield str(names[at]) if at < len(names) else "", value
+    yield from _dict(call.get("keywords")).items()
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _dict(value: object) -> Note:
+    return value if isinstance(value, dict) else {}
+
+
+def _input(value: Any, name: str) -> str:
+    if isinstance(value, dict) and isinstance(value.get("shape"), list):
+        size = "x".join(map(str, value["shape"])) or "scalar"
+        return f"{value.get('dtype')} {size} on {value.get('device')}"
+    if is_secret(name, value):
+        return "…"
+    if isinstance(value, dict):
+        for form in ("list", "tuple"):
+            if isinstance(value.get(form), list):
+                return f"{form} of {', '.join(_input(one, name) for one in value[form][:4])}"
+        return "None" if "none" in value else str(next(iter(value.values()), ""))[:40]
+    return repr(value)[:40]
+
 
 #: Processes whose notes are read, and bytes of one's.
 _FILES, _BYTES = 200, 32 << 20
@@ -59,3 +178,95 @@ def notes_in(folder: str) -> list[Note]:
         if isinstance(said, dict) and isinstance(said.get("compiled"), list):
             found.append(said)
     return found
+
+
+# Starts a program of the user's as the shell would, and waits for it.
+#
+# It has our standard streams, our terminal and our process group, so that it behaves as without us.
+
+#: What shells and programs that start others return where there is nothing to start.
+CANNOT_RUN, NOT_FOUND = 126, 127
+
+#: What is passed on when only we are told. A terminal tells all of its foreground group.
+_PASSED_ON = ("SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+_FROM_TERMINAL = ("SIGINT", "SIGQUIT")
+
+
+def under(python: str, command: Sequence[str]) -> list[str]:
+    """A command as it is run by a certain interpreter.
+
+    It begins with ``python``, ``-m``, or the name of a Python file. Raises
+    UserError("command-not-python") for any other.
+    """
+    argv = processes.under(python, command)
+    if argv is not None:
+        return argv
+    folder = os.path.dirname(python)
+    raise user_error(
+        "command-not-python", {"command": command[0], "python": python, "folder": folder}
+    )
+
+
+def run(argv: Sequence[str], env: Mapping[str, str]) -> int:
+    """Run a program to its end; its exit code, or 128 and the number of the signal that ended it.
+
+    Signals that we get are passed on. Raises UserError("command-missing" | "command-unusable").
+    """
+    with _passing_on() as (process, early):
+        try:
+            started = subprocess.Popen(argv, env=dict(env))
+        except FileNotFoundError as e:
+            # An interpreter in a script's first line may be what is missing.
+            raise user_error("command-missing", {"command": argv[0]}) from e
+        except OSError as e:
+            why = e.strerror or str(e)
+            raise user_error("command-unusable", {"command": argv[0], "why": why}) from e
+        process.append(started)
+        for number in early:
+            started.send_signal(number)
+        code = started.wait()
+    return 128 - code if code < 0 else code
+
+
+@contextlib.contextmanager
+def _passing_on() -> Iterator[tuple[list[subprocess.Popen[bytes]], list[int]]]:
+    """While it lasts, signals go to the process in the first list, and end nothing here; those
+    that come before there is one are in the second.
+    """
+    process: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
+    terminal = _in_foreground()
+
+    def pass_on(number: int, _frame: FrameType | None) -> None:
+        if not process:
+            early.append(number)
+        # What the terminal sends, the program has got itself; twice, it would take it for haste.
+        elif not (terminal and signal.Signals(number).name in _FROM_TERMINAL):
+            with contextlib.suppress(ProcessLookupError):
+                process[0].send_signal(number)
+
+    before = {}
+    for name in _PASSED_ON:
+        number = getattr(signal, name, None)
+        # What is ignored, after nohup for example, the program ignores, too.
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            before[number] = signal.signal(number, pass_on)
+    try:
+        yield process, early
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _in_foreground() -> bool:
+    """Whether a terminal sends us what is typed to interrupt."""
+    try:
+        handle = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(handle) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(handle)

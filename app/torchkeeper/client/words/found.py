@@ -14,7 +14,7 @@ from torchkeeper.client.words.say import kind_words
 from torchkeeper.client.words.tongue import tr
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.leaked import Leaks, Secret
+    from torchkeeper.artifacts.shapes import Leaks, Secret
     from torchkeeper.engine.messages.findings import (
         BuiltFinding,
         Finding,

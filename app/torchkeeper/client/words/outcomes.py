@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.dead import RecoverResult
     from torchkeeper.engine.messages.doctor import MendResult
     from torchkeeper.engine.messages.findings import LeftFinding
-    from torchkeeper.engine.messages.servers import TtlResult
+    from torchkeeper.engine.messages.places import TtlResult
 
 #: Reasons that lie in what a bundle, a folder or a server is; they are no failures.
 _BY_NATURE = frozenset({

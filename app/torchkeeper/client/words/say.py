@@ -1,10 +1,12 @@
-"""Numbers as people read them; shared by the window and the command line."""
+"""Numbers and versions as people read and order them; shared by the window and the command line."""
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from torchkeeper.client.words.tongue import Nouns, Text, several, tr
 
@@ -269,3 +271,17 @@ def kind_words(kind: str) -> str:
 def called(kind: object) -> str:
     """What a kind is called in a sentence."""
     return kind_words(str(kind)) if _Called.by_name else str(kind)
+
+
+# The order of versions of torch, the same in the window and on the command line.
+
+_NUMBER = re.compile(r"[0-9]{1,18}")
+
+
+@functools.lru_cache(maxsize=256)
+def version(text: str | None) -> tuple[Any, ...]:
+    """What a version of torch is sorted by; nothing comes first."""
+    if text is None:
+        return ()
+    parts = re.split(r"[.+]", text)
+    return tuple((0, int(x), "") if _NUMBER.fullmatch(x) else (1, 0, x) for x in parts)

@@ -9,7 +9,7 @@ from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.tongue import Text, tr
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.servers import ServerResult
+    from torchkeeper.engine.messages.places import ServerResult
 
 
 def figures(page: ServerResult) -> list[tuple[str, str]]:

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict
 
 from torchkeeper.artifacts.builds import MadeIn
-from torchkeeper.artifacts.leaked import Leaks, Secrets
-from torchkeeper.artifacts.shapes import Tally
+from torchkeeper.artifacts.shapes import Leaks, Secrets, Tally
 from torchkeeper.engine.messages.selecting import Select
 
 #: How an environment builds objects, as its probe says (``native``); a bundle tells that.
@@ -31,7 +30,7 @@ class Described(TypedDict):
 
 
 class Space(TypedDict):
-    """What a file system says of a folder, as of ``stores.space.Space``."""
+    """What a file system says of a folder, as of ``stores.preconditions.Space``."""
 
     free: int | None
     why: str | None

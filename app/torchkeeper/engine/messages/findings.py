@@ -7,8 +7,7 @@ say. It is loaded when the first finding arrives.
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
-from torchkeeper.artifacts.leaked import Leaks, Secret
-from torchkeeper.artifacts.shapes import Fault
+from torchkeeper.artifacts.shapes import Fault, Leaks, Secret
 from torchkeeper.engine.messages.dead import Removed
 from torchkeeper.engine.messages.entries import Detail, Shown
 from torchkeeper.engine.messages.places import Looking, PlaceLooked

@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
 from PySide6.QtCore import QObject, QThread, QTimer, QTimerEvent, Signal, Slot
 
-from torchkeeper.client.engines.ahead import Ahead
+from torchkeeper.client.engines.process import Ahead
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.background import lookups
-from torchkeeper.gui.background.asides import aside
+from torchkeeper.gui.background.lookups import aside
 from torchkeeper.gui.background.requests import Request
 from torchkeeper.gui.background.worker import Worker
 
 if TYPE_CHECKING:
-    from torchkeeper.client.kept.history import Past
-    from torchkeeper.client.kept.running import Board, Running
+    from torchkeeper.client.kept.history import Board, Past, Running
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.gui.background.keygens import Keygens
 
@@ -272,7 +271,7 @@ class Engines(QObject):
     def tell_running(self, some: Sequence[Running]) -> None:
         """Tell other processes what runs, also that nothing does where all ends now."""
         if self._board is None:
-            from torchkeeper.client.kept.running import Board
+            from torchkeeper.client.kept.history import Board
 
             self._board = Board()
         self._board.tell(some)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 if TYPE_CHECKING:
-    from torchkeeper.client.kept.history import Kept
-    from torchkeeper.client.kept.running import Running
+    from torchkeeper.client.kept.history import Kept, Running
     from torchkeeper.client.keys import Key
     from torchkeeper.client.signers import Signer
     from torchkeeper.client.words.problems import UserError

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QEvent, QObject, QSocketNotifier
 
-from torchkeeper.client.engines.ahead import Ahead
-from torchkeeper.client.engines.process import GRACE, Engine
+from torchkeeper.client.engines.process import GRACE, Ahead, Engine
 from torchkeeper.engine.protocol import Ends, ends
 from torchkeeper.stores.names import scheme_of
 

@@ -9,7 +9,7 @@ import contextlib
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.client import temporary
-from torchkeeper.gui.background.asides import aside
+from torchkeeper.gui.background.lookups import aside
 from torchkeeper.stores.temporary import remove
 
 

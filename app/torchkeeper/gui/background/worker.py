@@ -16,14 +16,13 @@ from PySide6.QtCore import QObject, QTimerEvent, Signal, Slot
 
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.client import secrets
-from torchkeeper.client.engines.ahead import Ahead
-from torchkeeper.client.engines.process import GRACE, Engine, misspoken
+from torchkeeper.client.engines.process import GRACE, Ahead, Engine, misspoken
 from torchkeeper.client.paths import what_at_once
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import Ends, traits
 from torchkeeper.engine.wire import Message
-from torchkeeper.gui.background.asides import Asides, Work, aside
+from torchkeeper.gui.background.lookups import Asides, Work, aside
 from torchkeeper.gui.background.requests import Arrivals, Asked, Line, Request, Revealed, servers_of
 from torchkeeper.gui.background.scratch import Scratch
 

@@ -1,4 +1,6 @@
-"""The head over the table: the name of the place, and the filter."""
+"""The head over the table: the name of the place, and the filter. And the menu bar, which gives the
+keyboard back to what had it.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QMenuBar, QWidget
+from shiboken6 import isValid
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.words.problems import printable
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.later import once
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
@@ -19,7 +22,8 @@ from torchkeeper.stores.query import parse
 if TYPE_CHECKING:
     from PySide6.QtGui import QKeyEvent, QPaintEvent, QResizeEvent
 
-    from torchkeeper.gui.chrome.besideline import BesideLine
+    from torchkeeper.gui.chrome.statusline import BesideLine
+
 
 #: Milliseconds after the last key before a filter is used.
 DEBOUNCE_MS = 80
@@ -45,7 +49,7 @@ class FilterBox(QLineEdit):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        mark = icons.pixmap("find", _MARK, theme.shades().muted, self.devicePixelRatioF())
+        mark = theme.pixmap("find", _MARK, theme.shades().muted, self.devicePixelRatioF())
         painter = QPainter(self)
         painter.drawPixmap(_MARK // 2 + 2, (self.height() - _MARK) // 2, mark)
         painter.end()
@@ -131,7 +135,7 @@ class Head(QWidget):
         picture has it.
         """
         if self._beside is None:
-            from torchkeeper.gui.chrome.besideline import BesideLine
+            from torchkeeper.gui.chrome.statusline import BesideLine
 
             self._beside = made = BesideLine()
             # Under both, for it is long and has the whole width.
@@ -210,3 +214,41 @@ class Head(QWidget):
             self.wrong.setFixedWidth(wide)
             self._suggest()
         self._elide()
+
+
+# The menu bar, which gives the keyboard back to what had it.
+
+
+class MenuBar(QMenuBar):
+    """Qt's own gives the focus back too, but takes itself for what had it where a second menu is
+    opened with its letter while the first is still marked: nothing would have it then.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._before: QWidget | None = None
+        # One is told of each change, also while there are several windows.
+        app = QApplication.instance()
+        if isinstance(app, QApplication):
+            app.focusChanged.connect(self._focus_changed)
+
+    def _focus_changed(self) -> None:
+        # Not what the signal hands over: that may be a widget of Qt's own that is being destroyed,
+        # and PySide would keep a wrapper of it.
+        now = QApplication.focusWidget()
+        if now is not None and now is not self and now.window() is self.window():
+            self._before = now
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        super().keyPressEvent(event)
+        self._give_back()
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:
+        super().keyReleaseEvent(event)
+        self._give_back()
+
+    def _give_back(self) -> None:
+        """It was left: who was there before goes on."""
+        left = self.activeAction() is None and QApplication.activePopupWidget() is None
+        if left and self.hasFocus() and self._before is not None and isValid(self._before):
+            self._before.setFocus()

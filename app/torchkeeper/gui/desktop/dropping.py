@@ -22,7 +22,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.sidebar.carried import Carried, carried, pasted
 from torchkeeper.gui.sidebar.lists import Offer
 from torchkeeper.gui.table.mimedata import rows_of
@@ -95,7 +95,7 @@ class Veil(QWidget):
         painter.setPen(QPen(QColor(shades.line), 1))
         painter.setBrush(QColor(shades.base))
         painter.drawRoundedRect(label, 8, 8)
-        mark = icons.icon("import" if self.takes else "cancel", colour.name())
+        mark = theme.icon("import" if self.takes else "cancel", colour.name())
         mark.paint(painter, label.left() + _ROOM, label.center().y() - _ICON // 2, _ICON, _ICON)
         text = QRect(QPoint(0, 0), needed.size())
         text.moveTo(label.left() + 2 * _ROOM + _ICON, label.center().y() - needed.height() // 2)

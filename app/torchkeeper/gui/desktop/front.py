@@ -1,10 +1,14 @@
-"""Brings the window in front of others, as far as the desktop lets it."""
+"""Brings the window in front of others, as far as the desktop lets it; and its icon in sizes, for
+desktops that draw no SVG.
+"""
 
 from __future__ import annotations
 
 import os
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QRectF, Qt, QTimer
+from PySide6.QtGui import QImage, QImageWriter, QPainter
+from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QWidget
 
 #: Qt's Wayland plugin takes it from here, and from nowhere else.
@@ -27,3 +31,20 @@ def bring(window: QWidget, token: str = "") -> None:
     window.show()
     window.raise_()
     window.activateWindow()
+
+
+# Pictures of an SVG in sizes, for desktops that draw no SVG. Needs no display.
+
+
+def draw(svg: bytes, side: int) -> bytes:
+    """A square PNG with sides of so many pixels."""
+    image = QImage(side, side, QImage.Format.Format_ARGB32_Premultiplied)
+    image.fill(0)
+    painter = QPainter(image)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    QSvgRenderer(QByteArray(svg)).render(painter, QRectF(0, 0, side, side))
+    painter.end()
+    buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    QImageWriter(buffer, QByteArray(b"PNG")).write(image)
+    return bytes(buffer.data().data())

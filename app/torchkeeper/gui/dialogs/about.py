@@ -1,13 +1,13 @@
-"""The help dialogs: all shortcuts on one page, and About."""
+"""The help dialogs: all shortcuts on one page, About, and the report of a bug."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, qVersion
-from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QGridLayout, QScrollArea, QWidget
+from PySide6.QtGui import QGuiApplication, QKeySequence
+from PySide6.QtWidgets import QGridLayout, QPlainTextEdit, QScrollArea, QWidget
 
 import torchkeeper
-from torchkeeper.gui import actions, icons, theme
+from torchkeeper.gui import actions, theme
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.widgets import forms
 
@@ -69,7 +69,7 @@ class AboutDialog(Dialog):
         super().__init__(parent, "", 420)
         self.setWindowTitle(self.tr("About Torchkeeper"))
         picture = forms.label("")
-        picture.setPixmap(icons.app_icon().pixmap(64, 64))
+        picture.setPixmap(theme.app_icon().pixmap(64, 64))
         texts = forms.column(gap=4)
         texts.addWidget(forms.label("Torchkeeper", "title"))
         texts.addWidget(
@@ -90,3 +90,40 @@ class AboutDialog(Dialog):
         close.setDefault(True)
         close.clicked.connect(self.accept)
         self.buttons(close)
+
+
+# The report of a bug: what to send us.
+
+
+class BugDialog(Dialog):
+    """Says that this is our fault, and gives what a report needs."""
+
+    def __init__(self, parent: QWidget | None, text: str, *, kept: bool = False) -> None:
+        """kept: it can be shown again."""
+        super().__init__(parent, "", 680)
+        self.setWindowTitle(self.tr("Something went wrong in Torchkeeper"))
+        self.body.addWidget(
+            forms.label(self.tr("This is a fault of Torchkeeper, not of your cache."), "heading")
+        )
+        self.body.addWidget(
+            forms.label(
+                self.tr("The window goes on. Please report this text.")
+                if kept
+                else self.tr("The window goes on. Please report this text; it is shown only once."),
+                "muted",
+                wrap=True,
+            )
+        )
+        view = QPlainTextEdit(text)
+        view.setReadOnly(True)
+        view.setAccessibleName(self.tr("The text of the report"))
+        view.setAccessibleDescription(self.tr("Copy puts all of it on the clipboard"))
+        view.setFont(theme.monospace())
+        view.setMinimumHeight(220)
+        self.body.addWidget(view)
+        copy = forms.button(self.tr("Copy"))
+        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(text))
+        close = forms.button(self.tr("Close"))
+        close.clicked.connect(self.accept)
+        close.setDefault(True)
+        self.buttons(copy, close)

@@ -18,7 +18,7 @@ from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.verdicts.suggesting import Suggestions
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
-from torchkeeper.gui.widgets.choices import Choice, Number
+from torchkeeper.gui.widgets.forms import Choice, Number
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.stores.names import scheme_of
 

@@ -13,17 +13,22 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.tongue import several
 from torchkeeper.engine.protocol import COPY
 from torchkeeper.gui.background.engines import Engines
-from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text, room_text
-from torchkeeper.gui.dialogs.base import PlaceChoice, choose_target
+from torchkeeper.gui.dialogs.base import (
+    Latest,
+    PlaceChoice,
+    choose_target,
+    file_text,
+    replace_text,
+    room_text,
+)
 from torchkeeper.gui.dialogs.exporting import maker_of, needed_text
-from torchkeeper.gui.dialogs.kindtable import KindTable
-from torchkeeper.gui.dialogs.pages import ChoicePage
+from torchkeeper.gui.dialogs.pages import ChoicePage, KindTable
 from torchkeeper.gui.dialogs.secretchoice import SecretChoice
 from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog
+from torchkeeper.gui.jobs.bundles import Names, Naming
 from torchkeeper.gui.jobs.model import Job, JobsModel
-from torchkeeper.gui.jobs.naming import Names, Naming
 from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.places.model import Place
@@ -33,7 +38,7 @@ from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import Claims
-    from torchkeeper.artifacts.leaked import Secrets
+    from torchkeeper.artifacts.shapes import Secrets
     from torchkeeper.engine.messages.bundles import (
         Builders,
         CopyParams,

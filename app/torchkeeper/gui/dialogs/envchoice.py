@@ -12,7 +12,7 @@ from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.verdicts.environments import Environment, Environments, State
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.forms import Choice
 
 if TYPE_CHECKING:
     from torchkeeper.verdict.probed import Env

@@ -22,7 +22,7 @@ from shiboken6 import isValid
 from torchkeeper.client.words import environments as words
 from torchkeeper.client.words import owned
 from torchkeeper.client.words.problems import UserError, printable
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.inspector.details import Section, Value
@@ -304,7 +304,7 @@ class EnvironmentsDialog(Dialog):
 
     def _dress_copies(self) -> None:
         for action in (self.copy_text, self.copy_json):
-            action.setIcon(icons.icon("copy"))
+            action.setIcon(theme.icon("copy"))
 
     def _copy_json(self) -> None:
         """As ``torchkeeper env --json`` prints it."""
@@ -334,7 +334,7 @@ def _mark(one: Environment) -> QIcon:
         State.FOUND: ("info", shades.muted),
         State.WITHOUT: ("info", shades.muted),
     }[one.state]
-    return icons.icon(name, colour)
+    return theme.icon(name, colour)
 
 
 def sections(facts: Env) -> list[Section]:

@@ -15,11 +15,9 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.tongue import several
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines
-from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text
-from torchkeeper.gui.dialogs.base import choose_target
+from torchkeeper.gui.dialogs.base import Latest, choose_target, file_text, replace_text
 from torchkeeper.gui.dialogs.keychoice import KeyChoice
-from torchkeeper.gui.dialogs.kindtable import KindTable
-from torchkeeper.gui.dialogs.pages import ChoicePage
+from torchkeeper.gui.dialogs.pages import ChoicePage, KindTable
 from torchkeeper.gui.dialogs.secretchoice import SecretChoice
 from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.working import WorkDialog
@@ -32,7 +30,7 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.leaked import Secrets
+    from torchkeeper.artifacts.shapes import Secrets
     from torchkeeper.engine.messages.bundles import (
         Builders,
         PlanExportParams,

@@ -15,22 +15,19 @@ from torchkeeper.client.signers import signers_file
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.dialogs.asking import Latest, room_text
-from torchkeeper.gui.dialogs.base import PlaceChoice
+from torchkeeper.gui.dialogs.base import Latest, PlaceChoice, room_text
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
-from torchkeeper.gui.dialogs.inspected import Inspected
-from torchkeeper.gui.dialogs.kindtable import KindTable
-from torchkeeper.gui.dialogs.pages import ChoicePage
-from torchkeeper.gui.dialogs.prospects import Prospects
+from torchkeeper.gui.dialogs.inspected import Inspected, Prospects
+from torchkeeper.gui.dialogs.pages import ChoicePage, KindTable
 from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.unknownsigner import UnknownSigner
 from torchkeeper.gui.dialogs.working import WorkDialog
+from torchkeeper.gui.jobs.bundles import About, Names, Naming
 from torchkeeper.gui.jobs.model import Job, JobsModel
-from torchkeeper.gui.jobs.naming import About, Names, Naming
 from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environments
@@ -133,7 +130,7 @@ class ImportDialog(WorkDialog):
         for file in self.files:
             item = QTreeWidgetItem([printable(os.path.basename(file.path)), "", ""])
             item.setToolTip(0, tip(printable(file.path)))
-            item.setIcon(0, icons.icon("running", theme.shades().muted))
+            item.setIcon(0, theme.icon("running", theme.shades().muted))
             _align(item)
             tree.addTopLevelItem(item)
         tree.currentItemChanged.connect(lambda *_: self._show_file())
@@ -317,7 +314,7 @@ class ImportDialog(WorkDialog):
             mark = ("done", shades.good) if file.good else ("error", shades.error)
             item = self._tree.topLevelItem(number)
             if item is not None:
-                item.setIcon(0, icons.icon(*(mark if file.ready else ("queued", shades.muted))))
+                item.setIcon(0, theme.icon(*(mark if file.ready else ("queued", shades.muted))))
 
     def _chosen(self) -> None:
         """Another environment, or more is known of it."""

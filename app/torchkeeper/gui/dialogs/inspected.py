@@ -1,18 +1,25 @@
-"""What is known of a file that may be imported, and the words for it."""
+"""What is known of a file that may be imported, what of it would be of use here, and the words for
+both.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.sshsig import short_key
 from torchkeeper.client import carrying
-from torchkeeper.client.words import runnable, say
+from torchkeeper.client.words import leaks, say, verdicts
 from torchkeeper.client.words.problems import UserError, printable, user_error
+from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs import environment
+from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
+from torchkeeper.gui.verdicts.environments import State
+from torchkeeper.gui.verdicts.judging import Judging
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import Claims, MadeIn
@@ -20,6 +27,8 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.entries import RunnableResult
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.places import ListResult
+    from torchkeeper.engine.messages.verdicts import JudgeResult
+    from torchkeeper.verdict.probed import Env
 
 
 def _tr(text: str) -> str:
@@ -43,7 +52,7 @@ class Inspected:
     #: What it says of how its native objects were built; None while it was not read.
     claims: Claims | None = None
     #: What of it would be able to run; None where that could not be found out.
-    runnable: RunnableResult | None = None
+    leaks: RunnableResult | None = None
     #: Who signed it; None while that is not known.
     signature: SignatureResult | None = None
 
@@ -90,14 +99,14 @@ class Inspected:
         """
         if self.runnable is None:
             return _tr("What of it would be able to run could not be found out.")
-        return runnable.warning(self.runnable)
+        return leaks.warning(self.runnable)
 
     def runs(self) -> str:
         """What of it would be able to run, a text of one line; empty where nobody knows."""
-        if not self.runnable or not (kinds := runnable.kinds(self.runnable)):
+        if not self.runnable or not (kinds := leaks.kinds(self.runnable)):
             return ""
         said = _tr("Able to run: {}. It names {}.")
-        return said.format("; ".join(kinds), runnable.names(self.runnable))
+        return said.format("; ".join(kinds), leaks.names(self.runnable))
 
     def fail(self, error: UserError) -> None:
         """It cannot be read."""
@@ -153,3 +162,100 @@ def signed(signature: SignatureResult) -> str:
         said = _tr("Signed with {}, which could not be checked: there is no ssh-keygen here")
         return said.format(key)
     return _tr("Signed by nobody")
+
+
+# What of some files would be of use here, asked for while the user looks at them.
+
+#: Characters of a sentence about a file.
+_LONG = 400
+
+
+class Prospects(QObject):
+    """Has one file after the other judged in the environment that is chosen. Nobody waits for it:
+    where it cannot be told, nothing is said.
+    """
+
+    changed = Signal()
+
+    def __init__(self, engines: Engines, choice: EnvironmentChoice, parent: QObject) -> None:
+        """choice: whom to ask."""
+        super().__init__(parent)
+        self._choice = choice
+        self._judging = Judging(engines, self)
+        self._files: list[str] = []
+        self._about: Env | None = None
+        #: What was found of each file (engine/checking.py); None of what cannot be judged.
+        self.found: dict[str, JudgeResult | None] = {}
+        choice.changed.connect(self._look)
+
+    def begin(self, files: Sequence[str]) -> None:
+        """Have these files judged, which can be read."""
+        self._files = list(files)
+        self._look()
+
+    def _look(self) -> None:
+        chosen = self._choice.one
+        facts = chosen.facts if chosen is not None and chosen.torch else None
+        if facts is not self._about:
+            self._judging.forget()
+            self._about, self.found = facts, {}
+            self.changed.emit()
+        if facts is not None:
+            self._next()
+
+    def _next(self) -> None:
+        chosen = self._choice.one
+        waiting = [file for file in self._files if file not in self.found]
+        if not waiting or chosen is None or self._judging.busy:
+            return
+        file = waiting[0]
+
+        def told(counts: JudgeResult | None) -> None:
+            self.found[file] = counts
+            self.changed.emit()
+            self._next()
+
+        def failed(_: UserError) -> None:
+            told(None)
+
+        self._judging.ask(file, chosen, told, failed)
+
+    def forget(self) -> None:
+        """Ask no more."""
+        self._files = []
+        self._judging.forget()
+
+    @property
+    def waited_for(self) -> bool:
+        """Whether something is still to come."""
+        chosen = self._choice.one
+        if chosen is None or not self._files:
+            return False
+        asking = chosen.state in (State.ASKING, State.UNASKED) and not chosen.torch
+        return asking or (bool(chosen.torch) and any(f not in self.found for f in self._files))
+
+    def of(self, file: str) -> str:
+        """What of a file would be of use, in a sentence; empty where that is not known."""
+        counts = self.found.get(file)
+        if counts:
+            judged = {name: n for name, n in counts["verdicts"].items() if name != "none"}
+            if not judged:
+                return ""
+            said = printable(verdicts.summary({**counts, "verdicts": judged}), _LONG)
+            return self.tr("With {}: {}").format(self._here(), said)
+        waiting = self.waited_for and file in self._files and file not in self.found
+        return self.tr("Asking what of it is of use here…") if waiting else ""
+
+    @property
+    def warning(self) -> str:
+        """That nothing in any of the files is of use here; empty where something may be."""
+        told = [self.found.get(file) for file in self._files]
+        known = [counts for counts in told if counts]
+        chosen = self._choice.one
+        if not known or len(known) < len(told) or chosen is None:
+            return ""
+        return printable(verdicts.warning(verdicts.together(known), chosen.torch), _LONG)
+
+    def _here(self) -> str:
+        chosen = self._choice.one
+        return self.tr("torch {}").format(printable(chosen.torch if chosen else "", 40))

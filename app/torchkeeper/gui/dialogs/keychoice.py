@@ -13,7 +13,7 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:

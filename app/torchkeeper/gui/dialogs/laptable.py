@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidget, QTree
 
 from torchkeeper.client.words import say, verifying
 from torchkeeper.client.words.problems import printable
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.jobs.laps import Lap, progress, title, tr
-from torchkeeper.gui.widgets import trees
+from torchkeeper.gui.widgets import lists
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.warm.options import RUNS
 
@@ -38,7 +38,7 @@ class _Table(QTreeWidget):
         self.setAllColumnsShowFocus(True)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.setHeaderLabels(list(columns))
-        trees.columns(self, widths, wide)
+        lists.columns(self, widths, wide)
         theme.follow(self, self._paint, now=False)
 
     def items(self) -> list[QTreeWidgetItem]:
@@ -65,7 +65,7 @@ class RunningLaps(_Table):
             (190, 0, 88),
             1,
         )
-        trees.right(self, (2,))
+        lists.right(self, (2,))
 
     def show_laps(self, laps: Sequence[Lap], now: float) -> None:
         """Bring it up to date; ``now``: on the clock of time.monotonic."""
@@ -74,7 +74,7 @@ class RunningLaps(_Table):
             for lap in laps:
                 item = QTreeWidgetItem([title(lap.name), "", ""])
                 item.setToolTip(0, tip(verifying.about(lap.name)))
-                item.setTextAlignment(2, trees.RIGHT)
+                item.setTextAlignment(2, lists.RIGHT)
                 self.addTopLevelItem(item)
         for item, lap in zip(self.items(), laps, strict=True):
             item.setText(1, progress(lap))
@@ -92,7 +92,7 @@ class RunningLaps(_Table):
         colours = {"queued": shades.muted, "running": shades.accent, "done": shades.good}
         for item in self.items():
             state = str(item.data(0, _MARK) or "queued")
-            item.setIcon(0, icons.icon(state, colours[state]))
+            item.setIcon(0, theme.icon(state, colours[state]))
 
 
 class LapTable(_Table):
@@ -106,7 +106,7 @@ class LapTable(_Table):
             (0, 88, 112, 152, 80, 80),
             0,
         )  # fmt: skip
-        trees.right(self, range(1, 6))
+        lists.right(self, range(1, 6))
 
     def show_result(self, result: KeptVerification) -> None:
         """Show what came of a verification (``client.kept.verified.checked``)."""
@@ -129,7 +129,7 @@ class LapTable(_Table):
             item.setToolTip(0, tip(verifying.about(name)))
             item.setData(0, _MARK, own)
             for column in range(1, len(cells)):
-                item.setTextAlignment(column, trees.RIGHT)
+                item.setTextAlignment(column, lists.RIGHT)
             self.addTopLevelItem(item)
         self.fit(self.topLevelItemCount())
         self._paint()
@@ -160,7 +160,7 @@ class VerifiedCells(_Table):
             [tr("Cell"), tr("Cold"), tr("Warm"), tr("Ratio"), tr("Outcome"), tr("Why")],
             (_NAME_WIDE, 72, 72, 72, 168, 0), _WHY,
         )  # fmt: skip
-        trees.right(self, range(1, 4))
+        lists.right(self, range(1, 4))
 
     def show_cells(self, cells: Sequence[KeptCell]) -> None:
         """Those that are not good first; ``cells``: as ``client.kept.verified.checked`` says."""
@@ -186,7 +186,7 @@ class VerifiedCells(_Table):
             ])  # fmt: skip
             item.setData(0, _MARK, cell["good"])
             for column in (1, 2, 3):
-                item.setTextAlignment(column, trees.RIGHT)
+                item.setTextAlignment(column, lists.RIGHT)
             for column in (0, _WHY):
                 item.setToolTip(column, tip(item.text(column)))
             items.append(item)
@@ -206,7 +206,7 @@ class VerifiedCells(_Table):
 
     def _paint(self) -> None:
         shades = theme.shades()
-        good, bad = icons.icon("done", shades.good), icons.icon("error", shades.error)
+        good, bad = theme.icon("done", shades.good), theme.icon("error", shades.error)
         colours = QColor(shades.text), QColor(shades.error)
         for item in self.items():
             mark = item.data(0, _MARK)
@@ -257,7 +257,7 @@ class GraphTable(_Table):
 
 
 def _icon(outcome: str, shade: str) -> QIcon:
-    return icons.icon({"hit": "done", "miss": "warning"}.get(outcome, "info"), shade)
+    return theme.icon({"hit": "done", "miss": "warning"}.get(outcome, "info"), shade)
 
 
 def _words(outcome: str) -> str:

@@ -1,12 +1,17 @@
-"""The prepare dialog: builds ahead of time what the first compile of an environment builds."""
+"""The prepare dialog: builds ahead of time what the first compile of an environment builds. And
+how something is compiled, which dialogs that compile ask alike.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.dialogs.base import choose_folder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.pages import ChoicePage
@@ -15,6 +20,13 @@ from torchkeeper.gui.jobs.model import Job, JobsModel
 from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.forms import Choice, Number
+from torchkeeper.warm.options import MOST_THREADS
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.jobs.asked import Asked
+    from torchkeeper.verdict.probed import Env
+
 
 #: The interpreter, and the temporary folder or None for the usual one.
 Start = Callable[[str, str | None], Job]
@@ -105,3 +117,129 @@ class PrepareDialog(WorkDialog):
         super().choose_again()
         self.setWindowTitle(self.tr("Prepare an environment"))
         self.go.setFocus()
+
+
+# How something is compiled: for how many threads, and whether with the precompiled header.
+
+
+class CompileOptions(QWidget):
+    """Both are key factors: programs find the entries only where they run the same way."""
+
+    changed = Signal()
+
+    def __init__(self, threads_help: str, portable_help: str) -> None:
+        """What each is good for in this dialog."""
+        super().__init__()
+        self._fitting: int | None = None
+        self._touched = False
+        self.spin = Number()
+        self.spin.setRange(0, MOST_THREADS)
+        self.spin.setFixedSize(240, forms.field_height())
+        self.spin.setAccelerated(True)
+        self.spin.lineEdit().setTextMargins(6, 0, 0, 0)
+        self.spin.valueChanged.connect(self._touch)
+        self.box = QCheckBox(self.tr("P&ortable: without the precompiled header"))
+        self.box.setAccessibleDescription(portable_help)
+        self.box.toggled.connect(lambda *_: self.changed.emit())
+        self.about = forms.label(portable_help, "muted", wrap=True)
+        self.about.setContentsMargins(forms.CHECK, 0, 0, 0)
+        whole = forms.column(gap=forms.GAP)
+        forms.field(whole, self.tr("&Threads"), self.spin, threads_help)
+        whole.addSpacing(4)
+        whole.addWidget(self.box)
+        whole.addWidget(self.about)
+        self.setLayout(whole)
+        self.say(None)
+
+    def suggest(self, threads: int | None, portable: bool) -> None:
+        """What fits: this number where programs have another by themselves, and the switch."""
+        self._fitting = threads
+        self.box.setChecked(portable)
+
+    def say(self, facts: Env | None) -> None:
+        """Name the number that programs use in an environment, where it is known."""
+        own = facts.get("threads") if facts else None
+        self.spin.setSpecialValueText(
+            self.tr("As programs here: {}").format(f"{own:,}")
+            if own is not None and own > 0
+            else self.tr("As programs here")
+        )
+        if not self._touched and self._fitting and own is not None:
+            self.spin.setValue(0 if own == self._fitting else self._fitting)
+            self._touched = False
+
+    def _touch(self) -> None:
+        self._touched = True
+        self.changed.emit()
+
+    @property
+    def threads(self) -> int | None:
+        """The number of threads; None for the environment's own."""
+        return self.spin.value() or None
+
+    @property
+    def portable(self) -> bool:
+        """Whether it is made without the precompiled header."""
+        return self.box.isChecked()
+
+    @property
+    def params(self) -> Asked:
+        """What a request says of it: nothing of what is as usual."""
+        told: Asked = {}
+        if self.threads is not None:
+            told["threads"] = self.threads
+        if self.portable:
+            told["portable"] = True
+        return told
+
+
+# The choice of a device to compile for.
+
+
+class DeviceChoice(Choice):
+    """What is compiled for, where a recipe does not say: one of those that an interpreter has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(20)
+        self._wanted = ""
+        self.addItem(self.tr("The best there is"), "")
+        self.setToolTip(self.tr("What a recipe says itself comes first"))
+
+    def suggest(self, device: str) -> None:
+        """Begin with this device, once it is known that an interpreter has it."""
+        self._wanted = device
+        self._take(device)
+
+    def _take(self, device: str) -> None:
+        row = self.findData(device)
+        if device and row >= 0:
+            self._wanted = ""
+            self.setCurrentIndex(row)
+
+    def say(self, facts: Env | None) -> None:
+        """Offer the devices of an interpreter."""
+        found = [(self.itemText(0), "")]
+        seen: dict[str, int] = {}
+        for one in facts.get("devices", ()) if facts else ():
+            kind = one["type"]
+            number = seen[kind] = seen.get(kind, -1) + 1
+            device = kind if kind == "cpu" else f"{kind}:{number}"
+            name = printable(one["name"], 60)
+            found.append((f"{printable(device, 40)}  ({name})" if name else device, device))
+        if [self.itemData(row) for row in range(self.count())] == [data for _, data in found]:
+            return
+        before = self.device
+        self.blockSignals(True)
+        self.clear()
+        for text, data in found:
+            self.addItem(text, data)
+        self.setCurrentIndex(max(0, self.findData(before)))
+        self._take(self._wanted)
+        self.blockSignals(False)
+
+    @property
+    def device(self) -> str:
+        """The chosen one; empty for the best."""
+        return str(self.currentData() or "")

@@ -13,11 +13,11 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
 from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.pages.recipes import known as known_recipes
-from torchkeeper.gui.pages.recipes import words
+from torchkeeper.gui.pages.recipes import known as words
 from torchkeeper.gui.pages.recipes.known import BUILTIN, Listed, Made
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
-from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.forms import Choice
 
 #: Cells that are named.
 _MOST = 1000

@@ -16,11 +16,10 @@ from torchkeeper.gui.dialogs.base import UnsavedDialog, confirm
 from torchkeeper.gui.dialogs.recipeform import RecipeForm, why_not
 from torchkeeper.gui.later import once
 from torchkeeper.gui.pages.help.ideas import explain
+from torchkeeper.gui.pages.recipes import known
 from torchkeeper.gui.pages.recipes import known as known_recipes
-from torchkeeper.gui.pages.recipes import words
 from torchkeeper.gui.pages.recipes.forming import Unfit, names
-from torchkeeper.gui.pages.recipes.known import Looked
-from torchkeeper.gui.pages.recipes.makes import Makes
+from torchkeeper.gui.pages.recipes.known import Looked, Makes
 from torchkeeper.gui.pages.recipes.tomledit import FaultList, TomlEdit
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
@@ -186,7 +185,7 @@ class RecipeEditor(UnsavedDialog):
         self._look()
 
     def _title(self) -> None:
-        name = words.name_of(self._path) if self._path else self.tr("New recipe")
+        name = known.name_of(self._path) if self._path else self.tr("New recipe")
         mark = "• " if self.changed else ""
         self.setWindowTitle(f"{mark}{name}")
         where = printable(self._path, 4096) if self._path else self.tr("Not saved yet")
@@ -357,7 +356,7 @@ class RecipeEditor(UnsavedDialog):
         super().done(result)
 
     def unsaved_names(self) -> str:
-        return words.name_of(self._path) if self._path else self.tr("the new recipe")
+        return known.name_of(self._path) if self._path else self.tr("the new recipe")
 
     def save_unsaved(self, then: Callable[[], object]) -> None:
         self._save(then)

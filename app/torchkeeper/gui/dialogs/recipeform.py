@@ -34,7 +34,7 @@ from torchkeeper.gui.pages.recipes.forming import (
     Wrong,
 )
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.warm.recipes.compiling import MODES
 from torchkeeper.warm.recipes.recipe import without_faults

@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from torchkeeper.client.words import leaks, say
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.forms import Choice
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.leaked import Leaks, Secrets
+    from torchkeeper.artifacts.shapes import Leaks, Secrets
     from torchkeeper.engine.messages.findings import Finding
 
 #: Secrets that are listed; how many there are is said in any case.

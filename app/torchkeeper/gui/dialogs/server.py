@@ -26,7 +26,7 @@ from torchkeeper.client.words.serverpage import changes
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
-from torchkeeper.gui.dialogs.login import KeepBox, secret
+from torchkeeper.gui.dialogs.serverpage import KeepBox, secret
 from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
@@ -34,8 +34,7 @@ from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.stores.redis.address import Address, parse
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.places import DuResult
-    from torchkeeper.engine.messages.servers import ServerResult
+    from torchkeeper.engine.messages.places import DuResult, ServerResult
 
 
 # What trying a server out comes to: what it is, how much it holds, whether it may be changed.

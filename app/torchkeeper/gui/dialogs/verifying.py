@@ -11,9 +11,9 @@ from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.verifying import about
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs import environment
-from torchkeeper.gui.dialogs.compileoptions import CompileOptions, DeviceChoice
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.pages import ChoicePage
+from torchkeeper.gui.dialogs.preparing import CompileOptions, DeviceChoice
 from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
 from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog

@@ -11,30 +11,29 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QSpinBox, QWidget
 
-from torchkeeper.client.profiles import applying
+from torchkeeper.client.profiles import profile as applying
 from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.client.words import say
 from torchkeeper.client.words.findingwords import said
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text
-from torchkeeper.gui.dialogs.base import PlaceChoice, choose_target
-from torchkeeper.gui.dialogs.compileoptions import CompileOptions, DeviceChoice
+from torchkeeper.gui.dialogs.base import Latest, PlaceChoice, choose_target, file_text, replace_text
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.pages import ChoicePage
+from torchkeeper.gui.dialogs.preparing import CompileOptions, DeviceChoice
 from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.asked import Asked, Then
 from torchkeeper.gui.jobs.model import Job, JobsModel
 from torchkeeper.gui.pages.help.ideas import explain
-from torchkeeper.gui.pages.profiles import known as known_profiles
+from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.profiles import words
-from torchkeeper.gui.pages.profiles.known import Kept
+from torchkeeper.gui.pages.profiles.drafts import Kept
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.choices import Choice, Number
+from torchkeeper.gui.widgets.forms import Choice, Number
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.settings.checks.folders import UNQUOTED
 from torchkeeper.settings.rules import About, about_of, check

@@ -21,16 +21,16 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui.later import once
-from torchkeeper.gui.table.arrangement import Line
 from torchkeeper.gui.table.cells import MTIME as CHANGED
 from torchkeeper.gui.table.cells import cell_text, shown_name, verdict_words
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group, Name, in_order, naming
+from torchkeeper.gui.table.lines import Line
 from torchkeeper.gui.table.ordering import Row
 from torchkeeper.gui.table.slices import Slices, T, Work, pieces
 from torchkeeper.gui.table.view import EntryTable
-from torchkeeper.gui.treemap import colours
-from torchkeeper.gui.treemap.tiles import MOST, Key, Tile
+from torchkeeper.gui.treemap import layout
+from torchkeeper.gui.treemap.layout import MOST, Key, Tile
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.widgets import forms
 
@@ -116,10 +116,10 @@ def gathered_groups(model: EntriesModel) -> Work[Shown]:
 
 def _shade(which: str, name: Name, number: int, count: int) -> str:
     if which == "kind":
-        return colours.of_kind(str(name))
+        return layout.of_kind(str(name))
     if which == "verdict":
-        return colours.of_verdict("" if name is None else str(name))
-    return colours.of_step(number, count)
+        return layout.of_verdict("" if name is None else str(name))
+    return layout.of_step(number, count)
 
 
 def gathered_entries(model: EntriesModel, name: Name, skipped: int) -> Work[Shown]:
@@ -180,7 +180,7 @@ def _tile(entry: Entry) -> Tile:
     about = [kind_words(entry.kind), verdict, torch, cell_text(entry, CHANGED)]
     kind = entry.kind if entry.kind in KINDS else "unknown"
     detail = " · ".join(filter(None, about))
-    return Tile(entry.identity, shown_name(entry), entry.size, 1, colours.of_kind(kind), detail)
+    return Tile(entry.identity, shown_name(entry), entry.size, 1, layout.of_kind(kind), detail)
 
 
 # Which tiles of the map are selected: what is selected in the table, looked at in short steps.

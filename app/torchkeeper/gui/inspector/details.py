@@ -168,7 +168,7 @@ def sections(
 
 def _what(entry: Entry, facts: Mapping[str, object]) -> Section:
     # Loaded here: the window starts without it.
-    from torchkeeper.client.words.facts import WORDED, told
+    from torchkeeper.client.words.explaining import WORDED, told
 
     section = Section("")
     section.add(_tr("Function"), _text(facts.get("function"), fixed=True))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Qt
 
 from torchkeeper.client.words.problems import printable
-from torchkeeper.gui.inspector.verdictcard import About
+from torchkeeper.gui.inspector.summary import About
 from torchkeeper.gui.pages.help.attached import to_inspector
 
 if TYPE_CHECKING:

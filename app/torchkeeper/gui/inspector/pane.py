@@ -31,18 +31,14 @@ from torchkeeper.gui.inspector.details import (
     relatives_of,
     sections,
 )
-from torchkeeper.gui.inspector.factors import FactorsPane
-from torchkeeper.gui.inspector.facts import FactsView
-from torchkeeper.gui.inspector.parts import Chip
-from torchkeeper.gui.inspector.rows import RowsModel, RowsView
+from torchkeeper.gui.inspector.factors import FactorsPane, RowsModel, RowsView
+from torchkeeper.gui.inspector.facts import Chip, FactsView
 from torchkeeper.gui.inspector.sources import TextPane
-from torchkeeper.gui.inspector.summary import SummaryPage
-from torchkeeper.gui.inspector.verdictcard import About
+from torchkeeper.gui.inspector.summary import About, SummaryPage
 from torchkeeper.gui.later import every, once
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.blank import Notice
-from torchkeeper.gui.widgets.elided import Elided
+from torchkeeper.gui.widgets.blank import Elided, Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.stores.names import scheme_of

@@ -17,8 +17,8 @@ from torchkeeper.gui.inspector import code_edit
 from torchkeeper.gui.inspector.code_edit import CodeEdit, cleaned
 from torchkeeper.gui.later import once
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:

@@ -19,17 +19,16 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.background.worker import HOLD
 from torchkeeper.gui.jobs import findings, laps
 from torchkeeper.gui.jobs.asked import Asked, Then
+from torchkeeper.gui.jobs.bundles import About, Carry, First, Follow, GoOn, Naming, Signing
 from torchkeeper.gui.jobs.model import Job, JobsModel, State
-from torchkeeper.gui.jobs.naming import About, Carry, Naming
-from torchkeeper.gui.jobs.signatures import First, Follow, GoOn, Signing
-from torchkeeper.gui.pages.profiles import known as known_profiles
+from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environment
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.leaked import Secrets
+    from torchkeeper.artifacts.shapes import Secrets
     from torchkeeper.engine.messages.bundles import (
         Builders,
         CopyParams,
@@ -46,8 +45,8 @@ if TYPE_CHECKING:
     )
     from torchkeeper.engine.messages.doctor import MendParams
     from torchkeeper.engine.messages.findings import Finding
+    from torchkeeper.engine.messages.places import TtlParams
     from torchkeeper.engine.messages.selecting import Select
-    from torchkeeper.engine.messages.servers import TtlParams
 
 #: What is asked of an engine, by the names of its parameters; more of them, or a result.
 Values = Mapping[str, Any]

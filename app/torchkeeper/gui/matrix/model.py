@@ -9,7 +9,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QModelIndex, QObject, Qt
 
 from torchkeeper.client.words import say
-from torchkeeper.gui.inspector.rows import Index
+from torchkeeper.gui.inspector.factors import Index
 from torchkeeper.gui.matrix import phases
 from torchkeeper.gui.matrix.cells import Cells, CellState, Graph
 from torchkeeper.gui.matrix.words import graph_name, name_of, outcome_words, reason_of, state_words

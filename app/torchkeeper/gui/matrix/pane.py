@@ -31,7 +31,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.later import once
 from torchkeeper.gui.matrix import phases
 from torchkeeper.gui.matrix.cells import COMPILING, LINES, Cells, CellState
@@ -40,8 +40,8 @@ from torchkeeper.gui.matrix.phases import PHASES as NAMES
 from torchkeeper.gui.matrix.words import name_of, told, uncached
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
-from torchkeeper.gui.widgets.copykey import CopyKey
 from torchkeeper.gui.widgets.plain import tip
+from torchkeeper.gui.widgets.texts import CopyKey
 
 # How the table of cells is painted: its state, its numbers, and the phases as a bar.
 
@@ -103,7 +103,7 @@ class CellDelegate(QStyledItemDelegate):
             if isinstance(line, CellState):
                 name, shade = mark(line)
                 scale = self._view.devicePixelRatioF()
-                drawn = icons.pixmap(name, 16, getattr(shades, shade), scale)
+                drawn = theme.pixmap(name, 16, getattr(shades, shade), scale)
                 painter.drawPixmap(left, box.center().y() - 7, drawn)
             left, width = left + shift, width - shift
         painter.setFont(self._font)

@@ -21,7 +21,7 @@ from PySide6.QtCore import (
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.words import owned
 from torchkeeper.client.words.problems import printable
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.widgets.plain import shown, tip
 from torchkeeper.stores.names import scheme_of
 
@@ -249,7 +249,7 @@ class PlacesModel(QAbstractListModel):
             return tip("\n".join(line for line in lines if line))
         if role == Qt.ItemDataRole.DecorationRole:
             colour = None if place.exists else theme.shades().muted
-            return icons.icon(place.icon, colour)
+            return theme.icon(place.icon, colour)
         if role == Qt.ItemDataRole.AccessibleTextRole:
             state = "" if place.exists else _tr(", missing")
             state += _tr(", read-only") if place.read_only else ""

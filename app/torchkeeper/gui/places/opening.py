@@ -1,17 +1,27 @@
-"""What becomes of paths that somebody drops, chooses or names on the command line."""
+"""What becomes of paths that somebody drops, chooses or names on the command line; and the bundles
+that were opened, imported or written lately.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu
 
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
@@ -95,3 +105,134 @@ class Opening(QObject):
         else:
             # The dialog offers the place that is shown, which is not known yet.
             self._waiting += bundles
+
+
+# The bundles that were opened, imported or written lately: File > Open recent.
+
+#: Where they are kept, as JSON: a list of paths, the latest first.
+SETTING = "recent/bundles"
+MOST = 10
+#: Characters of a name, and of the folder beside it, in the menu.
+_NAME, _FOLDER = 48, 40
+
+
+class Recent(QObject):
+    """Remembers bundles, and offers them in a menu."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context.window)
+        self._context = context
+        self._menu: QMenu | None = None
+        #: Those that were gone when somebody looked last.
+        self._gone: set[str] = set()
+        context.jobs.finished.connect(self._ended)
+        context.listing.over.connect(lambda *_: self._listed())
+
+    @property
+    def paths(self) -> list[str]:
+        """The bundles, the latest first."""
+        try:
+            kept = json.loads(str(self._context.settings.value(SETTING) or "[]"))
+        except (ValueError, RecursionError):
+            return []
+        whole = [path for path in kept if isinstance(path, str)] if isinstance(kept, list) else []
+        return [path for path in whole if os.path.isabs(path)][:MOST]
+
+    def note(self, path: str) -> None:
+        """A bundle was opened, imported or written just now."""
+        before = self.paths
+        if scheme_of(path).local and before[:1] != [path]:
+            self._keep([path, *(other for other in before if other != path)])
+        self._gone.discard(path)
+
+    def clear(self) -> None:
+        """Forget them. No file changes."""
+        self._keep([])
+
+    def _keep(self, paths: list[str]) -> None:
+        self._context.settings.setValue(SETTING, json.dumps(paths[:MOST]))
+
+    def _ended(self, job: Job) -> None:
+        path = job.fruit if job.state is State.DONE and job.made_bundle else None
+        if path is not None:
+            self.note(path)
+
+    def _listed(self) -> None:
+        """A bundle is shown as a place."""
+        listing = self._context.listing
+        if listing.place is not None and listing.what == "file" and listing.error is None:
+            self.note(listing.place)
+
+    # The menu.
+
+    def put_into(self, menu: QMenu, before: QAction) -> QMenu:
+        """Have the bundles in a menu within another, in front of an action."""
+        inner = QMenu(self.tr("O&pen recent"), menu)
+        theme.follow(inner, lambda: inner.setIcon(theme.icon("box")))
+        inner.setToolTipsVisible(True)
+        inner.aboutToShow.connect(self._fill)
+        # It is known by the time that somebody gets to them.
+        menu.aboutToShow.connect(self.look)
+        menu.insertMenu(before, inner)
+        self._menu = inner
+        self._fill()
+        return inner
+
+    def _fill(self) -> None:
+        menu, paths = self._menu, self.paths
+        if menu is None:
+            return
+        for action in menu.actions():
+            menu.removeAction(action)
+            action.deleteLater()
+        for number, path in enumerate(paths, 1):
+            action = QAction(theme.icon("box"), self._text(number, path), menu)
+            action.setData(path)
+            self._mark(action, path in self._gone)
+            action.triggered.connect(partial(self._open, path))
+            menu.addAction(action)
+        if not paths:
+            none = QAction(self.tr("Bundles that you open, import or export are listed here"), menu)
+            none.setIcon(theme.icon("info"))
+            none.setEnabled(False)
+            menu.addAction(none)
+        menu.addSeparator()
+        clear = QAction(theme.icon("close"), self.tr("&Clear this list"), menu)
+        clear.setToolTip(self.tr("Forget these bundles; no file changes"))
+        clear.setEnabled(bool(paths))
+        clear.triggered.connect(lambda _checked=False: self.clear())
+        menu.addAction(clear)
+
+    def look(self) -> None:
+        """See which of them are gone, each by itself: one may lie where nothing answers."""
+        for path in self.paths:
+            self._context.engines.background(Listener(result=self._looked), lookups.paths, [path])
+
+    def _looked(self, found: list[At]) -> None:
+        for one in found:
+            gone = one.what != "file"
+            self._gone = self._gone | {one.path} if gone else self._gone - {one.path}
+            for action in self._menu.actions() if self._menu else ():
+                if action.data() == one.path:
+                    self._mark(action, gone)
+
+    def _text(self, number: int, path: str) -> str:
+        """Name and folder; a digit to choose it by."""
+        name, folder = os.path.basename(path), os.path.dirname(path)
+        shown = caption(name, _NAME), caption(_ended_with(folder, _FOLDER), 400)
+        digit = f"&{number}" if number < MOST else "1&0"
+        text = " · ".join(part for part in shown if part)
+        return f"{digit}  {text}"
+
+    def _mark(self, action: QAction, gone: bool) -> None:
+        path = printable(str(action.data()), 4096)
+        action.setEnabled(not gone)
+        action.setToolTip(tip(self.tr("{} is not there any more").format(path) if gone else path))
+
+    def _open(self, path: str, _checked: bool = False) -> None:
+        self._context.open_paths([path])
+
+
+def _ended_with(folder: str, most: int) -> str:
+    """A folder's last part, where the whole is too long for a menu."""
+    return folder if len(folder) <= most else "…" + folder[1 - most :]

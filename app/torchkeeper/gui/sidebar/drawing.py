@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QAbstractItemView, QStyleOptionViewItem, QWidget
@@ -70,7 +70,7 @@ def mark(painter: QPainter, view: QWidget, at: QRect, name: str, role: str) -> N
     """An icon in a colour of the theme, in the middle of a square."""
     colour = getattr(theme.shades(), role)
     scale = view.devicePixelRatioF()
-    painter.drawPixmap(at.topLeft(), icons.pixmap(name, at.width(), colour, scale))
+    painter.drawPixmap(at.topLeft(), theme.pixmap(name, at.width(), colour, scale))
 
 
 def words(painter: QPainter, line: QRect, text: str, colour: str, mode: Qt.TextElideMode) -> None:

@@ -15,7 +15,7 @@ from torchkeeper.gui.sidebar import drawing
 from torchkeeper.gui.sidebar.lists import Index, SideList
 from torchkeeper.gui.sidebar.section import Section
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.editing import EditingDelegate
+from torchkeeper.gui.widgets.texts import EditingDelegate
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QModelIndex

@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Fold(QToolButton):
     def _say(self) -> None:
         open_ = self.isChecked()
         name = "open-group" if open_ else "closed-group"
-        self.setIcon(icons.icon(name, theme.shades().muted))
+        self.setIcon(theme.icon(name, theme.shades().muted))
         told = self.tr("{}, unfolded") if open_ else self.tr("{}, folded")
         self.setAccessibleName(told.format(self.text()))
         self.setToolTip(self.tr("Fold") if open_ else self.tr("Unfold"))

@@ -9,8 +9,8 @@ from operator import attrgetter
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui.table.arrangement import Line
 from torchkeeper.gui.table.entries import SMALL
+from torchkeeper.gui.table.lines import Line
 from torchkeeper.gui.table.ordering import Row
 from torchkeeper.gui.table.slices import Slices, pieces
 

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, QPoint, QSettings, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.later import once
 from torchkeeper.gui.table.cells import COLUMNS, NAME, NOT_SERVERS, SERVERS, SIZE, header_text
 from torchkeeper.gui.table.view import EntryTable
@@ -72,7 +72,7 @@ class Columns(QObject):
         menu.addActions(self.actions)
         menu.addSeparator()
         reset = menu.addAction(self.tr("&Reset columns"))
-        theme.follow(reset, lambda: reset.setIcon(icons.icon("refresh")))
+        theme.follow(reset, lambda: reset.setIcon(theme.icon("refresh")))
         reset.setStatusTip(self.tr("Show all columns in their first order, width and sorting"))
         reset.triggered.connect(self.reset)
 

@@ -15,7 +15,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen, QPixmap
 from PySide6.QtWidgets import QApplication, QStyledItemDelegate
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.table.cells import KEY, KIND, NAME, NUMBERS, VERDICT, cell_text
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group
@@ -109,12 +109,12 @@ class EntryDelegate(QStyledItemDelegate):
             drawn = _dot(shades.kinds.get(kind, shades.muted), scale)
             painter.drawPixmap(box.left() + 10, box.center().y() - 4, drawn)
         else:
-            drawn = icons.pixmap("warning", 16, shades.error, scale)
+            drawn = theme.pixmap("warning", 16, shades.error, scale)
             painter.drawPixmap(box.left() + 6, box.center().y() - 7, drawn)
 
     def _verdict(self, painter: QPainter, box: QRect, verdict: str) -> None:
         shades, scale = theme.shades(), self._view.devicePixelRatioF()
-        drawn = icons.pixmap(f"verdict-{verdict}", 16, shades.verdict(verdict), scale)
+        drawn = theme.pixmap(f"verdict-{verdict}", 16, shades.verdict(verdict), scale)
         painter.drawPixmap(box.left() + PAD, box.center().y() - 7, drawn)
 
     def paint_heading(self, painter: QPainter, box: QRect, group: Group, focus: bool) -> None:
@@ -125,7 +125,7 @@ class EntryDelegate(QStyledItemDelegate):
         painter.eraseRect(box)
         painter.setBackground(QColor(shades.line))
         painter.eraseRect(box.left(), box.bottom(), box.width(), 1)
-        arrow = icons.pixmap(
+        arrow = theme.pixmap(
             "closed-group" if group.collapsed else "open-group", 16, shades.muted, scale
         )
         painter.drawPixmap(box.left() + PAD, box.center().y() - 7, arrow)

@@ -21,20 +21,19 @@ from PySide6.QtCore import QModelIndex, QObject, Qt
 
 from torchkeeper.artifacts.entry import Entry, counted
 from torchkeeper.gui.later import once
-from torchkeeper.gui.table.arrangement import (
+from torchkeeper.gui.table.cells import COLUMNS, SIZE, VERDICT
+from torchkeeper.gui.table.grouping import GROUPINGS, PASSING, Group, Name
+from torchkeeper.gui.table.intake import MANY, Identity, Intake, Register, in_order
+from torchkeeper.gui.table.lines import (
     MAX_TOUCHED,
     Arrangement,
     Change,
     Line,
+    LinesModel,
     arrange,
     difference,
 )
-from torchkeeper.gui.table.cells import COLUMNS, SIZE, VERDICT
-from torchkeeper.gui.table.grouping import GROUPINGS, PASSING, Group, Name
-from torchkeeper.gui.table.intake import MANY, Intake, in_order
-from torchkeeper.gui.table.lines import LinesModel
 from torchkeeper.gui.table.ordering import Row, narrows, select_rows, sort_key
-from torchkeeper.gui.table.register import Identity, Register
 from torchkeeper.gui.table.slices import Slices, finished, let_go, pieces
 from torchkeeper.gui.table.totals import Totals, add_up
 from torchkeeper.stores.query import VERDICT as OF_VERDICT

@@ -12,8 +12,7 @@ from PySide6.QtCore import QCoreApplication
 from torchkeeper.artifacts.entry import KINDS, VERDICTS, counted
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
-from torchkeeper.client.words.say import kind_words
-from torchkeeper.client.words.versions import version
+from torchkeeper.client.words.say import kind_words, version
 from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.gui.table.ordering import Row
 

@@ -1,9 +1,14 @@
-"""Lines as a table model: what Qt asks, and how a change of arrangement reaches the views."""
+"""The lines of the table, rows and headings, as a table model: what Qt asks, and how one
+arrangement of them becomes another.
+"""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, compress
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
 
 from PySide6.QtCore import (
     QAbstractTableModel,
@@ -15,7 +20,6 @@ from PySide6.QtCore import (
 )
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui.table.arrangement import MAX_PIECES, Arrangement, Change, Line, difference
 from torchkeeper.gui.table.cells import (
     COLUMNS,
     DEVICE,
@@ -29,10 +33,253 @@ from torchkeeper.gui.table.cells import (
     header_text,
     tooltip,
 )
-from torchkeeper.gui.table.grouping import Group
-from torchkeeper.gui.table.ordering import SORT_KEYS, Row
-from torchkeeper.gui.table.slices import finished
+from torchkeeper.gui.table.grouping import Group, Name, Weight, in_order, naming
+from torchkeeper.gui.table.ordering import SORT_KEYS, Key, Row, bisect, bisect_after
+from torchkeeper.gui.table.slices import STEP, Work, finished, let_go, pieces
 from torchkeeper.gui.widgets.plain import tip
+
+# The lines of the table: rows and headings, and how one arrangement of them becomes another.
+
+Line = Row | Group
+
+#: A change of more separate pieces than this is told as a reset: each takes some 0.3 ms.
+MAX_PIECES = 24
+#: So is one that touches more lines than this.
+MAX_TOUCHED = 5000
+#: So many lines are looked up one by one, more of them by going through all lines once.
+_FEW = 1000
+
+
+class Arrangement:
+    """Rows in groups, in the order of the table.
+
+    rows: what each group holds, in the order in which groups stand. It is the group's own only
+        once ``adopt`` was called.
+    ordered: whether the rows of each group are sorted; otherwise they stand as they came.
+    """
+
+    def __init__(self, by: str, now: float, key: Key, descending: bool, ordered: bool) -> None:
+        self.by = by
+        self.ordered = ordered
+        self.rows: dict[Group, list[Row]] = {}
+        self.sizes: dict[Group, Weight] = {}
+        self.lines: list[Line] = []
+        #: Entries have changed since: rows need not be where they would be sorted to.
+        self.stale = False
+        self.name: Callable[[Row], Name] = naming(by, now)
+        self._key = key
+        self._descending = descending
+        self._starts: dict[Group, int] | None = None
+        self._named: dict[Name, Group] | None = None
+
+    @property
+    def count(self) -> int:
+        """How many rows there are, those under collapsed headings as well."""
+        return sum(map(len, self.rows.values()))
+
+    def every_row(self) -> list[Row]:
+        """All rows, those under collapsed headings as well, as the groups stand."""
+        return list(chain.from_iterable(self.rows.values()))
+
+    def draw_up(self) -> Work[None]:
+        """Make the lines, in steps."""
+        self.lines, self._starts = [], None
+        for group, rows in self.rows.items():
+            if group.headed:
+                self.lines.append(group)
+            if not group.collapsed:
+                for piece in pieces(rows):
+                    self.lines += piece
+                    yield
+
+    def adopt(self) -> None:
+        """From now on this is what is shown."""
+        for group, rows in self.rows.items():
+            group.take(rows, self.sizes.get(group))
+
+    def start(self, group: Group) -> int:
+        """The line of a group's heading, or of the first row where there is none."""
+        if self._starts is None:
+            self._starts, at = {}, 0
+            for each, rows in self.rows.items():
+                self._starts[each] = at
+                at += each.headed + (0 if each.collapsed else len(rows))
+        return self._starts.get(group, -1)
+
+    def group_of(self, row: Row) -> Group | None:
+        """The group in which a row is."""
+        if self._named is None or len(self._named) != len(self.rows):
+            self._named = {group.name: group for group in self.rows}
+        return self._named.get(self.name(row))
+
+    def grow(self, group: Group, rows: list[Row]) -> tuple[int, list[Line]]:
+        """Put more rows at the end of a group, which may be new; which lines come, and where.
+
+        They are still to be put into ``lines``.
+        """
+        new = group not in self.rows
+        if new:
+            group.take([])
+            names = {each.name: each for each in (*self.rows, group)}
+            self.rows[group] = group.rows
+            self.rows = {names[name]: self.rows[names[name]] for name in in_order(self.by, names)}
+            self._starts = None
+        first = self.start(group)
+        if not new:
+            first += group.headed + len(group.rows)
+        group.extend(rows)
+        self.sizes.pop(group, None)
+        self._starts = None
+        coming: list[Line] = [group] if new and group.headed else []
+        return first, coming if group.collapsed else [*coming, *rows]
+
+    def where(self, line: Line) -> int:
+        """The number of a line; -1 where it is not shown."""
+        return self._few_where({line}).get(line, -1)
+
+    def _few_where(self, lines: set[Line]) -> dict[Line, int]:
+        found: dict[Line, int] = {}
+        # Rows that are sorted by the same value may be very many: they are gone through once.
+        among: dict[tuple[Group, int, int], set[Row]] = {}
+        for line in lines:
+            if not isinstance(line, Group):
+                group = self.group_of(line)
+                if group is not None and not group.collapsed:
+                    among.setdefault((group, *self._like(self.rows[group], line)), set()).add(line)
+            elif line.headed:
+                found[line] = self.start(line)
+        for (group, first, last), wanted in among.items():
+            at = self.start(group) + group.headed + first
+            rows = self.rows[group][first:last]
+            places = compress(range(len(rows)), map(wanted.__contains__, rows))
+            found.update((rows[place], at + place) for place in places)
+        if self.stale:
+            for line in lines:
+                if line not in found and not isinstance(line, Group):
+                    with contextlib.suppress(ValueError):
+                        found[line] = self.lines.index(line)
+        return found
+
+    def _like(self, rows: list[Row], row: Row) -> tuple[int, int]:
+        """Where in a group rows stand that are sorted by the same value as this one."""
+        if not self.ordered:
+            return 0, len(rows)
+        value = self._key(row)
+        first = bisect(rows, self._key, value, self._descending)
+        return first, bisect_after(rows, self._key, value, self._descending, first)
+
+    def all_where(self, lines: set[Line]) -> dict[Line, int]:
+        """The numbers of those of some lines that are shown."""
+        if len(lines) > _FEW:
+            found: dict[Line, int] = {}
+            for group, rows in self.rows.items():
+                at = self.start(group)
+                if group.headed:
+                    found[group] = at
+                    at += 1
+                if not group.collapsed:
+                    found.update((row, n) for n, row in enumerate(rows, at) if row in lines)
+            return found
+        return self._few_where(lines)
+
+
+def arrange(new: Arrangement, rows: list[Row], known: dict[Name, Group]) -> Work[None]:
+    """Put sorted rows into their groups. ``known`` are groups that were there before."""
+    if new.by == "none":
+        new.rows[known.setdefault(None, Group("none", None))] = rows
+    else:
+        found: dict[Name, list[Row]] = {}
+        name = new.name
+        for piece in pieces(rows):
+            for row in piece:
+                try:
+                    found[name(row)].append(row)
+                except KeyError:
+                    found[name(row)] = [row]
+            yield
+        for each in in_order(new.by, found):
+            group = known.setdefault(each, Group(new.by, each))
+            new.rows[group] = found[each]
+            weight = new.sizes[group] = Weight()
+            for piece in pieces(found[each]):
+                weight.add(piece)
+                yield
+    yield from new.draw_up()
+
+
+class Change(NamedTuple):
+    """How one list of lines becomes another: some go, the rest may be reordered, some come."""
+
+    gone: list[tuple[int, int]]
+    middle: list[Line] | None
+    come: list[tuple[int, int]]
+
+
+def difference(old: list[Line], new: list[Line], touched: set[Line]) -> Work[Change | None]:
+    """What changes, where all lines that are in only one of the two are among those touched.
+
+    None where it would be too many pieces.
+    """
+    if (yield from _same(old, new)):
+        return Change([], None, [])
+    if len(touched) > MAX_TOUCHED:
+        return None
+    before = yield from _positions(old, touched)
+    after = yield from _positions(new, touched)
+    gone = _runs(before[line] for line in before if line not in after)
+    come = _runs(after[line] for line in after if line not in before)
+    if len(gone) + len(come) > MAX_PIECES:
+        return None
+    left = (yield from _without(old, gone)) if gone else old
+    middle = (yield from _without(new, come)) if come else new
+    same = yield from _same(left, middle)
+    for rest in (left if gone else [], middle if same and come else []):
+        yield from let_go(rest)
+    return Change(gone, None if same else middle, come)
+
+
+def _same(some: Sequence[Line], others: Sequence[Line]) -> Work[bool]:
+    if len(some) != len(others):
+        return False
+    for piece, other in zip(pieces(some), pieces(others), strict=True):
+        if piece != other:
+            return False
+        yield
+    return True
+
+
+def _positions(lines: Sequence[Line], which: set[Line]) -> Work[dict[Line, int]]:
+    found: dict[Line, int] = {}
+    first = 0
+    for piece in pieces(lines):
+        if not which.isdisjoint(piece):
+            found.update((line, n) for n, line in enumerate(piece, first) if line in which)
+        first += len(piece)
+        yield
+    return found
+
+
+def _runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Ascending numbers as (first, last) of those that follow each other."""
+    found: list[tuple[int, int]] = []
+    for number in numbers:
+        if found and found[-1][1] == number - 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
+
+
+def _without(lines: Sequence[Line], runs: list[tuple[int, int]]) -> Work[list[Line]]:
+    left: list[Line] = []
+    at = 0
+    for first, last in [*runs, (len(lines), len(lines))]:
+        for begin in range(at, first, STEP):
+            left += lines[begin : min(begin + STEP, first)]
+            yield
+        at = last + 1
+    return left
+
 
 Index = QModelIndex | QPersistentModelIndex
 

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, VERDICTS, Entry
-from torchkeeper.client.words.versions import version
+from torchkeeper.client.words.say import version
 from torchkeeper.stores.query import Query
 
 _KIND_RANK = {kind: rank for rank, kind in enumerate(KINDS)}

@@ -26,7 +26,6 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import theme
-from torchkeeper.gui.table.arrangement import Line
 from torchkeeper.gui.table.cells import (
     EXPIRES,
     MTIME,
@@ -40,9 +39,10 @@ from torchkeeper.gui.table.delegate import ROW_HEIGHT, EntryDelegate
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group
 from torchkeeper.gui.table.header import Header
+from torchkeeper.gui.table.lines import Line
 from torchkeeper.gui.table.ordering import Row
 from torchkeeper.gui.table.widths import NameColumn, first_widths
-from torchkeeper.gui.widgets import aging
+from torchkeeper.gui.widgets import lists
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex
@@ -126,7 +126,7 @@ class EntryTable(QTableView):
         model.merged.connect(self._hold)
         self.selectionModel().selectionChanged.connect(lambda *_: self.selection_changed.emit())
         theme.follow(self, self._repaint, now=False)
-        aging.keep_up(self, self._repaint)
+        lists.keep_up(self, self._repaint)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         self.name.fit()

@@ -1,13 +1,134 @@
-"""Where the tiles of a map go: rectangles as large as what they stand for, as square as can be.
+"""The tiles of a map: what they stand for, where they go, large ones for what is large and as
+square as can be, how they are filled, and what is said of them.
 
 After Bruls, Huizing and van Wijk, “Squarified treemaps” (2000). Knows nothing of windows.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
+
+from PySide6.QtCore import QCoreApplication, QObject
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QAccessibleEvent,
+    QAccessibleInterface,
+    QColor,
+)
+from PySide6.QtWidgets import QAccessibleWidget, QWidget
+
+from torchkeeper.client.words import say
+from torchkeeper.gui.theme import Shades
+
+# What a map shows: tiles, and those too small to be seen as one.
+
+#: So many tiles are drawn at most; the rest is one.
+MOST = 600
+#: The last part of the key of the tile that stands for the rest.
+REST = "\0smaller"
+#: Square pixels below which a tile is not seen any more.
+_LEAST = 40.0
+#: Square pixels that the tile of the rest has at least, so that a pointer meets it.
+_LEAST_REST = 700.0
+#: Of all square pixels it has this part at most, however much it stands for: of half a million
+#: entries the largest would be a single pixel each.
+_MOST_REST = 0.25
+
+Key = tuple[str, ...]
+
+
+class Tile(NamedTuple):
+    """Something that takes room.
+
+    key: what it is called by who made it. name: what people read; all of it can be printed.
+    shade: its colour, as ``colours.fill`` knows it.
+    detail: what else there is to say of it. held: how many entries it stands for, in words, where
+    there is other than these in it.
+    """
+
+    key: Key
+    name: str
+    bytes: int
+    entries: int = 1
+    shade: str = "rest"
+    detail: str = ""
+    held: str = ""
+
+    @property
+    def counted(self) -> str:
+        """How many entries it stands for, in words."""
+        return self.held or say.count(self.entries, "entry", "entries")
+
+
+class Folded(NamedTuple):
+    """The tiles that are drawn, how large each is, and those that the last one stands for.
+
+    shrunk: whether the last one is drawn smaller than it is, so that there is room for the others.
+    """
+
+    tiles: list[Tile]
+    sizes: list[float]
+    smaller: list[Tile]
+    shrunk: bool = False
+
+
+def fold(
+    tiles: Sequence[Tile],
+    area: float,
+    rest: Tile | None = None,
+    name: str = "{}",
+    detail: str = "",
+    empty: str = "",
+) -> Folded:
+    """Those of some tiles, the largest first, that can be seen on so many square pixels.
+
+    rest: stands for what is smaller than all of them, as far as whoever made them knows it.
+    name, detail: what the tile of the rest is called, with a place for how many there are, and what
+        else there is to say of it; empty: that, where all of them are empty.
+    What is empty has no tile of its own: it takes no room.
+    """
+    if not any(tile.bytes for tile in tiles) and not (rest and rest.bytes):
+        return Folded([], [], [])
+    drawn = _seen(tiles, area, rest)
+    shown, smaller = list(tiles[:drawn]), list(tiles[drawn:])
+    whole = sum(tile.bytes for tile in shown)
+    sizes = [float(tile.bytes) for tile in shown] if whole else [1.0] * len(shown)
+    last = rest
+    if len(smaller) == 1 and rest is None and smaller[0].bytes:
+        last, smaller = smaller[0], []
+    elif smaller:
+        count = len(smaller) + (rest.entries if rest else 0)
+        entries = sum(tile.entries for tile in smaller) + (rest.entries if rest else 0)
+        size = sum(tile.bytes for tile in smaller) + (rest.bytes if rest else 0)
+        key = rest.key if rest else (*smaller[0].key[:-1], REST)
+        last = Tile(key, name.format(f"{count:,}"), size, entries,
+                    detail=detail if size else empty)  # fmt: skip
+    if last is None:
+        return Folded(shown, sizes, smaller)
+    shown.append(last)
+    most = sum(sizes) * _MOST_REST / (1 - _MOST_REST) if sizes else 1.0
+    least = sum(sizes) * min(_LEAST_REST / max(area, 1.0), _MOST_REST)
+    sizes.append(min(max(float(last.bytes), least), most))
+    return Folded(shown, sizes, smaller, shrunk=last.bytes > most > 0)
+
+
+def _seen(tiles: Sequence[Tile], area: float, rest: Tile | None) -> int:
+    """How many of the largest tiles are large enough to be seen, beside one for all others."""
+    before = list(accumulate((tile.bytes for tile in tiles), initial=0))
+    total = before[-1] + (rest.bytes if rest else 0)
+    drawn = min(len(tiles), MOST)
+    while total and drawn > 1:
+        beside = min(total - before[drawn], before[drawn] * _MOST_REST / (1 - _MOST_REST))
+        if tiles[drawn - 1].bytes * area >= _LEAST * (before[drawn] + beside):
+            break
+        drawn -= 1
+    return drawn
+
 
 #: Of the whole, so small a part is nothing: it would be lost among what floats round.
 _NOTHING = 1e-12
@@ -162,3 +283,178 @@ def _beside(first: float, last: float, begin: float, end: float) -> float:
     """How far the middle of a stretch is from another stretch; 0 where it is in it."""
     middle = _middle(first, last)
     return max(0.0, begin - middle, middle - end)
+
+
+# What a map says of its tiles: where the pointer rests, and to a screen reader.
+#
+# For a screen reader it is one control with a current tile.
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Treemap", text)
+
+
+def share(tile: Tile, total: int) -> str:
+    """How much of all that is shown a tile is."""
+    part = tile.bytes / total if total else 0.0
+    return _tr("under 0.1%") if 0 < part < 0.001 else f"{part:.1%}"
+
+
+def told(tile: Tile, total: int, *, shrunk: bool = False) -> str:
+    """All there is to say of a tile, in lines. shrunk: it is drawn smaller than it is."""
+    size = _tr("{} ({} bytes)").format(say.size(tile.bytes), f"{tile.bytes:,}")
+    part = _tr("{} of what is shown").format(share(tile, total))
+    numbers = f"{part} · {say.count(tile.entries, 'entry', 'entries')}"
+    small = _tr("Drawn smaller than it is, so that the others can be seen") if shrunk else ""
+    return "\n".join(filter(None, (tile.name, size, numbers, tile.detail, small)))
+
+
+def counted(count: int) -> str:
+    """How many tiles there are."""
+    return say.count(count, "tile", "tiles")
+
+
+def aloud(tile: Tile, total: int, at: int, count: int, *, chosen: bool, partly: bool) -> str:
+    """One tile for whoever listens: what it is, whether it is selected, and which of how many."""
+    said = (
+        tile.name,
+        say.size(tile.bytes),
+        tile.counted,
+        share(tile, total),
+        tile.detail.replace("\n", ", "),
+        _tr("selected") if chosen else _tr("partly selected") if partly else "",
+        _tr("{} of {}").format(f"{at + 1:,}", f"{count:,}"),
+    )
+    return ", ".join(filter(None, said))
+
+
+class Heard(QWidget):
+    """A widget that a screen reader knows for a chart, whose value is what is current in it."""
+
+    #: Qt deletes it with the widget, and Python must not before.
+    heard: QAccessibleInterface | None = None
+    _known = False
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        if not Heard._known:
+            Heard._known = True
+            QAccessible.installFactory(_make)
+
+
+class _Chart(QAccessibleWidget):
+    def __init__(self, view: Heard) -> None:
+        super().__init__(view, QAccessible.Role.Chart)
+        self._view = view
+
+    def text(self, which: QAccessible.Text) -> str:
+        if which == QAccessible.Text.Value:
+            return self._view.accessibleDescription()
+        return super().text(which)
+
+
+def _make(_: str, of: QObject) -> QAccessibleInterface | None:
+    """Asked by Qt what some object is to a screen reader, once there is one."""
+    if not isinstance(of, Heard):
+        return None
+    of.heard = _Chart(of)
+    return of.heard
+
+
+def say_current(view: QWidget, said: str) -> None:
+    """The current tile is another, or is selected now."""
+    if not QAccessible.isActive():
+        return
+    told_anew = QAccessible.Event.DescriptionChanged
+    QAccessible.updateAccessibility(QAccessibleEvent(view, told_anew))
+    if view.hasFocus():
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(view, said))
+
+
+# The colours of a map: what a tile is filled with, so that the theme's text can be read on it.
+
+#: What text has to stand out from its ground by (WCAG 2, AA), and a little more.
+CONTRAST = 4.6
+#: How much of its colour a tile has, on a light and on a dark ground: the largest, the smallest.
+_LIGHT, _DARK = (0.52, 0.28), (0.50, 0.28)
+#: How much of the accent the first and the last of a sequence have.
+_STEPS = (1.0, 0.25)
+#: A tile's depth has so many steps, so that there are few colours.
+DEPTHS = 6
+
+
+def of_kind(kind: str) -> str:
+    """The shade of a kind of entries."""
+    return f"kind:{kind}"
+
+
+def of_verdict(verdict: str) -> str:
+    """The shade of a verdict; empty for none."""
+    return f"verdict:{verdict}"
+
+
+def of_step(number: int, count: int) -> str:
+    """The shade of one of several that have no colour of their own: places, versions, ages."""
+    return f"step:{number}:{max(1, count)}"
+
+
+@functools.lru_cache(maxsize=512)
+def _fill(dark: bool, colour: str, base: str, text: str, depth: int) -> str:
+    most, least = _DARK if dark else _LIGHT
+    made = _mixed(colour, base, most + (least - most) * depth / max(1, DEPTHS - 1))
+    while contrast(made, text) < CONTRAST:
+        made = _mixed(made, base, 0.94)
+    return made
+
+
+def fill(shades: Shades, shade: str, depth: int = 0) -> str:
+    """The ground of a tile; the smaller one is, the greater its depth, and the paler it is."""
+    what, _, which = shade.partition(":")
+    if what == "kind":
+        colour = shades.kinds.get(which, shades.muted)
+    elif what == "verdict":
+        colour = shades.verdict(which)
+    elif what == "step":
+        number, _, count = which.partition(":")
+        part = int(number) / max(1, int(count) - 1)
+        strength = _STEPS[0] + (_STEPS[1] - _STEPS[0]) * min(1.0, part)
+        colour = _mixed(shades.accent, shades.selected_quiet, strength)
+    else:
+        return shades.selected_quiet
+    return _fill(shades.dark, colour, shades.base, shades.text, min(max(depth, 0), DEPTHS - 1))
+
+
+def hovered(shades: Shades, ground: str) -> str:
+    """The ground of a tile under the pointer: nearer to the page, where text is read more easily,
+    not less.
+    """
+    return _mixed(ground, shades.base, 0.8)
+
+
+def contrast(a: str, b: str) -> float:
+    """The contrast ratio of WCAG."""
+    high, low = sorted((_light(a), _light(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@functools.lru_cache(maxsize=512)
+def _light(colour: str) -> float:
+    drawn = QColor(colour)
+    total = 0.0
+    for weight, part in ((0.2126, drawn.redF()), (0.7152, drawn.greenF()), (0.0722, drawn.blueF())):
+        total += weight * (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4)
+    return total
+
+
+def _mixed(colour: str, ground: str, strength: float) -> str:
+    """So much of a colour on a ground."""
+    above, below = QColor(colour), QColor(ground)
+    red, green, blue = (
+        round(a * strength + b * (1 - strength))
+        for a, b in (
+            (above.red(), below.red()),
+            (above.green(), below.green()),
+            (above.blue(), below.blue()),
+        )
+    )
+    return f"#{red:02x}{green:02x}{blue:02x}"

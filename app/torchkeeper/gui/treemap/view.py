@@ -28,9 +28,8 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from torchkeeper.client.words import say
 from torchkeeper.gui import theme
 from torchkeeper.gui.theme import Shades
-from torchkeeper.gui.treemap import colours, speaking
-from torchkeeper.gui.treemap.layout import Box, neighbour, squarify
-from torchkeeper.gui.treemap.tiles import Folded, Key, Tile, fold
+from torchkeeper.gui.treemap import layout
+from torchkeeper.gui.treemap.layout import Box, Folded, Key, Tile, fold, neighbour, squarify
 from torchkeeper.gui.widgets.plain import tip
 
 # How the tiles of a map are drawn, and what is drawn over them.
@@ -122,8 +121,8 @@ def inner(box: Box, scale: float) -> QRectF:
 def depth(size: float, largest: float) -> int:
     """How pale a tile is: the larger, the less."""
     if size <= 0 or largest <= 0:
-        return colours.DEPTHS - 1
-    return min(colours.DEPTHS - 1, int(math.log(largest / size, _DEPTH)))
+        return layout.DEPTHS - 1
+    return min(layout.DEPTHS - 1, int(math.log(largest / size, _DEPTH)))
 
 
 def paint_tile(painter: QPainter, box: QRectF, ground: str) -> None:
@@ -203,7 +202,7 @@ _ARROWS = {
 _CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
-class Treemap(speaking.Heard):
+class Treemap(layout.Heard):
     """Shows tiles. It tells what the user selects and opens, and does nothing itself but show what
     is behind the tile of the smallest ones.
     """
@@ -310,10 +309,10 @@ class Treemap(speaking.Heard):
         """The current tile for whoever listens: what it is, and which of how many."""
         tile, count = self.current, len(self._folded.tiles)
         if tile is None:
-            return speaking.counted(count) if count else self.nothing
+            return layout.counted(count) if count else self.nothing
         partly = tile.key in self._partly
         chosen = tile.key in self._selected
-        return speaking.aloud(tile, self._total, self._at, count, chosen=chosen, partly=partly)
+        return layout.aloud(tile, self._total, self._at, count, chosen=chosen, partly=partly)
 
     def sizeHint(self) -> QSize:
         return QSize(480, 240)
@@ -351,7 +350,7 @@ class Treemap(speaking.Heard):
         self._boxes = [inner(boxes[n], scale) for n in range(len(order))]
         largest = folded.sizes[0] if folded.sizes else 0.0
         self._grounds = [
-            colours.fill(theme.shades(), tile.shade, depth(size, largest))
+            layout.fill(theme.shades(), tile.shade, depth(size, largest))
             for tile, size in zip(folded.tiles, folded.sizes, strict=True)
         ]
         self._laid_for, self._picture = asked, None
@@ -399,7 +398,7 @@ class Treemap(speaking.Heard):
         paint_tile(painter, box, ground)
         if self._folded.shrunk and number == len(self._folded.tiles) - 1:
             paint_shrunk(painter, box, shades)
-        lines = writer.lines(tile, box, speaking.share(tile, self._total))
+        lines = writer.lines(tile, box, layout.share(tile, self._total))
         write(painter, shades.text, lines)
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -415,7 +414,7 @@ class Treemap(speaking.Heard):
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             if 0 <= self._hovered < len(self._boxes):
                 painter.setPen(Qt.PenStyle.NoPen)
-                ground = colours.hovered(shades, self._grounds[self._hovered])
+                ground = layout.hovered(shades, self._grounds[self._hovered])
                 self._draw_tile(painter, Writer(self.font()), self._hovered, ground)
                 paint_hovered(painter, self._boxes[self._hovered], shades)
             if self._selected or self._partly:
@@ -560,7 +559,7 @@ class Treemap(speaking.Heard):
                 where: QRect = self._boxes[number].toAlignedRect()
                 tile = self._folded.tiles[number]
                 shrunk = self._folded.shrunk and tile is self._folded.tiles[-1]
-                told = speaking.told(tile, self._total, shrunk=shrunk)
+                told = layout.told(tile, self._total, shrunk=shrunk)
                 text = "\n".join(line for line in (told, self.hint) if line)
                 QToolTip.showText(event.globalPos(), tip(text), self, where)
             return True
@@ -571,4 +570,4 @@ class Treemap(speaking.Heard):
         said = self.spoken()
         if said != self.accessibleDescription():
             self.setAccessibleDescription(said)
-            speaking.say_current(self, said)
+            layout.say_current(self, said)

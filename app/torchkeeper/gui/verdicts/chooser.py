@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QMenu, QToolButton
 
 from torchkeeper.client.words import environments as words
 from torchkeeper.client.words.problems import printable
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.verdicts.environments import Environment, Environments, State
 from torchkeeper.gui.widgets.plain import caption, tip
@@ -46,7 +46,7 @@ class Chooser(QToolButton):
         self.setText(text)
         self.setToolTip(tip(more))
         self.setAccessibleName(self.tr("Environment of the verdicts: {}").format(text))
-        self.setIcon(icons.icon(icon, theme.shades().warning if icon == "warning" else None))
+        self.setIcon(theme.icon(icon, theme.shades().warning if icon == "warning" else None))
 
     def _words(self, chosen: Environment | None) -> tuple[str, str, str]:
         """Text, tooltip and icon of the button."""

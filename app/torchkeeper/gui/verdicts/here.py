@@ -15,7 +15,7 @@ from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.client.words import verdicts
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.background.engines import Engines
-from torchkeeper.gui.chrome.verdictbar import Counts, VerdictBar
+from torchkeeper.gui.chrome.statusline import Counts, VerdictBar
 from torchkeeper.gui.later import once
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.places.listing import Listing

@@ -1,14 +1,17 @@
-"""The inline message of a pane: what is wrong, why, and what to do; and the buttons that do it."""
+"""The inline message of a pane: what is wrong, why, and what to do; and the buttons that do it. A
+line of it is cut where there is no room.
+"""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QAccessible, QAccessibleEvent
-from PySide6.QtWidgets import QFrame, QPushButton, QWidget
+from PySide6.QtGui import QAccessible, QAccessibleEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QWidget
 
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.host import host_above
+from torchkeeper.gui.widgets.plain import Label
 
 
 class RemedyButtons(QWidget):
@@ -99,3 +102,27 @@ class Notice(QFrame):
         self.setAccessibleName(str(error))
         self.show()
         QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.Alert))
+
+
+# A line of text that is cut where there is no room for it.
+
+
+class Elided(Label):
+    """One line of plain text, cut in its middle or, as ``cut`` says, elsewhere."""
+
+    def __init__(
+        self,
+        role: str = "",
+        parent: QWidget | None = None,
+        cut: Qt.TextElideMode = Qt.TextElideMode.ElideMiddle,
+    ) -> None:
+        super().__init__("", role, parent)
+        self._cut = cut
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+
+    def paintEvent(self, _: QPaintEvent) -> None:
+        box = self.contentsRect()
+        shown = self.fontMetrics().elidedText(self.text(), self._cut, box.width())
+        with QPainter(self) as painter:
+            painter.setPen(self.palette().color(self.foregroundRole()))
+            painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)

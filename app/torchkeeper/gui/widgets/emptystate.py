@@ -8,7 +8,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from torchkeeper.client.words import say
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
@@ -163,4 +163,4 @@ class EmptyState(QWidget):
         if self.isVisible():
             size = _SMALL if self._side else _PICTURE
             shade = theme.shades().muted
-            self.picture.setPixmap(icons.pixmap(self._icon, size, shade, self.devicePixelRatioF()))
+            self.picture.setPixmap(theme.pixmap(self._icon, size, shade, self.devicePixelRatioF()))

@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QTreeWidget
 
-from torchkeeper.gui.widgets import trees
+from torchkeeper.gui.widgets import lists
 
 #: Characters of a name that are seen before anything stands beside it, and of that, at most;
 #: what is longer is cut.
@@ -39,8 +39,8 @@ class Fitted(QTreeWidget):
         self._fitting = True
         self._never = never
         self.setHeaderLabels(labels)
-        trees.right(self, right)
-        trees.columns(self, (0,) * len(labels), self._name)
+        lists.right(self, right)
+        lists.columns(self, (0,) * len(labels), self._name)
         for column in never:
             self.setColumnHidden(column, True)
         self._fitting = False
@@ -53,7 +53,7 @@ class Fitted(QTreeWidget):
         others = [column for column in range(self.columnCount())
                   if column != self._name and column not in self._never]  # fmt: skip
         widths = {column: self._wanted(column) for column in others}
-        name = max(self.sizeHintForColumn(self._name), trees.needed(self, self._name))
+        name = max(self.sizeHintForColumn(self._name), lists.needed(self, self._name))
         least = min(name, self.fontMetrics().averageCharWidth() * _NAME)
         room = self.viewport().width() - sum(widths.values())
         for column in self._leaves:
@@ -68,7 +68,7 @@ class Fitted(QTreeWidget):
     def _wanted(self, column: int) -> int:
         content = self.sizeHintForColumn(column) + _BETWEEN
         content = min(content, self.fontMetrics().averageCharWidth() * _BESIDE)
-        return self._own.get(column) or max(content, trees.needed(self, column))
+        return self._own.get(column) or max(content, lists.needed(self, column))
 
     def _resized(self, column: int, _: int, width: int) -> None:
         if not self._fitting and width and column != self._name:

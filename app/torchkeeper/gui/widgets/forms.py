@@ -1,19 +1,33 @@
-"""Small builders that make a control whole: label, buddy, accessible name, spacing."""
+"""Small builders that make a control whole: label, buddy, accessible name, spacing. Choices that
+the wheel passes over, and what may be higher than the room there is for it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QSize, Qt, QTimer
+from PySide6.QtCore import (
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QRect,
+    QSize,
+    Qt,
+    QTimer,
+)
 from PySide6.QtGui import (
     QClipboard,
+    QColor,
     QContextMenuEvent,
     QGuiApplication,
     QKeyEvent,
     QKeySequence,
     QMouseEvent,
+    QPainter,
     QResizeEvent,
     QShowEvent,
+    QWheelEvent,
 )
 from PySide6.QtWidgets import (
     QApplication,
@@ -29,13 +43,17 @@ from PySide6.QtWidgets import (
     QListWidgetItem,
     QMenu,
     QPushButton,
+    QScrollArea,
     QSizePolicy,
+    QSpinBox,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.widgets import plain
 from torchkeeper.gui.widgets.plain import Label
 
@@ -206,7 +224,7 @@ def icon_button(name: str, accessible: str) -> QToolButton:
     made.setToolTip(plain.tip(accessible))
     made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     made.setProperty("small", True)
-    theme.follow(made, lambda: made.setIcon(icons.icon(name)))
+    theme.follow(made, lambda: made.setIcon(theme.icon(name)))
     return made
 
 
@@ -218,7 +236,7 @@ def clearable(edit: QLineEdit) -> None:
     # The name that Qt has for it since it has the button.
     action = edit.findChild(QAction, "_q_qlineeditclearaction")
     if action is not None:
-        theme.follow(action, lambda: action.setIcon(icons.icon("close", theme.shades().muted)))
+        theme.follow(action, lambda: action.setIcon(theme.icon("close", theme.shades().muted)))
 
 
 def picture(name: str, size: int, colour: str = "muted") -> QLabel:
@@ -228,7 +246,7 @@ def picture(name: str, size: int, colour: str = "muted") -> QLabel:
 
     def paint() -> None:
         scale = made.devicePixelRatioF()
-        made.setPixmap(icons.pixmap(name, size, getattr(theme.shades(), colour), scale))
+        made.setPixmap(theme.pixmap(name, size, getattr(theme.shades(), colour), scale))
 
     theme.follow(made, paint)
     return made
@@ -333,3 +351,138 @@ class Wrapping(QWidget):
             x += size.width() + GAP
             line = max(line, size.height())
         return y + line
+
+
+# Choices and numbers that the wheel passes over: it is for what is scrolled.
+#
+# Qt's own take each turn of the wheel as a choice. Whoever scrolls a form with the pointer on one
+# would choose another interpreter or folder without noticing.
+
+#: Pixels of the line between two parts of a list, with what is free around it.
+_LINE = 9
+
+
+class Choice(QComboBox):
+    """One of a list, chosen by a click or a key."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()
+
+    def showPopup(self) -> None:
+        # The delegate of combo boxes knows no style sheet: its rows are as low as their text.
+        if not isinstance(self.itemDelegate(), QStyledItemDelegate):
+            self.setItemDelegate(_Rows(self))
+        super().showPopup()
+
+
+class _Rows(QStyledItemDelegate):
+    """The rows of a list, as a style sheet wants them, and the lines between its parts."""
+
+    def sizeHint(
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> QSize:
+        wanted = super().sizeHint(option, index)
+        return QSize(wanted.width(), _LINE) if _is_line(index) else wanted
+
+    def paint(
+        self,
+        painter: QPainter,
+        option: QStyleOptionViewItem,
+        index: QModelIndex | QPersistentModelIndex,
+    ) -> None:
+        if not _is_line(index):
+            super().paint(painter, option, index)
+            return
+        box: QRect = option.rect
+        painter.fillRect(box.left(), box.center().y(), box.width(), 1, QColor(theme.shades().line))
+
+
+def _is_line(index: QModelIndex | QPersistentModelIndex) -> bool:
+    """Whether Qt has a separator there."""
+    return bool(index.data(Qt.ItemDataRole.AccessibleDescriptionRole) == "separator")
+
+
+class Number(QSpinBox):
+    """A number, changed by its arrows, a key or typing."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()
+
+
+# What may be higher than the room there is for it.
+
+#: Pixels around what has the focus, where it is scrolled to.
+_AROUND = 12
+
+
+class Area(QScrollArea):
+    """Room for what may be larger than it."""
+
+    def __init__(self, inside: QWidget) -> None:
+        super().__init__()
+        self.setObjectName("scrolled")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        # What is in it is reached with Tab.
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        inside.setObjectName("scrolledInside")
+        self.setWidget(inside)
+
+
+class Scrolled(Area):
+    """As high as what is in it where there is room for that; elsewhere it is scrolled, and what
+    has the focus is in sight.
+
+    least: pixels of it that are seen at least; fewer would be no use.
+    """
+
+    def __init__(self, inside: QWidget, least: int = 160) -> None:
+        self._inside, self._least = inside, least
+        super().__init__(inside)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        application = QApplication.instance()
+        if isinstance(application, QApplication):
+            application.focusChanged.connect(self._show_focus)
+
+    def needed(self, width: int) -> int:
+        """How high all of it is at a width."""
+        layout = self._inside.layout()
+        if layout is None:
+            return self._least
+        layout.activate()
+        return layout.totalHeightForWidth(width) if layout.hasHeightForWidth() else (
+            layout.totalSizeHint().height()
+        )  # fmt: skip
+
+    def sizeHint(self) -> QSize:
+        wide = self._inside.sizeHint().width()
+        return QSize(wide, self.needed(max(wide, self.width())))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self._inside.minimumSizeHint().width(), self._least)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.oldSize().width() != event.size().width():
+            self.updateGeometry()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest and watched is self._inside:
+            # Whoever shows it may have room for what it says now.
+            self.updateGeometry()
+        return super().eventFilter(watched, event)
+
+    def _show_focus(self) -> None:
+        # Not what the signal hands over: that may be a widget of Qt's own that is being destroyed,
+        # and PySide would keep a wrapper of it.
+        now = QApplication.focusWidget()
+        if now is not None and self.isAncestorOf(now):
+            self.ensureWidgetVisible(now, _AROUND, _AROUND)

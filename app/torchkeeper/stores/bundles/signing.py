@@ -27,11 +27,10 @@ from torchkeeper.stores.atomic import AtomicFile
 from torchkeeper.stores.bundles import parts
 from torchkeeper.stores.bundles.bundle import Bundle, check_size, members_of, open_file
 from torchkeeper.stores.bundles.leftovers import remove_leftovers
-from torchkeeper.stores.bundles.members import info
-from torchkeeper.stores.bundles.parts import ZIP_ERRORS
+from torchkeeper.stores.bundles.parts import ZIP_ERRORS, info
 from torchkeeper.stores.items import CHUNK
-from torchkeeper.stores.progress import Progress
-from torchkeeper.stores.space import unwritable
+from torchkeeper.stores.pouring import Progress
+from torchkeeper.stores.preconditions import unwritable
 
 #: Seconds that ssh-keygen may take to check one.
 _PATIENCE = 30

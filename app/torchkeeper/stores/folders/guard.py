@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.atomic import sync_folder
 from torchkeeper.stores.bundles.leftovers import remove_leftovers
-from torchkeeper.stores.durable import sync_folder
 from torchkeeper.stores.folders import journal, receipts, steps
 from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.journal import CutOff
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # purge is put back, unless all was moved; an undo and the emptying of the trash are completed. That
 # is done by the next operation that changes the place, and by who is told to; whoever looks only
 # says so (``seen``). What was done is told by a finding ``recovered``, a Recovered by the names of
-# its fields. A journal is believed if we began it here (folders.proof); no link is followed.
+# its fields. A journal is believed if we began it here (folders.journal); no link is followed.
 
 
 @dataclass(frozen=True)

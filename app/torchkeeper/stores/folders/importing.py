@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.durable import sync_folder
+from torchkeeper.stores.atomic import sync_folder
 from torchkeeper.stores.folders import merging, steps
 from torchkeeper.stores.folders.guard import changing
 from torchkeeper.stores.folders.journal import Journal
@@ -34,8 +34,7 @@ from torchkeeper.stores.folders.placing import (
 )
 from torchkeeper.stores.folders.walking import Root
 from torchkeeper.stores.items import File, Item, Offered
-from torchkeeper.stores.pouring import Pouring, whole
-from torchkeeper.stores.progress import Progress
+from torchkeeper.stores.pouring import Pouring, Progress, whole
 from torchkeeper.stores.store import Lost
 
 if TYPE_CHECKING:

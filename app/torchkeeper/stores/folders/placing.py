@@ -26,7 +26,7 @@ from torchkeeper.stores.items import (
     portable_bytes,
 )
 from torchkeeper.stores.lists import MARK
-from torchkeeper.stores.naming import Named
+from torchkeeper.stores.offering import Named
 from torchkeeper.stores.pouring import Pouring, Take, drop, unchanged, unreadable
 
 #: Payloads that name others come last, so that torch never finds one whose needs are missing.

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem, measured, tally
 from torchkeeper.artifacts.report import Cancelled, Report
+from torchkeeper.stores.atomic import sync_folder
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.durable import sync_folder
 from torchkeeper.stores.folders import receipts, restoring
 from torchkeeper.stores.folders.guard import changing
 from torchkeeper.stores.folders.in_use import InUse, users

@@ -30,8 +30,7 @@ from torchkeeper.stores.redis.connecting import (
     pack,
     problem_of,
 )
-from torchkeeper.stores.redis.endless import Endless
-from torchkeeper.stores.redis.patience import PASSING, Patience, patiently
+from torchkeeper.stores.redis.patience import PASSING, Endless, Patience, patiently
 
 # Which keys a scan has given already, in 16 to 32 bytes a key.
 

@@ -25,7 +25,7 @@ from torchkeeper.stores.redis.connecting import (
     pack,
     problem_of,
 )
-from torchkeeper.stores.redis.endless import Endless
+from torchkeeper.stores.redis.patience import Endless
 
 #: Files of one kernel that a group file may name; Triton's have ten.
 _MAX_FILES = 200

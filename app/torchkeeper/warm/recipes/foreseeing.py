@@ -19,8 +19,8 @@ import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm import commands
-from torchkeeper.warm.recipes.cells import REFERENCES, Cell
+from torchkeeper.warm import processes
+from torchkeeper.warm.recipes.expanding import REFERENCES, Cell
 
 #: Sources that run what a user wrote, which may make the files that later cells are about.
 _MAKERS = frozenset({"callable", "script"})
@@ -164,12 +164,12 @@ def _script(cell: Cell, folder: str) -> Problem | None:
     folder = os.path.join(folder, cell.item.get("folder") or ".")
     if not os.path.isdir(folder):
         return Problem("script-folder", folder=folder)
-    file = commands.file_of(command)
+    file = processes.file_of(command)
     if file is not None:
         missing = not os.path.isfile(os.path.join(folder, file))
         return Problem("script-missing", file=file, folder=folder) if missing else None
     program = os.path.join(folder, command[0]) if os.sep in command[0] else command[0]
-    if commands.under("", command) is None and _unfound(program, cell):
+    if processes.under("", command) is None and _unfound(program, cell):
         return Problem("command-missing", command=command[0])
     return None
 

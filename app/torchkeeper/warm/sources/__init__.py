@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm.recipes.cells import SOURCES, Cell
+from torchkeeper.warm.recipes.expanding import SOURCES, Cell
 
 if TYPE_CHECKING:
     from torchkeeper.warm.shapes import Autograd, Proof

@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm.recipes.cells import Cell
+from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.sources import Work, inputs, running
-from torchkeeper.warm.sources.blame import blamed
+from torchkeeper.warm.sources.running import blamed
 
 if TYPE_CHECKING:
     from torchkeeper.warm.recipes.tables import Called

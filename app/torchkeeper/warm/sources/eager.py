@@ -21,10 +21,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.stores.durable import sync_folder
+from torchkeeper.stores.atomic import sync_folder
 from torchkeeper.stores.folders import merging
 from torchkeeper.warm.child import said
-from torchkeeper.warm.recipes.cells import Cell
+from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.sources import Counted, Step, Work, inputs
 
 if TYPE_CHECKING:

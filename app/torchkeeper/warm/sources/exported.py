@@ -11,9 +11,9 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.child import said
-from torchkeeper.warm.recipes.cells import Cell
+from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.sources import Work, running
-from torchkeeper.warm.sources.blame import blamed
+from torchkeeper.warm.sources.running import blamed
 
 
 def make(cell: Cell, device: str, _: Any) -> Work:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.child import said
-from torchkeeper.warm.recipes.cells import Cell
+from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.sources import Counted, Step, Work, unfound
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from typing import IO, TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.warm import commands
+from torchkeeper.warm import processes
 from torchkeeper.warm.child import home
-from torchkeeper.warm.recipes.cells import Cell
+from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.recipes.foreseeing import problem_of
 from torchkeeper.warm.recipes.items import name_of
 from torchkeeper.warm.sources import Counted, Step, Work
@@ -73,7 +73,7 @@ def make(cell: Cell, _: str, tell: Callable[..., None]) -> Work:
 
 def _argv(command: list[str], folder: str) -> list[str]:
     program = os.path.join(folder, command[0]) if os.sep in command[0] else command[0]
-    return commands.under(sys.executable, command) or [program, *command[1:]]
+    return processes.under(sys.executable, command) or [program, *command[1:]]
 
 
 @contextlib.contextmanager

@@ -22,19 +22,18 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.inspector.code_edit import cleaned
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.jobs.model import LOG_LINES, Job
 from torchkeeper.gui.later import every, once
 from torchkeeper.gui.matrix.pane import CellsPane
 from torchkeeper.gui.pages.activity import shown
-from torchkeeper.gui.pages.activity.past import asked, told
+from torchkeeper.gui.pages.activity.shown import asked, told
 from torchkeeper.gui.pages.recipes.known import file_of
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
-from torchkeeper.gui.widgets.forms import Wrapping
-from torchkeeper.gui.widgets.scrolled import Area, Scrolled
+from torchkeeper.gui.widgets.forms import Area, Scrolled, Wrapping
 
 # The log of a job: searched, followed, copied and saved. Long ones are shown in small slices.
 
@@ -385,7 +384,7 @@ class JobDetail(QWidget):
         if self._one is not None:
             name, colour = shown.mark(self._one)
             shade = getattr(theme.shades(), colour)
-            self.picture.setPixmap(icons.pixmap(name, 24, shade, self.devicePixelRatioF()))
+            self.picture.setPixmap(theme.pixmap(name, 24, shade, self.devicePixelRatioF()))
 
 
 def _selectable(label: QLabel) -> QLabel:

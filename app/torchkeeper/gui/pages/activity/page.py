@@ -29,11 +29,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.client.kept.history import Kept, Past
-from torchkeeper.client.kept.running import Running
+from torchkeeper.client.kept.history import Kept, Past, Running
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog, choose_target, confirm
@@ -106,7 +105,7 @@ class JobDelegate(QStyledItemDelegate):
         scale = option.widget.devicePixelRatioF()
         painter.drawPixmap(
             box.left() + _LEFT, box.top() + 9,
-            icons.pixmap(name, _ICON, getattr(shades, colour), scale),
+            theme.pixmap(name, _ICON, getattr(shades, colour), scale),
         )  # fmt: skip
         metrics = option.fontMetrics
         line = metrics.height()

@@ -9,7 +9,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QProgressBar, QSizePolicy, QToolButton, QWidget
 
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.jobs.model import Job, JobsModel, State, coarse
 from torchkeeper.gui.later import every, once
 from torchkeeper.gui.pages.activity import shown
@@ -191,7 +191,7 @@ class JobStrip(QWidget):
         self.words.say(shown.doing(job), self._parts(job), error=job.state is State.FAILED)
         name, colour = shown.mark(job)
         shade = getattr(theme.shades(), colour)
-        self.picture.setPixmap(icons.pixmap(name, 16, shade, self.devicePixelRatioF()))
+        self.picture.setPixmap(theme.pixmap(name, 16, shade, self.devicePixelRatioF()))
         self.bar.setVisible(job.active)
         self.cancel.setVisible(job.active)
         self.cancel.setEnabled(job.state is not State.CANCELLING)

@@ -43,7 +43,7 @@ class CompareFlows(QObject):
             self._compare(chosen[0], None)
 
     def _compare(self, one: Entry, other: Entry | None) -> None:
-        from torchkeeper.gui.pages.comparing.cards import Side
+        from torchkeeper.gui.pages.comparing.differences import Side
 
         place = self._context.place
         if place is not None:
@@ -53,7 +53,7 @@ class CompareFlows(QObject):
 
     def compare_as(self, letter: str) -> None:
         """Put the selected entry on a side of a comparison."""
-        from torchkeeper.gui.pages.comparing.cards import Side
+        from torchkeeper.gui.pages.comparing.differences import Side
 
         context, chosen = self._context, self._context.table.selected()
         if context.place is None or len(chosen) != 1:

@@ -17,8 +17,7 @@ from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.inspector.sources import SearchBox
-from torchkeeper.gui.pages.comparing.cards import Card, Side
-from torchkeeper.gui.pages.comparing.differences import DifferencesTree, DifferenceView
+from torchkeeper.gui.pages.comparing.differences import Card, DifferencesTree, DifferenceView, Side
 from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.pages.table import ENTRIES
@@ -28,8 +27,8 @@ from torchkeeper.gui.sidebar.lists import Offer
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
-from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.forms import Choice
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding, LeftFinding

@@ -17,7 +17,7 @@ from torchkeeper.client.words import checkwords, say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import taborder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
-from torchkeeper.gui.dialogs.mending import MendDialog
+from torchkeeper.gui.dialogs.purging import MendDialog
 from torchkeeper.gui.later import once
 from torchkeeper.gui.pages.doctor import diagnosis
 from torchkeeper.gui.pages.doctor.cards import Cards, is_bug
@@ -25,10 +25,10 @@ from torchkeeper.gui.pages.doctor.diagnosis import Asked, Diagnosis
 from torchkeeper.gui.pages.doctor.mender import Mended, Mender, Plan
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.places.model import Place
-from torchkeeper.gui.widgets import aging, forms
+from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.blank import Notice
-from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.forms import Choice
 
 if TYPE_CHECKING:
     from torchkeeper.gui.context import Context
@@ -68,7 +68,7 @@ class DoctorPage(Page):
         self._mends: Told | None = None
         self.choice_of = EnvironmentChoice(self._environments, self.tr("No environment"))
         self.scope = Choice()
-        aging.keep_up(self, self._grow_old)
+        lists.keep_up(self, self._grow_old)
         #: What was found is looked at again, a moment after something has changed.
         self._soon = once(self, self._look_anew, _SOON_MS)
         self._lay_out()
@@ -183,7 +183,7 @@ class DoctorPage(Page):
 
     def _show_log(self) -> None:
         """What the engine has written, as it goes into a report."""
-        from torchkeeper.gui.dialogs.bug import BugDialog
+        from torchkeeper.gui.dialogs.about import BugDialog
 
         BugDialog(self, "\n".join(self.diagnosis.log), kept=True).open()
 

@@ -13,22 +13,19 @@ from torchkeeper.client.overviewing import DIMENSIONS, Overview, Reclaim
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.verdicts import unsafe
-from torchkeeper.gui import icons
+from torchkeeper.gui import theme
 from torchkeeper.gui.later import once
 from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.pages.overview import parts as words
-from torchkeeper.gui.pages.overview.looking import Looking
-from torchkeeper.gui.pages.overview.parts import PartList
-from torchkeeper.gui.pages.overview.path import Crumbs
-from torchkeeper.gui.pages.overview.reclaiming import Reclaiming
+from torchkeeper.gui.pages.overview.parts import Crumbs, PartList
+from torchkeeper.gui.pages.overview.reclaiming import Looking, Reclaiming
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.treemap.view import Treemap
-from torchkeeper.gui.widgets import aging, forms
+from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.blank import Notice
-from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.forms import Choice, Scrolled
 from torchkeeper.gui.widgets.plain import caption, tip
-from torchkeeper.gui.widgets.scrolled import Scrolled
 
 if TYPE_CHECKING:
     from torchkeeper.gui.context import Context
@@ -111,7 +108,7 @@ class OverviewPage(Page):
         self._titles: dict[str, str] = {}
         self._make()
         self._lay_out()
-        aging.keep_up(self, self._say_about)
+        lists.keep_up(self, self._say_about)
         self._rest = once(self, self._show, _REST_MS)
         self._soon = once(self, self._look_if_seen, _SOON_MS)
         self.looking.changed.connect(self._changed)
@@ -323,7 +320,7 @@ class OverviewPage(Page):
         menu.aboutToHide.connect(menu.deleteLater)
         for place, totals in sorted(places, key=lambda one: -one.totals.bytes)[:20]:
             text = self.tr("{}: {}").format(self._title(place), say.content(totals.bytes))
-            action = menu.addAction(icons.icon("entries"), caption(text))
+            action = menu.addAction(theme.icon("entries"), caption(text))
             action.setStatusTip(self.tr("Show what of it is there in the table of entries"))
             action.triggered.connect(
                 lambda _=False, place=place: self._show_in_table(place, within)
@@ -358,7 +355,7 @@ class OverviewPage(Page):
              self.tr("Show its entries in the table of the place"), self.show_entries),
             ("up", self.tr("Go &up"), self.tr("Out of what was gone into last"), self.go_up),
         ):  # fmt: skip
-            action = menu.addAction(icons.icon(icon), text)
+            action = menu.addAction(theme.icon(icon), text)
             action.setStatusTip(hint)
             action.triggered.connect(lambda _=False, slot=slot: slot())
         action.setEnabled(bool(self.within))  # the last, which goes up

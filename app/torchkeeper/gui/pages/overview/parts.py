@@ -1,5 +1,5 @@
-"""The parts of an overview in words: what each value of a dimension is called, its tile, and the
-filter that shows its entries.
+"""The parts of an overview in words: what each value of a dimension is called, its tile, the
+filter that shows its entries, and the way into one.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ from PySide6.QtCore import QCoreApplication, QModelIndex, QPersistentModelIndex,
 from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
+    QLabel,
+    QPushButton,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTreeWidget,
     QTreeWidgetItem,
+    QWidget,
 )
 
 from torchkeeper.client.overviewing import AGES, DIMENSIONS, Part, Totals
@@ -24,10 +27,10 @@ from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.client.words.verdicts import counted_as
 from torchkeeper.gui.table.cells import verdict_words
-from torchkeeper.gui.treemap import colours
-from torchkeeper.gui.treemap.tiles import Tile
-from torchkeeper.gui.widgets import trees
-from torchkeeper.gui.widgets.plain import tip
+from torchkeeper.gui.treemap import layout
+from torchkeeper.gui.treemap.layout import Tile
+from torchkeeper.gui.widgets import forms, lists
+from torchkeeper.gui.widgets.plain import caption, tip
 
 #: The filter of each age (engine.summing.AGES).
 _AGE_FILTERS = {
@@ -102,13 +105,13 @@ def tiles(dimension: str, parts: Sequence[Part], titles: Callable[[str], str]) -
     made = []
     for number, (value, totals) in enumerate(parts):
         if dimension == "kind":
-            shade = colours.of_kind(value)
+            shade = layout.of_kind(value)
         elif dimension == "verdict":
-            shade = colours.of_verdict(value)
+            shade = layout.of_verdict(value)
         elif dimension == "age":
-            shade = colours.of_step(AGES.index(value), len(AGES))
+            shade = layout.of_step(AGES.index(value), len(AGES))
         else:
-            shade = colours.of_step(number, len(parts))
+            shade = layout.of_step(number, len(parts))
         details = []
         if taken := compile_words(totals):
             details.append(_tr("{} of compiling").format(taken))
@@ -206,8 +209,8 @@ class PartList(QTreeWidget):
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setHeaderLabels([self.tr("Name"), self.tr("Content"), self.tr("Entries"),
                               self.tr("Compiling"), self.tr("Usable")])  # fmt: skip
-        trees.columns(self, (0, 76, 72, 88, 68), _NAME)
-        trees.right(self, range(_SIZE, _USABLE + 1))
+        lists.columns(self, (0, 76, 72, 88, 68), _NAME)
+        lists.right(self, range(_SIZE, _USABLE + 1))
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setItemDelegateForColumn(_NAME, _Names(self))
         self.itemSelectionChanged.connect(lambda: self.chosen.emit(self.selected()))
@@ -230,7 +233,7 @@ class PartList(QTreeWidget):
             # Of a place all of its path; a value of anything else is what filters call it.
             item.setToolTip(_NAME, tip(value if dimension == "place" else item.text(_NAME)))
             for column in range(_SIZE, _USABLE + 1):
-                item.setTextAlignment(column, trees.RIGHT)
+                item.setTextAlignment(column, lists.RIGHT)
             self.addTopLevelItem(item)
             item.setSelected(value in kept)
         self.blockSignals(False)
@@ -289,3 +292,72 @@ class PartList(QTreeWidget):
             self.up.emit()
         else:
             super().keyPressEvent(event)
+
+
+# The way into an overview: what was gone into, each a button that leads back to it.
+
+
+class Crumbs(QWidget):
+    """Buttons from the outermost on; the last, where one is, is a text."""
+
+    #: How many values are still gone into: 0 for the outermost.
+    gone = Signal(int)
+
+    def __init__(self, root: str) -> None:
+        super().__init__()
+        self._root = root
+        self._parts: list[QWidget] = []
+        self._line = forms.row(gap=4)
+        self._line.addStretch(1)
+        self.setLayout(self._line)
+        self._names: list[str] | None = None
+        self.show_path([])
+
+    def show_path(self, names: Sequence[str]) -> None:
+        """What was gone into, in this order."""
+        if self._names == list(names):
+            return
+        self._names = list(names)
+        for part in self._parts:
+            self._line.removeWidget(part)
+            part.hide()
+            part.deleteLater()
+        self._parts = []
+        every = [self._root, *names]
+        for level, name in enumerate(every):
+            if level:
+                self._add(forms.label("›", "muted"))
+            short = name if len(name) <= 40 else f"{name[:19]}…{name[-20:]}"
+            self._add(
+                forms.label(short, "heading")
+                if level == len(every) - 1
+                else self._button(short, level)
+            )
+            if 0 < level == len(every) - 1:
+                # As far as the words of a button are from its edge.
+                self._parts[-1].setContentsMargins(4, 0, 0, 0)
+            self._parts[-1].setToolTip(tip(name))
+
+    @property
+    def buttons(self) -> list[QPushButton]:
+        """The buttons, the outermost first."""
+        return [part for part in self._parts if isinstance(part, QPushButton)]
+
+    @property
+    def here(self) -> str:
+        """Where one is."""
+        last = self._parts[-1]
+        return last.text() if isinstance(last, QLabel) else ""
+
+    def _button(self, text: str, level: int) -> QPushButton:
+        made = forms.button(caption(text))
+        made.setObjectName("crumb")
+        made.setProperty("link", True)
+        made.setAccessibleName(text)
+        made.setAccessibleDescription(self.tr("Go back to it"))
+        made.clicked.connect(lambda _=False: self.gone.emit(level))
+        return made
+
+    def _add(self, widget: QWidget) -> None:
+        self._line.insertWidget(len(self._parts), widget)
+        self._parts.append(widget)

@@ -1,24 +1,36 @@
-"""What is wrong with values, as a pane: how many findings, whether some are still looked for, and
+"""What is wrong with a set of values, told while somebody types; as a pane, how many findings, and
 each with its remedy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QAccessible, QAccessibleEvent
 from PySide6.QtWidgets import QSplitter, QWidget
 
+from torchkeeper.client import diagnosing
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine import protocol
+from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.later import once
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.foundlist import FoundList
-from torchkeeper.settings.finding import Finding, worst
+from torchkeeper.settings.finding import SEVERITIES, Finding, worst
+from torchkeeper.settings.known import BY_NAME
+from torchkeeper.settings.rules import About, about_of, check
+from torchkeeper.settings.servers import servers
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QResizeEvent
+
+    from torchkeeper.engine.messages import findings
+    from torchkeeper.verdict.probed import Env
 
 
 #: Pixels that are seen of the list at least.
@@ -123,3 +135,135 @@ class Divided(QSplitter):
 
     def _stay(self, *_: object) -> None:
         self._moved = True
+
+
+# What is wrong with a set of values, told while somebody types: the rules at once, and what has to
+# be looked up (a folder, a server) by an engine once nothing is typed for a moment.
+
+#: Milliseconds without a key press before an engine is asked.
+_TYPING_MS = 600
+#: The checks of the doctor that are about where settings lead: not about what is in a cache.
+_CHECKS = ("file-system", "room", "owner", "names", "reachable", "writes", "memory")
+_FOLDERS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
+
+
+def about(facts: Env | None) -> About:
+    """What the rules want to know of an environment, as far as its probe has told it."""
+    return about_of(facts) if facts else About()
+
+
+def led_to(values: Mapping[str, str], version: str | None) -> dict[str, str]:
+    """The places that values name, folders and servers, and the variable that each is of."""
+    found = {}
+    for name in reversed(_FOLDERS):
+        if os.path.isabs(folder := values.get(name, "")):
+            found[os.path.normpath(folder)] = name
+    try:
+        named = servers(values, version)
+    except ValueError:
+        named = []  # a number that is none, of which the rules tell
+    for server in named:
+        mine = [name for name in BY_NAME if "REDIS" in name and values.get(name)]
+        found[server] = mine[0] if mine else "TORCHINDUCTOR_REDIS_URL"
+    return found
+
+
+class Live(QObject):
+    """Checks one set of values at a time; a later one takes the place of one before."""
+
+    #: There are other findings, or it begins or ends to look them up.
+    changed = Signal()
+
+    def __init__(self, engines: Engines, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engines = engines
+        self._facts: Env | None = None
+        self._rules: list[Finding] = []
+        #: What was looked up, of which places and with which server's variables.
+        self._looked: list[Finding] = []
+        self._of: tuple[dict[str, str], dict[str, str]] | None = None
+        self._wanted: tuple[dict[str, str], dict[str, str]] = {}, {}
+        self._ticket: int | None = None
+        #: Why nothing could be looked up.
+        self.error: UserError | None = None
+        self._timer = once(self, self._ask)
+
+    @property
+    def checking(self) -> bool:
+        """Whether something is still to be looked up."""
+        return self._timer.isActive() or self._ticket is not None
+
+    @property
+    def found(self) -> list[Finding]:
+        """What is wrong, the worst first."""
+        return sorted([*self._rules, *self._looked], key=lambda one: SEVERITIES.index(one.severity))
+
+    def look(self, values: Mapping[str, str], facts: Env | None, *, at_once: bool = False) -> None:
+        """Check these, in an environment; ``at_once``: nobody types."""
+        known = about(facts)
+        self._rules, self._facts = check(values, known), facts
+        places = led_to(values, known.torch)
+        asked = {name: text for name, text in values.items() if "REDIS" in name}
+        wanted = places, asked if any(place not in _folders(places) for place in places) else {}
+        if wanted != self._wanted or self._of is None:
+            self._wanted = wanted
+            # What was found of one folder or server is nothing to say of another.
+            same = self._of is not None and self._of[1] == wanted[1]
+            self._looked = [
+                one
+                for one in self._looked
+                if one.place in places and (same or one.place in _folders(places))
+            ]
+            self._leave()
+            self._of, self.error = None, None
+            if places:
+                self._timer.start(0 if at_once else _TYPING_MS)
+            else:
+                self._timer.stop()
+        self.changed.emit()
+
+    def stop(self) -> None:
+        """Nobody wants to know any more."""
+        self._timer.stop()
+        self._leave()
+        self._rules, self._looked, self._of, self.error = [], [], None, None
+
+    def _leave(self) -> None:
+        if self._ticket is not None:
+            self._engines.forget(self._ticket)
+            self._ticket = None
+
+    def _ask(self) -> None:
+        places, values = self._wanted
+        coming: list[Finding] = []
+
+        def found(some: list[findings.Finding]) -> None:
+            told = (diagnosing.told(one) for one in some)
+            coming.extend(_of_setting(one.finding, places) for one in told if one is not None)
+
+        def done(_: object) -> None:
+            self._ticket = None
+            self._looked, self._of = coming, (places, values)
+            self.changed.emit()
+
+        def failed(error: UserError) -> None:
+            self._ticket, self.error = None, error
+            self.changed.emit()
+
+        params = {
+            **diagnosing.request(list(places), {}, values, {}, _folders(places)),
+            "only": list(_CHECKS),
+        }
+        listener = Listener(findings=found, result=done, failed=failed)
+        # A program has the passwords of its variables, and none that only this window knows.
+        self._ticket = self._engines.ask(protocol.DIAGNOSE, params, listener, bare=True)
+
+
+def _folders(places: Mapping[str, str]) -> list[str]:
+    return [place for place, name in places.items() if name in _FOLDERS]
+
+
+def _of_setting(one: Finding, places: Mapping[str, str]) -> Finding:
+    """A finding with the variable that has led to its place."""
+    name = places.get(one.place)
+    return one if name is None or name in one.settings else replace(one, settings=(name,))

@@ -11,10 +11,10 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from torchkeeper.gui.dialogs.base import choose_folder
-from torchkeeper.gui.dialogs.login import secret
+from torchkeeper.gui.dialogs.serverpage import secret
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.choices import Choice
+from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.settings import masks
 from torchkeeper.settings.known import default

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.client.words import say, tongue
 from torchkeeper.client.words.findingwords import said
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.later import Later
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.pages.profiles.editors import editor_of
@@ -346,7 +346,7 @@ class Section(QWidget):
 
     def _paint(self) -> None:
         shown = self.body.isVisibleTo(self)
-        self.heading.setIcon(icons.icon("open-group" if shown else "closed-group"))
+        self.heading.setIcon(theme.icon("open-group" if shown else "closed-group"))
 
     def _say(self) -> None:
         names = {one.name for one in self.settings}

@@ -24,7 +24,7 @@ from torchkeeper.client.words import say, settled, tongue
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.settled import Running, Settled
 from torchkeeper.engine import protocol
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.pages import page_of
 from torchkeeper.gui.pages.profiles import words
@@ -32,10 +32,10 @@ from torchkeeper.gui.pages.profiles.checked import Checked, Divided
 from torchkeeper.gui.pages.profiles.editors import apart
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
-from torchkeeper.gui.widgets.choices import Choice
 from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.forms import Choice
+from torchkeeper.gui.widgets.lists import columns
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.gui.widgets.trees import columns
 from torchkeeper.settings import masks
 from torchkeeper.settings.finding import SEVERITIES
 from torchkeeper.settings.known import BY_NAME
@@ -346,7 +346,7 @@ class OriginsTab(QWidget):
                 continue
             if severity := grave.get(item.data(0, _NAME)):
                 name, colour = words.MARKS[severity]
-                item.setIcon(0, icons.icon(name, getattr(shades, colour)))
+                item.setIcon(0, theme.icon(name, getattr(shades, colour)))
             else:
                 item.setIcon(0, _nothing())
 

@@ -39,8 +39,8 @@ _MODULES = (
     "client.words.findingwords", "client.profiles.profile", "settings.rules",
     "gui.pages.profiles.words", "gui.pages.profiles.editors", "gui.pages.profiles.form",
     "gui.pages.profiles.checked", "gui.pages.profiles.drafts", "gui.pages.profiles.tab",
-    "gui.pages.profiles.known", "gui.pages.profiles.live", "settings.origins",
-    "settings.processes", "client.words.settled", "gui.pages.profiles.origins",
+    "settings.origins", "settings.processes", "client.words.settled",
+    "gui.pages.profiles.origins",
 )  # fmt: skip
 
 
@@ -281,14 +281,14 @@ class SettingsPage(Page):
 
     def open_files(self, files: Sequence[str]) -> None:
         """Show what files make, one after the other; what is agreed to is kept."""
-        from torchkeeper.gui.dialogs.profileimport import ProfileImport
+        from torchkeeper.gui.dialogs.profilefiles import ProfileImport
 
         self._files += files
         if not any(one.isVisible() for one in self.findChildren(ProfileImport)):
             self._next()
 
     def _next(self) -> None:
-        from torchkeeper.gui.dialogs.profileimport import ProfileImport
+        from torchkeeper.gui.dialogs.profilefiles import ProfileImport
 
         if not self._files:
             return
@@ -310,6 +310,6 @@ class SettingsPage(Page):
         choose_files(self, self.tr("Import settings"), "", kinds, self.open_files)
 
     def _export(self, profile: Profile) -> None:
-        from torchkeeper.gui.dialogs.profileexport import ProfileExport
+        from torchkeeper.gui.dialogs.profilefiles import ProfileExport
 
         ProfileExport(self, self._engines, profile).open()

@@ -15,12 +15,10 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.chrome.bars import UndoBar
 from torchkeeper.gui.dialogs.base import confirm
 from torchkeeper.gui.dialogs.pages import page_of
-from torchkeeper.gui.pages.profiles import known as known_profiles
-from torchkeeper.gui.pages.profiles.checked import Checked, Divided
-from torchkeeper.gui.pages.profiles.drafts import Draft, DraftList, draft_of, free
+from torchkeeper.gui.pages.profiles import drafts as known_profiles
+from torchkeeper.gui.pages.profiles.checked import Checked, Divided, Live, about
+from torchkeeper.gui.pages.profiles.drafts import Draft, DraftList, Kept, draft_of, free
 from torchkeeper.gui.pages.profiles.form import Form
-from torchkeeper.gui.pages.profiles.known import Kept
-from torchkeeper.gui.pages.profiles.live import Live, about
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState

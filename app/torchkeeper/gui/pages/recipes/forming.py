@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from torchkeeper.client.recipes import tomledits, tomltext
-from torchkeeper.client.recipes.tomllines import Path
+from torchkeeper.client.recipes import toml
+from torchkeeper.client.recipes.toml import Path
 from torchkeeper.warm.recipes.items import name_of
 from torchkeeper.warm.recipes.sections import ALL_AXES
 
@@ -94,7 +94,7 @@ def data_of(form: Form) -> Tables:
 
 def text_of(form: Form) -> str:
     """The recipe as TOML. Raises Wrong."""
-    return tomltext.text_of(data_of(form))
+    return toml.text_of(data_of(form))
 
 
 def text_for(programs: Sequence[str], folder: str) -> str:
@@ -103,7 +103,7 @@ def text_for(programs: Sequence[str], folder: str) -> str:
     for path in map(os.path.abspath, programs):
         beside = os.path.dirname(path) == folder
         items.append({"file": os.path.basename(path) if beside else path})
-    return tomltext.text_of({"exported": items})
+    return toml.text_of({"exported": items})
 
 
 # Sizes.
@@ -142,7 +142,7 @@ def call_text(number: int, call: Called) -> str:
     """A call as the field shows it, of several: ``2: [8, 16], scale = 2.0``."""
     parts = [_line(one) for one in call.get("inputs", ())]
     parts += [f"{name} = {_line(one)}" for name, one in call.get("keywords", {}).items()]
-    parts += [tomltext.pair_of(name, one) for name, one in call.items() if name not in _CALL]
+    parts += [toml.pair_of(name, one) for name, one in call.items() if name not in _CALL]
     return f"{number}: {', '.join(parts)}"
 
 
@@ -191,7 +191,7 @@ def _line(value: Any) -> str:
     except Wrong:
         again = None
     same = again == value and type(again) is type(value)
-    return line if same else tomltext.value_of(value)
+    return line if same else toml.value_of(value)
 
 
 # A recipe that is there, in the form: what the form shows of it, and its text with what was changed
@@ -280,17 +280,17 @@ def changed(text: str, data: Tables, form: Form, at: int = 0) -> str:
     before = form_of(data, at)
     try:
         if form.kind != before.kind:
-            text = tomledits.rename(text, (*item, before.kind), form.kind)
+            text = toml.rename(text, (*item, before.kind), form.kind)
             said = _at(expected, item)
             said[form.kind] = said.pop(before.kind)
         for path, value in _differences(data, before, form, at):
             table = _at(expected, path[:-1], make=True)
             have = table.get(path[-1])
             if value is not None:
-                text = tomledits.put(text, path, value, have)
+                text = toml.put(text, path, value, have)
                 table[path[-1]] = value
             elif have is not None:
-                text = tomledits.remove(text, path)
+                text = toml.remove(text, path)
                 del table[path[-1]]
         good = _full(tomllib.loads(text)) == _full(expected)
     except (LookupError, tomllib.TOMLDecodeError) as e:

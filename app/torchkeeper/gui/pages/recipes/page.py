@@ -23,21 +23,21 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
 from torchkeeper.gui.dialogs.pages import page_of
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.pages.recipes import known as known_recipes
-from torchkeeper.gui.pages.recipes import words
+from torchkeeper.gui.pages.recipes import known as words
 from torchkeeper.gui.pages.recipes.known import BUILTIN, Known, Listed
 from torchkeeper.gui.pages.recipes.tomledit import FaultList, TomlEdit
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.fitted import Fitted
+from torchkeeper.gui.widgets.lists import RIGHT
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.gui.widgets.trees import RIGHT
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QSettings
@@ -139,7 +139,7 @@ class RecipesPage(Page):
         self.edit = forms.button(self.tr("Ed&it…"))
         self.fill_in = QAction(self.tr("Edit in a f&orm…"), self)
         self.fill_in.setStatusTip(self.tr("Change what it compiles, in fields"))
-        theme.follow(self, lambda: self.fill_in.setIcon(icons.icon("recipes")))
+        theme.follow(self, lambda: self.fill_in.setIcon(theme.icon("recipes")))
         self.remove = forms.button(self.tr("Re&move"))
         self._dress()
         self._lay_out()
@@ -380,7 +380,7 @@ class RecipesPage(Page):
         for item in self._items():
             good, folder = item.data(NAME, OF)[1:]
             name = "folder" if folder else "warm" if good else "error"
-            item.setIcon(NAME, icons.icon(name, None if good else shades.error))
+            item.setIcon(NAME, theme.icon(name, None if good else shades.error))
 
     # What is chosen.
 
@@ -515,7 +515,7 @@ class RecipesPage(Page):
             (self.go, "warm"), (self.verify, "verify"), (self.edit, "rename"),
             (self.remove, "folder-remove"),
         ):  # fmt: skip
-            action = menu.addAction(icons.icon(icon), button.text())
+            action = menu.addAction(theme.icon(icon), button.text())
             action.setStatusTip(button.toolTip())
             action.setEnabled(button.isEnabled())
             action.triggered.connect(button.click)
@@ -566,4 +566,4 @@ class RecipesPage(Page):
 
 
 def _dress(action: QAction, icon: str) -> None:
-    action.setIcon(icons.icon(icon))
+    action.setIcon(theme.icon(icon))

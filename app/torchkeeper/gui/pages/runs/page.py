@@ -37,7 +37,7 @@ from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog, confirm
 from torchkeeper.gui.matrix.words import outcome_words
 from torchkeeper.gui.pages.page import Page
-from torchkeeper.gui.widgets import forms, trees
+from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.fitted import Fitted
@@ -453,7 +453,7 @@ def _run_item(run: Run) -> QTreeWidgetItem:
     )  # fmt: skip
     item.setToolTip(_COMMAND, tip(_command(run)))
     for column in range(_HITS, _EXIT + 1):
-        item.setTextAlignment(column, trees.RIGHT)
+        item.setTextAlignment(column, lists.RIGHT)
     return item
 
 

@@ -1,14 +1,20 @@
-"""A plain text with line numbers beside it: what is read, and what is edited."""
+"""Texts that are read, copied and edited: with line numbers beside them, with a key for Copy, in a
+line of a list.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QPlainTextEdit, QWidget
+from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QStyledItemDelegate, QWidget
 
 from torchkeeper.gui import theme
+
+if TYPE_CHECKING:
+    from PySide6.QtCore import QModelIndex, QPersistentModelIndex
 
 
 class _Numbers(QWidget):
@@ -94,3 +100,44 @@ class NumberedEdit(QPlainTextEdit):
                 at = QRect(0, top, width - 10, height)
                 painter.drawText(at, Qt.AlignmentFlag.AlignRight, str(number))
             block = block.next()
+
+
+# Editing in a line of a list: what somebody types is not replaced by what the list shows.
+
+
+class EditingDelegate(QStyledItemDelegate):
+    """Leaves an editor alone in which somebody has typed.
+
+    Qt tells the editor of a line to show the model's value again whenever anything of that line
+    changes, such as an icon (QAbstractItemView::dataChanged).
+    """
+
+    def setEditorData(self, editor: QWidget, index: QModelIndex | QPersistentModelIndex) -> None:
+        """Qt's."""
+        if not (isinstance(editor, QLineEdit) and editor.isModified()):
+            super().setEditorData(editor, index)
+
+
+# The key for Copy, in what copies something of its own.
+
+
+class CopyKey(QObject):
+    """While a widget has the keyboard, Copy is the widget's: the window's own, which copies keys of
+    entries, does not come first there.
+    """
+
+    def __init__(self, widget: QWidget, copy: Callable[[], object]) -> None:
+        super().__init__(widget)
+        self._copy = copy
+        widget.installEventFilter(self)
+
+    def eventFilter(self, _: QObject, event: QEvent) -> bool:
+        if not (isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Copy)):
+            return False
+        if event.type() == QEvent.Type.ShortcutOverride:
+            event.accept()
+            return True
+        if event.type() == QEvent.Type.KeyPress:
+            self._copy()
+            return True
+        return False

@@ -1,11 +1,13 @@
-"""How the columns of lists are laid out; the same in all dialogs."""
+"""How the columns of lists are laid out, the same in all dialogs; and what says how long ago
+something was.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHeaderView, QTreeWidget
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QHeaderView, QTreeWidget, QWidget
 
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 #: What a heading has beside its text.
@@ -37,3 +39,23 @@ def right(tree: QTreeWidget, some: Iterable[int]) -> None:
     """Set the headings of columns of numbers to the right, where the numbers are."""
     for column in some:
         tree.headerItem().setTextAlignment(column, RIGHT)
+
+
+# What says how long ago something was says it anew while it is seen.
+
+#: Milliseconds between two times.
+_ANEW_MS = 20_000
+
+
+def keep_up(widget: QWidget, say: Callable[[], object]) -> None:
+    """Call ``say`` every now and then, as long as there is a widget and it is seen."""
+
+    def anew() -> None:
+        if widget.isVisible():
+            say()
+
+    timer = QTimer(widget)
+    timer.setObjectName("aging")
+    timer.setInterval(_ANEW_MS)
+    timer.timeout.connect(anew)
+    timer.start()

@@ -1,4 +1,9 @@
-"""Whether there is room where something is to be written, and whether it may be."""
+"""What must hold before a place is changed: there is room, it may be written to, and it is a cache,
+not a folder of somebody's files.
+
+What is "unknown" is a user's own. It goes only when it was asked for by name, and nothing of a
+folder goes of which it is the most: that is a folder of the user's, in which a cache lies.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,35 @@ import errno
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.stores.items import Item, allocated
+
+
+class Strange(NamedTuple):
+    """Bytes on the disk that strangers' files take, and all; their number, and that of all."""
+
+    size: int
+    total: int
+    files: int
+    of: int
+
+    @property
+    def most(self) -> bool:
+        """Whether that is more than half: of the bytes, or of the files where none takes any."""
+        return 2 * self.size > self.total or (not self.total and 2 * self.files > self.of)
+
+
+def strange_in(items: Iterable[Item]) -> Strange:
+    """What is strange among all items of a folder."""
+    every = list(items)
+    unknown = [file for item in every if item.kind == "unknown" for file in item.files]
+    files = {file.path: file for item in every for file in item.files}
+    return Strange(allocated(unknown), allocated(files.values()), len(unknown), len(files))
+
+
+# Whether there is room where something is to be written, and whether it may be.
 
 #: What a file takes is a multiple of this nearly everywhere.
 BLOCK = 4096

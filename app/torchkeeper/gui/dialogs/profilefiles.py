@@ -1,0 +1,398 @@
+"""Profiles to and from files of others: shown in the format that is chosen, copied or saved; and
+what a file makes as a profile, what is taken and what is left, before anything is kept.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QDir, QSize, Qt
+from PySide6.QtGui import QGuiApplication, QShowEvent
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QLineEdit,
+    QPlainTextEdit,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QWidget,
+)
+
+from torchkeeper.client.profiles.profile import Profile, name_fault, ordered, with_password
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.gui import theme
+from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.dialogs.base import Dialog
+from torchkeeper.gui.pages.help.ideas import explain
+from torchkeeper.gui.pages.profiles import drafts as known_profiles
+from torchkeeper.gui.pages.profiles import words
+from torchkeeper.gui.pages.profiles.drafts import Offered, Written, free
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.forms import Choice
+from torchkeeper.gui.widgets.lists import columns
+from torchkeeper.gui.widgets.plain import tip
+
+#: Lines of what is left.
+_MOST = 500
+#: How high it is with what there is to list.
+_HIGH = 640
+
+
+class ProfileImport(Dialog):
+    """Reads the file in the worker, and shows it; ``take`` is called with what is to be kept."""
+
+    grows = False
+
+    def __init__(
+        self,
+        parent: QWidget | None,
+        engines: Engines,
+        path: str,
+        names: Sequence[str],
+        take: Callable[[Profile], object],
+    ) -> None:
+        """names: of the profiles that there are."""
+        super().__init__(parent, "", 640)
+        self.setWindowTitle(self.tr("Import {}").format(printable(os.path.basename(path), 80)))
+        explain(self, "profile")
+        self._engines, self._names, self._taking = engines, list(names), take
+        self._path = path
+        self._ticket: int | None = None
+        self.offered: Offered | None = None
+        self.where = forms.label(printable(path, 4096), "muted", wrap=True)
+        self.notice = Notice()
+        self.format = Choice()
+        self.format.addItem(self.tr("What it looks like"), "")
+        for text, data in words.formats():
+            self.format.addItem(text, data)
+        self.container = Choice()
+        self.name = QLineEdit()
+        self.wrong = forms.label("", "error", wrap=True)
+        self.taken = _tree(self.tr("What is taken"), [self.tr("Setting"), self.tr("Value")])
+        self.left = _tree(self.tr("What is left"), [self.tr("Variable"), self.tr("Why")])
+        self.taken_title = forms.label(self.tr("Reading…"), "heading")
+        self.left_title = forms.label("", "heading")
+        self.cancel = forms.button(self.tr("Cancel"))
+        self.go = forms.button(self.tr("&Keep as profile"), primary=True)
+        self.body.addWidget(self.where)
+        self.body.addWidget(self.notice)
+        line = forms.row(gap=16)
+        self._of_several = QWidget()
+        chosen = forms.column()
+        forms.field(chosen, self.tr("C&ontainer"), self.container)
+        self._of_several.setLayout(chosen)
+        self._of_several.hide()
+        read = forms.column()
+        forms.field(read, self.tr("&Read as"), self.format)
+        line.addLayout(read, 1)
+        line.addWidget(self._of_several, 1)
+        self.body.addLayout(line)
+        self._asked = QWidget()
+        named = forms.column()
+        forms.field(named, self.tr("&Name of the profile"), self.name)
+        named.addWidget(self.wrong)
+        self._asked.setLayout(named)
+        self.body.addWidget(self._asked)
+        self.body.addSpacing(4)
+        for title, tree in ((self.taken_title, self.taken), (self.left_title, self.left)):
+            self.body.addWidget(title)
+            self.body.addWidget(tree, 1)
+        for widget in (self._asked, self.taken, self.left, self.left_title, self.wrong):
+            widget.hide()
+        self.cancel.setAutoDefault(False)
+        # Where there is nothing to list, the rest stays at the top.
+        self.body.addStretch(0)
+        self.buttons(self.cancel, self.go)
+        self.go.setEnabled(False)
+        self.go.setDefault(True)
+        self.name.textChanged.connect(self._say)
+        self.cancel.clicked.connect(self.reject)
+        self.go.clicked.connect(self._go)
+        self.resize(1000, _HIGH)
+        self.format.currentIndexChanged.connect(self._read)
+        self.container.activated.connect(self._read)
+        self._read()
+
+    def _read(self, *_: object) -> None:
+        self._engines.forget(self._ticket)
+        self.offered = None
+        self.go.setEnabled(False)
+        listener = Listener(result=self._show, failed=self._failed)
+        self._ticket = self._engines.background(
+            listener,
+            known_profiles.offered,
+            self._path,
+            str(self.format.currentData() or ""),
+            str(self.container.currentData() or ""),
+        )
+
+    def _failed(self, error: UserError) -> None:
+        for widget in (self._asked, self.taken, self.left, self.left_title, self.taken_title):
+            widget.hide()
+        if error.code == "profile-container-which":
+            self.container.clear()
+            self.container.addItem(self.tr("Choose one"), "")
+            for name in str(error.params.get("names") or "").split(", "):
+                self.container.addItem(printable(name, 200), name)
+            self._of_several.show()
+            self.container.setFocus()
+            error = UserError(error.what, error.why, self.tr("Choose the one to take."))
+        self.notice.tell(error)
+        self.body.activate()
+        self.resize(self.width(), self.body.totalHeightForWidth(self.width()))
+
+    def _show(self, offered: Offered) -> None:
+        self.offered = offered
+        self.notice.tell(None)
+        self.resize(self.width(), max(self.height(), _HIGH))
+        self.taken.clear()
+        self.left.clear()
+        self.taken_title.show()
+        some = ordered(offered.profile)
+        many = say.count(len(some), "setting", "settings")
+        nothing = self.tr("Nothing in it is a setting of the caches")
+        if offered.untold:
+            nothing = self.tr("Nothing of what it sets can be taken")
+        self.taken_title.setText(self.tr("Taken: {}").format(many) if some else nothing)
+        for name, text in some:
+            _add(self.taken, name, words.shown(name, text, 2000) or self.tr("(set to nothing)"))
+        for name, why in offered.left[:_MOST]:
+            _add(self.left, printable(name, 200), printable(why, 2000))
+        left = say.count(len(offered.left), "variable", "variables")
+        self.left_title.setText(self.tr("Left out: {}").format(left))
+        for widget in (self.taken, self._asked):
+            widget.setVisible(bool(some))
+        for widget in (self.left, self.left_title):
+            widget.setVisible(bool(offered.left))
+        self.name.setText(free(offered.profile.name, self._names))
+        self.name.setFocus()
+        self.name.selectAll()
+
+    def _say(self) -> None:
+        name = self.name.text().strip()
+        why = name_fault(name)
+        taken = name.casefold() in {one.casefold() for one in self._names}
+        text = self.tr("There is a profile of that name.") if taken else f"{why}." if why else ""
+        self.wrong.setText(text)
+        self.wrong.setVisible(bool(text) and self.offered is not None)
+        good = self.offered is not None and bool(self.offered.profile.values)
+        self.go.setEnabled(good and not text)
+
+    def _go(self) -> None:
+        if self.offered is not None:
+            one = self.offered.profile
+            self._taking(Profile(self.name.text().strip(), dict(one.values), one.about))
+        self.accept()
+
+    def done(self, result: int) -> None:
+        self._engines.forget(self._ticket)
+        super().done(result)
+
+
+def _tree(name: str, headings: list[str]) -> QTreeWidget:
+    made = QTreeWidget()
+    made.setAccessibleName(name)
+    made.setRootIsDecorated(False)
+    made.setWordWrap(True)
+    made.setAllColumnsShowFocus(True)
+    made.setHeaderLabels(headings)
+    columns(made, (360, 0), 1)
+    return made
+
+
+def _add(tree: QTreeWidget, name: str, text: str) -> None:
+    item = QTreeWidgetItem([name, text])
+    for column in (0, 1):
+        item.setToolTip(column, tip(item.text(column)))
+    tree.addTopLevelItem(item)
+
+
+# A profile for others to read: shown in the format that is chosen, copied, or saved.
+
+#: Pixels that it is wide, and lines of the text that it has room for at least.
+_WIDE, _FEW = 880, 4
+
+
+class _Text(QPlainTextEdit):
+    """Asks for as many lines as there are."""
+
+    def sizeHint(self) -> QSize:
+        lines, margin = max(self.blockCount(), _FEW), self.document().documentMargin()
+        line = self.blockBoundingRect(self.firstVisibleBlock()).height()
+        # Its frame, and what scrolls it sideways where that is there.
+        around = self.height() - self.viewport().height()
+        # A last line that touches the edge would be scrolled to.
+        height = lines * line + 2 * margin + around + 1
+        return QSize(super().sizeHint().width(), math.ceil(height))
+
+
+class ProfileExport(Dialog):
+    """A password is not shown; what is copied or saved has it, which is said before."""
+
+    grows = False
+
+    def __init__(self, parent: QWidget | None, engines: Engines, profile: Profile) -> None:
+        super().__init__(parent, "", 640)
+        self.setWindowTitle(self.tr("Export {}").format(printable(profile.name, 64)))
+        explain(self, "profile")
+        self._engines, self._profile = engines, profile
+        self._ticket: int | None = None
+        self.written: Written | None = None
+        self.format = Choice()
+        for text, data in words.formats():
+            self.format.addItem(text, data)
+        self.secret = QLineEdit()
+        self.secret.setPlaceholderText(self.tr("NAME/KEY"))
+        self.text = _Text()
+        self.text.setReadOnly(True)
+        self.text.setTabChangesFocus(True)
+        self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.text.document().setDocumentMargin(8)
+        self.notice = Notice()
+        self.warning = Notice()
+        self.said = forms.label("", "good", wrap=True)
+        self.copy = forms.button(self.tr("&Copy"))
+        self.save = forms.button(self.tr("&Save as…"), primary=True)
+        self.close_button = forms.button(self.tr("Close"))
+        forms.field(self.body, self.tr("&Format"), self.format)
+        self._of_cluster = QWidget()
+        asked = forms.column()
+        forms.field(
+            asked, self.tr("Password from the Sec&ret"), self.secret,
+            self.tr("The manifest then names this Secret of the cluster, and carries no password."),
+        )  # fmt: skip
+        self._of_cluster.setLayout(asked)
+        self.body.addWidget(self._of_cluster)
+        self.body.addSpacing(forms.GAP)
+        forms.field(self.body, self.tr("&What is written"), self.text)
+        self.body.setStretchFactor(self.text, 1)
+        for widget in (self.warning, self.notice, self.said):
+            self.body.addWidget(widget)
+        for button in (self.copy, self.save, self.close_button):
+            button.setAutoDefault(False)
+        self.buttons(self.copy, self.save, self.close_button)
+        self.format.currentIndexChanged.connect(self._write)
+        self.secret.textChanged.connect(self._write)
+        self.copy.clicked.connect(self._copy)
+        self.save.clicked.connect(self._save)
+        self.close_button.clicked.connect(self.reject)
+        self.notice.again.connect(self._write)
+        theme.follow(self, self._paint)
+        self.resize(_WIDE, self.sizeHint().height())
+        #: How high it was made for what is written.
+        self._fitted = self.height()
+        self._write()
+        self.format.setFocus()
+
+    @property
+    def form(self) -> str:
+        """The format that is chosen (client.profiles.formats)."""
+        return str(self.format.currentData())
+
+    def _paint(self) -> None:
+        self.text.setFont(theme.monospace())
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Be as high as what is written, as far as the screen is, and at least as high as somebody
+        has made it.
+        """
+        if not self.isVisible():
+            return
+        self.text.updateGeometry()
+        self.body.activate()
+        body = self.body
+        needed = body.totalSizeHint().height()
+        if body.hasHeightForWidth():
+            needed = body.totalHeightForWidth(self.width())
+        needed = min(needed, self.screen().availableSize().height() - 80)
+        if needed > self.height() or self.height() == self._fitted:
+            self.resize(self.width(), needed)
+            self._fitted = self.height()
+
+    def _say(self, text: str) -> None:
+        self.said.setText(text)
+        self.said.setVisible(bool(text))
+        self._fit()
+
+    def _write(self, *_: object) -> None:
+        self._engines.forget(self._ticket)
+        self.written = None
+        asks = self.form == "kubernetes" and bool(with_password(self._profile))
+        self._of_cluster.setVisible(asks)
+        secret = self.secret.text().strip() if asks else ""
+        self.said.setText("")
+        self.said.hide()
+        self._able()
+        listener = Listener(result=self._show, failed=self._failed)
+        self._ticket = self._engines.background(
+            listener, known_profiles.written, self._profile, self.form, secret
+        )
+
+    def _show(self, written: Written) -> None:
+        self.written = written
+        self.notice.tell(None)
+        self.text.setPlainText(written.shown.rstrip("\n"))
+        self.warning.tell(
+            UserError(
+                self.tr("A password goes along."),
+                self.tr("It is shown here as …; what is copied or saved has it as it is."),
+                self.tr("Keep the file to yourself, or have the address come from a secret of "
+                        "the cluster."),
+            ) if written.secret else None
+        )  # fmt: skip
+        self._able()
+        self._fit()
+
+    def _failed(self, error: UserError) -> None:
+        self.text.setPlainText("")
+        self.warning.tell(None)
+        self.notice.tell(error)
+        self._fit()
+
+    def _able(self) -> None:
+        for button in (self.copy, self.save):
+            button.setEnabled(self.written is not None)
+
+    def _copy(self) -> None:
+        if self.written is not None:
+            QGuiApplication.clipboard().setText(self.written.text)
+            self._say(self.tr("Copied."))
+
+    def _save(self) -> None:
+        dialog = QFileDialog(self, self.tr("Save the export"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
+        dialog.setDirectory(QDir.homePath())
+        name = self._profile.name
+        named = {"sh": f"{name}.sh", "env": f"{name}.env", "dockerfile": f"Dockerfile.{name}",
+                 "kubernetes": f"{name}.yaml"}  # fmt: skip
+        dialog.selectFile(named[self.form])
+        # The file dialog has asked already whether what is there may be replaced.
+        dialog.fileSelected.connect(self._put)
+        dialog.open()
+
+    def _put(self, path: str) -> None:
+        if self.written is None:
+            return
+
+        def done(path: str) -> None:
+            self.notice.tell(None)
+            self._say(self.tr("Saved as {}").format(printable(path, 400)))
+
+        listener = Listener(result=done, failed=self.notice.tell)
+        self._ticket = self._engines.background(
+            listener, known_profiles.put, path, self.written.text, self.written.secret
+        )
+
+    def done(self, result: int) -> None:
+        # What is being written is written.
+        self._engines.leave(self._ticket or 0, cancel=False)
+        super().done(result)
