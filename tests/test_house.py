@@ -39,7 +39,7 @@ FLOORS = [
 ]
 #: The same within gui: modules and packages, of which the longest name counts.
 GUI_FLOORS = {
-    "widgets": "widgets theme later taborder language pages.help",
+    "widgets": "widgets theme idle taborder language pages.help",
     "models": """background desktop dialogs.environment jobs matrix.cells matrix.phases matrix.words
         pages.profiles.drafts pages.profiles.words pages.recipes.known places.model sidebar.standing
         verdicts.environments verdicts.judging verdicts.suggesting verdicts.verifications""",
@@ -49,8 +49,8 @@ GUI_FLOORS = {
         pages.overview pages.profiles pages.recipes pages.runs widgets.foundlist""",
     "flows": """closing desktop.dragging desktop.dropping flows jobs.following
         jobs.results pages.comparing.flow pages.guide pages.making places.servers
-        remedies sidebar.flows sidebar.more sidebar.taking verdicts.here""",
-    "window": """app desktop.door going inspector.inspecting pages.help.attached parts shell
+        remedies sidebar.flows sidebar.deferred sidebar.taking verdicts.controller""",
+    "window": """app desktop.door inspector.inspecting navigator pages.help.attached parts shell
         shots start window""",
 }
 LATE = {"torch", "triton", "redis", "hiredis", "filelock"}

@@ -119,7 +119,7 @@ def area_of(widget: QWidget, root: QWidget) -> str:
     if not isinstance(root, Window):
         return "page"
     parts = (
-        ("toolbar", root.tools), ("sidebar", root.sidebar), ("inspector", root.wing),
+        ("toolbar", root.tools), ("sidebar", root.sidebar), ("inspector", root.inspector_frame),
         ("page", root.pages), ("status bar", root.statusBar()),
     )  # fmt: skip
     return next((name for name, part in parts if part.isAncestorOf(widget)), "bars")

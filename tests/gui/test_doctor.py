@@ -196,7 +196,7 @@ def test_what_was_agreed_to_is_done_although_another_page_is_shown(
     idle(qtbot, window)
     assert [job.kind for job in window.jobs.jobs[:2]] == ["purge", "purge"]
     assert not list((fixture_cache / "fxgraph").glob(".*.tmp"))
-    window.going.go_back()
+    window.navigator.go_back()
     assert [one.gone for one in page.mender.mended] == [True, True]
     assert "has changed since" not in page.when.text(), "it has changed it itself, and looked"
 
@@ -383,7 +383,7 @@ def test_a_look_goes_on_while_another_page_is_shown_and_leads_to_its_place(
     window.places_pane.choose(str(other))
     window.show_page("entries")
     over(qtbot, page)
-    window.going.go_back()
+    window.navigator.go_back()
     [one] = [one for one in page.diagnosis.found if one.finding.code == "entries-broken"]
     card = page.cards.of(one)
     assert card is not None
@@ -487,7 +487,7 @@ def test_a_finding_of_a_setting_leads_to_it(
     qtbot.waitUntil(lambda: settings.profiles.read, timeout=PATIENCE)
     # Without an environment there is nothing to ask: with a profile, its field is gone to.
     settings.profiles.add(Profile("one"))
-    window.going.go_back()
+    window.navigator.go_back()
     click(qtbot, card.sets)
     field = settings.profiles.form.field("TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE")
     assert field is not None

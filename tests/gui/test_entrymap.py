@@ -20,7 +20,7 @@ from tests.pace import within
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui.entrymap.pane import MapPane
-from torchkeeper.gui.entrymap.shelf import SHOWN
+from torchkeeper.gui.entrymap.splitter import SHOWN
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.treemap.layout import MOST
@@ -240,11 +240,11 @@ def test_the_window_shows_and_remembers_it(
     open_window: OpenWindow, qtbot: QtBot, fixture_cache: Path
 ) -> None:
     window = open_window(fixture_cache)
-    assert window.shelf.count() == 1
+    assert window.map_splitter.count() == 1
     qtbot.keyClick(  # type: ignore[no-untyped-call]
         window.table, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier
     )
-    pane = window.shelf.widget(0)
+    pane = window.map_splitter.widget(0)
     assert isinstance(pane, MapPane)
     qtbot.waitUntil(lambda: not pane.busy and bool(pane.view.tiles), timeout=PATIENCE)
     assert sum(tile.entries for tile in pane.view.tiles) == window.entries.count
@@ -268,7 +268,7 @@ def test_the_window_shows_and_remembers_it(
     qtbot.waitUntil(pane.isVisible, timeout=PATIENCE)
     settle(qtbot)
     again = open_window(fixture_cache)
-    assert isinstance(again.shelf.widget(0), MapPane)
+    assert isinstance(again.map_splitter.widget(0), MapPane)
     # Tab goes from the filter over the map to the table.
     window.activateWindow()
     window.head.box.setFocus()

@@ -138,9 +138,9 @@ def test_keys_lead_to_pages_and_parts(qtbot: QtBot, settings: QSettings) -> None
     press(qtbot, window, Qt.Key.Key_2, control=True)
     assert window.focusWidget() is window.table
     window.table.go_to_row(0)
-    window.wing.hide()
+    window.inspector_frame.hide()
     press(qtbot, window.table, Qt.Key.Key_Return)
-    assert window.wing.isAncestorOf(window.focusWidget()), "Enter looks into an entry"
+    assert window.inspector_frame.isAncestorOf(window.focusWidget()), "Enter looks into an entry"
     visited = []
     for _ in range(5):
         press(qtbot, window, Qt.Key.Key_F6)

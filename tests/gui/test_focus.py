@@ -15,7 +15,7 @@ from tests.gui import walking
 from tests.gui.conftest import PATIENCE, OpenWindow, idle, settle
 from tests.gui.test_flows import open_dialog
 from tests.shots.stage import turn
-from torchkeeper.gui import going, theme
+from torchkeeper.gui import navigator, theme
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.table.delegate import ROW_HEIGHT
@@ -176,7 +176,7 @@ def test_the_keyboard_goes_from_the_table_into_the_inspector_and_back(
     window = walking.opened(settings)
     window.activateWindow()
     window.table.clearSelection()
-    window.going.go_to_page(ENTRIES)
+    window.navigator.go_to_page(ENTRIES)
     # The first row can be reached: Qt makes it the current one without anybody seeing that.
     press(Qt.Key.Key_Down)
     assert [index.row() for index in window.table.selectionModel().selectedRows()] == [0]
@@ -327,12 +327,14 @@ def test_a_filtered_list_begins_at_its_top_or_at_what_is_selected(
 def test_what_came_back_scattered_is_selected_as_far_as_is_quick(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(going, "_MOST_PIECES", 3)
+    monkeypatch.setattr(navigator, "_MOST_PIECES", 3)
     window = open_window(fixture_cache)
     rows = [row for row in range(12) if row % 3]
     lines = [window.entries.lines[row] for row in rows]
-    window.going.select_shown({line.entry.identity for line in lines if isinstance(line, Row)})
+    window.navigator.select_shown({line.entry.identity for line in lines if isinstance(line, Row)})
     assert [index.row() for index in window.table.selectionModel().selectedRows()] == rows[:6]
     assert "the first 6 of 8" in window.statusBar().currentMessage()
-    window.going.select_shown({line.entry.identity for line in lines[:6] if isinstance(line, Row)})
+    window.navigator.select_shown(
+        {line.entry.identity for line in lines[:6] if isinstance(line, Row)}
+    )
     assert len(window.table.selected()) == 6

@@ -100,11 +100,11 @@ def test_who_is_new_is_guided(
     window.show_page("overview")
     click(qtbot, bar.go)
     assert window.pages.current == "entries"
-    if window.wing.isVisible():
-        window.going.toggle_inspector()
+    if window.inspector_frame.isVisible():
+        window.navigator.toggle_inspector()
     window.table.go_to_row(0)
     qtbot.waitUntil(lambda: bar.number == 2, timeout=PATIENCE)
-    assert window.wing.isVisible(), "what the step is about"
+    assert window.inspector_frame.isVisible(), "what the step is about"
     # Who asks for the guide once more goes on with it; there is a way back.
     window.actions_["first-steps"].trigger()
     assert bar.number == 2 and window.focusWidget() is bar.go

@@ -28,7 +28,7 @@ from torchkeeper.artifacts.layout import payload_path
 from torchkeeper.client.words import say
 from torchkeeper.engine.messages.entries import Detail as Told
 from torchkeeper.gui.background.engines import Listener
-from torchkeeper.gui.chrome.wing import Spread, Wing
+from torchkeeper.gui.chrome.split import InspectorFrame, InspectorSplitter
 from torchkeeper.gui.inspector import code_edit
 from torchkeeper.gui.inspector.code_edit import LINE, CodeEdit
 from torchkeeper.gui.inspector.details import (
@@ -447,9 +447,9 @@ def test_the_places_are_as_wide_with_it_as_without(
     qtbot: QtBot, settings: QSettings, shown: str
 ) -> None:
     settings.setValue("inspector/shown", shown)
-    side, wing = QWidget(), Wing(settings)
+    side, wing = QWidget(), InspectorFrame(settings)
     side.setMinimumWidth(200)
-    splitter = Spread(settings, side, QWidget(), wing)
+    splitter = InspectorSplitter(settings, side, QWidget(), wing)
     qtbot.addWidget(splitter)
     wing.restore(1640)
     splitter.resize(1640, 900)

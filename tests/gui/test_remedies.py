@@ -95,7 +95,7 @@ def test_what_is_about_another_place_has_no_button(qtbot: QtBot, window: Window)
 
 
 def test_what_is_broken_is_purged_from_the_inspector(qtbot: QtBot, window: Window) -> None:
-    window.wing.show()
+    window.inspector_frame.show()
     broken = next(entry for entry in window.entries.everything() if entry.problem)
     window.table.select({broken.identity})
     notice = window.inspector.problem

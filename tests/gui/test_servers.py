@@ -532,7 +532,7 @@ def test_what_is_on_the_screen_is_known_a_moment_later(
     assert all(e.torch for e in graphs()), "what was known stays"
     expires = next(e.expires for e in graphs() if e.path == graph)
     assert expires is not None and 7000 < expires - time.time() <= 7200
-    window.wing.toggle() if not window.inspector.isVisible() else None
+    window.inspector_frame.toggle() if not window.inspector.isVisible() else None
     window.table.select({("fxgraph", graph)})
     inspector = window.inspector
     qtbot.waitUntil(lambda: inspector.detail is not None, timeout=PATIENCE)

@@ -38,10 +38,10 @@ from torchkeeper.gui.pages.doctor.page import DoctorPage
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.pages.table import ENTRIES, PAGES
 from torchkeeper.gui.places.model import FEW, Place, PlacesModel
-from torchkeeper.gui.sidebar import more as gauge
+from torchkeeper.gui.sidebar import deferred as gauge
 from torchkeeper.gui.sidebar.carried import Carried, carried
+from torchkeeper.gui.sidebar.deferred import DeferredSidebar
 from torchkeeper.gui.sidebar.lists import Onto, SideList
-from torchkeeper.gui.sidebar.more import More
 from torchkeeper.gui.sidebar.pagelist import Mark, PageItems, page_item
 from torchkeeper.gui.sidebar.section import FOLDED
 from torchkeeper.gui.sidebar.standing import Standing
@@ -213,7 +213,7 @@ def test_what_is_unsaved_and_what_warns_is_beside_the_page(
 
 
 def test_what_the_doctor_warns_of_is_beside_its_page_at_once(qtbot: QtBot, window: Window) -> None:
-    more = window.findChild(More)
+    more = window.findChild(DeferredSidebar)
     assert more is not None
     # What is looked at now and then comes late.
     more._marks.stop()

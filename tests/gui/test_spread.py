@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui import walking
 from tests.gui.conftest import PATIENCE, settle
-from torchkeeper.gui.chrome.wing import EMPTY, LEAST, LOWEST, NARROWEST
+from torchkeeper.gui.chrome.split import EMPTY, LEAST, LOWEST, NARROWEST
 from torchkeeper.gui.pages.table import ENTRIES, PAGES
 from torchkeeper.gui.table.cells import NAME
 from torchkeeper.gui.table.delegate import ROW_HEIGHT
@@ -55,7 +55,7 @@ def test_the_window_stays_as_it_is(qtbot: QtBot, window: Window, wide: int, high
         assert window.pages.width() >= min(LEAST, wide - places - 2)
         assert window.table.columnWidth(NAME) >= NAMES
         if shown:
-            assert window.across.below == (wide - places - LEAST < window.wing.least)
+            assert window.across.below == (wide - places - LEAST < window.inspector_frame.least)
             assert window.inspector.width() >= NARROWEST
             inside = window.rect().contains(
                 window.inspector.mapTo(window, window.inspector.rect().bottomRight())
@@ -76,27 +76,27 @@ def test_it_goes_below_and_back(qtbot: QtBot, window: Window, settings: QSetting
     turned(qtbot, window)
     window.table.go_to_row(0)
     settle(qtbot)
-    assert window.wing.width() == 420
+    assert window.inspector_frame.width() == 420
     window.inspector.tabs.tabBar().setFocus()
     for wide, below in ((1366, False), (900, True), (1366, False)):
         window.resize(wide, 768)
         settle(qtbot)
         assert window.across.below == below
         assert window.inspector.tabs.tabBar().hasFocus(), "who is in it stays there"
-        assert window.wing.geometry().isValid()
-    assert window.wing.width() == 420
+        assert window.inspector_frame.geometry().isValid()
+    assert window.inspector_frame.width() == 420
     # What somebody has said is kept of each: beside, and below.
     window.across.setSizes([300, 564, 500])
     window.across.splitterMoved.emit(0, 1)
     assert settings.value("places/width") == 300
-    assert settings.value("inspector/width") == window.wing.width() > 480
+    assert settings.value("inspector/width") == window.inspector_frame.width() > 480
     window.resize(900, 768)
     settle(qtbot)
     assert window.across.sizes()[0] == 300
     window.resize(1366, 768)
     settle(qtbot)
     assert window.across.sizes()[0] == 300
-    assert window.wing.width() == settings.value("inspector/width")
+    assert window.inspector_frame.width() == settings.value("inspector/width")
 
 
 def test_a_long_name_does_not_hold_the_window(qtbot: QtBot, window: Window) -> None:
@@ -118,7 +118,7 @@ def test_the_sidebar_comes_and_goes_in_a_small_window(qtbot: QtBot, window: Wind
         assert window.sidebar.isVisible() == shown
         assert window.size() == QSize(800, 560)
         assert window.pages.width() == (547 if shown else 800)
-        assert window.across.below == (800 - 252 * shown - LEAST < window.wing.least)
+        assert window.across.below == (800 - 252 * shown - LEAST < window.inspector_frame.least)
 
 
 @pytest.mark.slow
@@ -126,21 +126,21 @@ def test_below_the_table_an_empty_inspector_takes_little_room(
     qtbot: QtBot, window: Window, settings: QSettings
 ) -> None:
     window.resize(900, 620)
-    window.going.toggle_inspector()
+    window.navigator.toggle_inspector()
     settle(qtbot)
-    assert window.across.below and window.wing.height() == EMPTY
+    assert window.across.below and window.inspector_frame.height() == EMPTY
     assert window.inspector.low_blank.isVisible()
     # The last that is seen is selected: it stays in sight.
     (row,) = window.entries.rows_of({window.table.seen()[-1].identity})
     window.table.go_to_row(row)
     chosen = window.table.selected()
-    qtbot.waitUntil(lambda: window.wing.height() >= LOWEST, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: window.inspector_frame.height() >= LOWEST, timeout=PATIENCE)
     settle(qtbot)
     assert chosen[0] in window.table.seen()
     top = window.table.rowViewportPosition(window.table.currentIndex().row())
     assert 0 <= top <= window.table.viewport().height() - ROW_HEIGHT
     window.table.clearSelection()
-    qtbot.waitUntil(lambda: window.wing.height() == EMPTY, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: window.inspector_frame.height() == EMPTY, timeout=PATIENCE)
     assert settings.value("inspector/height") is None, "nobody has said so"
     window.inspector.low_blank.button.click()
     qtbot.waitUntil(lambda: len(window.table.selected()) == 1, timeout=PATIENCE)

@@ -21,7 +21,7 @@ from torchkeeper.gui import start
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.background.looked import At
-from torchkeeper.gui.later import Later
+from torchkeeper.gui.idle import IdleTasks
 from torchkeeper.gui.window import Window
 
 pytestmark = pytest.mark.usefixtures("started_engines")
@@ -147,7 +147,8 @@ def test_an_engine_that_died_before_the_window_came_is_reported(
 def test_the_panes_nobody_sees_are_not_loaded_for_the_first_rows() -> None:
     code = (
         "import sys; import torchkeeper.gui.app; "
-        "late = ('inspector', 'dialogs', 'shots', 'activity', 'sidebar.more', 'sidebar.taking'); "
+        "late = ('inspector', 'dialogs', 'shots', 'activity', "
+        "'sidebar.deferred', 'sidebar.taking'); "
         "print([x for x in late if 'torchkeeper.gui.' + x in sys.modules], "
         "'sqlite3' in sys.modules)"
     )
@@ -157,7 +158,7 @@ def test_the_panes_nobody_sees_are_not_loaded_for_the_first_rows() -> None:
 
 def test_steps_are_taken_one_by_one(qtbot: QtBot) -> None:
     taken: list[int] = []
-    later = Later()
+    later = IdleTasks()
     later.add(lambda: taken.append(1), lambda: taken.append(2))
     assert not later.over
     later.start()

@@ -30,7 +30,7 @@ from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.table.cells import VERDICT, accessible_text, cell_text, tooltip
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
-from torchkeeper.gui.verdicts import here as gui_verdicts
+from torchkeeper.gui.verdicts import controller as gui_verdicts
 from torchkeeper.gui.verdicts.environments import KEY, Environment, State
 from torchkeeper.gui.window import Window
 from torchkeeper.stores.query import parse
@@ -163,7 +163,7 @@ def test_what_another_torch_made_is_stale(
     # The inspector says why; copied, an entry says it too.
     window.entries.group("none")
     window.table.select({graphs(window)[0].identity})
-    window.wing.show()
+    window.inspector_frame.show()
     qtbot.waitUntil(
         lambda: why in window.inspector.summary.verdict.why.toPlainText(), timeout=PATIENCE
     )

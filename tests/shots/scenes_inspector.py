@@ -19,7 +19,7 @@ _REST = 0.8
 
 def _open(stage: Stage, engines: SampleEngines | None = None) -> Window:
     window = stage.window(engines, size=(1640, 900))
-    window.going.toggle_inspector()
+    window.navigator.toggle_inspector()
     turn(0.1)
     return window
 
@@ -138,9 +138,9 @@ def _small(stage: Stage) -> None:
     for name, size in (("beside", (1100, 700)), ("below", (900, 640))):
         window.resize(*size)
         stage.take(f"inspector-{name}", window)
-    window.going.toggle_map()
+    window.navigator.toggle_map()
     stage.take("inspector-below-a-map", window, 0.5)
-    window.going.toggle_map()
+    window.navigator.toggle_map()
     window.table.clearSelection()
     stage.take("inspector-below-empty", window, 0.5)
     window.guide.bar.show_step(1)

@@ -89,7 +89,7 @@ def _tiles(stage: Stage) -> None:
 
 
 def _map(window: Window) -> MapPane:
-    pane = window.shelf.widget(0)
+    pane = window.map_splitter.widget(0)
     assert isinstance(pane, MapPane)
     turn(10.0, lambda: not pane.busy)
     return pane

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from torchkeeper.gui.places.discovery import Discovery
     from torchkeeper.gui.places.opening import Recent
     from torchkeeper.gui.places.servers import Servers
-    from torchkeeper.gui.sidebar.more import More
+    from torchkeeper.gui.sidebar.deferred import DeferredSidebar
     from torchkeeper.gui.table.mimedata import RowCopier
-    from torchkeeper.gui.verdicts.here import Here
+    from torchkeeper.gui.verdicts.controller import VerdictController
 
 
 class Parts(Shell):
@@ -34,9 +34,9 @@ class Parts(Shell):
     closing: Closing
     discovery: Discovery
     following: Following
-    _here: Here | None = None
+    _here: VerdictController | None = None
     _notifier: Notifier | None = None
-    _more: More | None = None
+    _more: DeferredSidebar | None = None
 
     @cached_property
     def operations(self) -> Operations:
@@ -75,12 +75,12 @@ class Parts(Shell):
         return made
 
     @property
-    def here(self) -> Here:
+    def here(self) -> VerdictController:
         """What is about verdicts; made when it is first asked for."""
         if self._here is None:
-            from torchkeeper.gui.verdicts.here import Here
+            from torchkeeper.gui.verdicts.controller import VerdictController
 
-            self._here = made = Here(self.context, self.head)
+            self._here = made = VerdictController(self.context, self.head)
             self.tools.insertWidget(self.actions_["refresh"], made.chooser)
             self.status.count(made.bar)
             # What it says is about the place.
@@ -113,12 +113,14 @@ class Parts(Shell):
         return self._notifier
 
     @property
-    def more(self) -> More:
+    def more(self) -> DeferredSidebar:
         """What the sidebar has besides pages and places; made when it is first asked for."""
         if self._more is None:
-            from torchkeeper.gui.sidebar.more import More
+            from torchkeeper.gui.sidebar.deferred import DeferredSidebar
 
-            self._more = made = More(self.context, self.sidebar, self.discovery, self.flows)
+            self._more = made = DeferredSidebar(
+                self.context, self.sidebar, self.discovery, self.flows
+            )
             made.menu_asked.connect(
                 lambda at: self.open_menu("environments", made.environments.list.viewport(), at)
             )

@@ -21,11 +21,11 @@ from torchkeeper.gui.actions import Actions
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.chrome.bars import ErrorBar, NoteBar, OwnersBar, UndoBar
 from torchkeeper.gui.chrome.panes import Head, MenuBar
+from torchkeeper.gui.chrome.split import InspectorFrame, InspectorSplitter
 from torchkeeper.gui.chrome.statusline import ApartLine, StatusBar, Trash
-from torchkeeper.gui.chrome.wing import Spread, Wing
-from torchkeeper.gui.entrymap.shelf import Shelf
+from torchkeeper.gui.entrymap.splitter import MapSplitter
+from torchkeeper.gui.idle import IdleTasks
 from torchkeeper.gui.jobs.model import JobsModel
-from torchkeeper.gui.later import Later
 from torchkeeper.gui.pages.stack import Pages
 from torchkeeper.gui.places.model import PlacesModel
 from torchkeeper.gui.sidebar.pane import Sidebar
@@ -70,7 +70,7 @@ class Shell(QMainWindow):
         self.keyed = Keyed(self.entries, self)
         self.group_by = GroupBy(self.entries, self.settings, self)
         self.places = PlacesModel(self.settings, self)
-        self.later = Later(self)
+        self.later = IdleTasks(self)
         self._inspector: Inspector | None = None
         #: Pixels that the words on the toolbar take, while they are not there.
         self._words_width = 0
@@ -88,7 +88,7 @@ class Shell(QMainWindow):
         self.error_bar = ErrorBar()
         self.note_bar = NoteBar()
         self.undo_bar = UndoBar()
-        self.wing = Wing(self.settings)
+        self.inspector_frame = InspectorFrame(self.settings)
         self.status = StatusBar()
         self.totals = self.status.totals
         self.trash_label = Trash()
@@ -98,8 +98,8 @@ class Shell(QMainWindow):
         entries = forms.column(gap=0)
         entries.addWidget(self.head)
         entries.addWidget(self.owners_bar)
-        self.shelf = Shelf(self.settings, self.stack, self._make_map)
-        entries.addWidget(self.shelf, 1)
+        self.map_splitter = MapSplitter(self.settings, self.stack, self._make_map)
+        entries.addWidget(self.map_splitter, 1)
         self.apart_line = ApartLine()
         entries.addWidget(self.apart_line)
         self.pages = Pages(forms.frame("pane", entries))
@@ -108,7 +108,7 @@ class Shell(QMainWindow):
             main.addWidget(widget)
         main.addWidget(self.pages, 1)
         page = forms.frame("pane", main)
-        self.across = Spread(self.settings, self.sidebar, page, self.wing)
+        self.across = InspectorSplitter(self.settings, self.sidebar, page, self.inspector_frame)
         self.setCentralWidget(self.across)
         self.setStatusBar(self.status)
         self.status.addPermanentWidget(self.trash_label)
@@ -117,7 +117,7 @@ class Shell(QMainWindow):
         self.resize(min(1640, room.width() - 40), min(900, room.height() - 60))
         for name in _LATER:
             self.later.add(partial(importlib.import_module, f"torchkeeper.gui.{name}"))
-        self.later.add(lambda: self.inspector, self.shelf.restore)
+        self.later.add(lambda: self.inspector, self.map_splitter.restore)
         # A tool button that Qt makes in the box takes two milliseconds.
         self.later.add(lambda: forms.clearable(self.head.box))
 
@@ -168,7 +168,7 @@ class Shell(QMainWindow):
         """
         from torchkeeper.gui import taborder
 
-        parts: list[QWidget] = [self.wing, self.sidebar]
+        parts: list[QWidget] = [self.inspector_frame, self.sidebar]
         if (page := self.pages.page) is not None:
             parts.append(page)
         for part in parts:
@@ -254,7 +254,7 @@ class Shell(QMainWindow):
 
             self._inspector = Inspector(self.engines, self.needed)
             self.keyed.found.connect(self._inspector.show_names)
-            self.wing.hold(self._inspector)
+            self.inspector_frame.hold(self._inspector)
             self.inspector_made.emit()
         return self._inspector
 
@@ -262,9 +262,9 @@ class Shell(QMainWindow):
         from torchkeeper.gui.entrymap.pane import MapPane
 
         made = MapPane(self.table, self.group_by.group_by_kind)
-        made.closed.connect(lambda: self.shelf.want(False))
+        made.closed.connect(lambda: self.map_splitter.want(False))
         made.menu_asked.connect(lambda at: self.open_menu("entries", made.view, at))
-        self.shelf.placed.connect(
+        self.map_splitter.placed.connect(
             lambda: self._put_in_order(
                 self.head.box, made.up_button, made.close_button, made.view, self.table
             )

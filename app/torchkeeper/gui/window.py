@@ -25,9 +25,9 @@ from torchkeeper.gui.chrome.summary import (
 )
 from torchkeeper.gui.closing import Closing
 from torchkeeper.gui.context import Context, late
-from torchkeeper.gui.going import Going
+from torchkeeper.gui.idle import once
 from torchkeeper.gui.jobs.following import Following
-from torchkeeper.gui.later import once
+from torchkeeper.gui.navigator import Navigator
 from torchkeeper.gui.pages.guide.guide import Guide
 from torchkeeper.gui.pages.making import Making
 from torchkeeper.gui.pages.table import ENTRIES, FIRST
@@ -93,20 +93,20 @@ class Window(Parts):
         self._sure = False
         self._updated = 0.0
         self._watch: Watch | None = None
-        self.going = Going(self, self.update_soon)
+        self.navigator = Navigator(self, self.update_soon)
         self._inspecting: Inspecting | None = None
         self._verifications: Verifications | None = None
         #: The place that was last looked at for its verification, and what it was like.
         self._marked: tuple[str | None, str] = None, ""
         self.lay_out()
-        self.actions_ = Actions(self, self._does(), self.going.go_to_page)
+        self.actions_ = Actions(self, self._does(), self.navigator.go_to_page)
         self.context = context = self._make_context()
         self.opening = Opening(context)
         self.discovery = Discovery(context, self.opening)
         self.closing = Closing(context, self.keep_geometry, self.close_surely)
         self.following = Following(context, self.closing, self.status, lambda: self.flows.results)
         new = not any(map(self.settings.contains, (CURRENT, PAGE)))
-        self.guide = Guide(context, self.wing, self.top, new=new)
+        self.guide = Guide(context, self.inspector_frame, self.top, new=new)
         making = Making(context, self.discovery, self.head, lambda: self.flows, self.open_menu)
         self.pages.make_by(making.makers())
         self.host = Host(self, self._remedies)
@@ -137,8 +137,8 @@ class Window(Parts):
             make_environments=lambda: self.here.environments,
             make_verifications=lambda: self.verifications,
             tell=self.tell, say=self.status.showMessage, show_place=self.show_place,
-            open_paths=self.open_paths, show_entries=self.going.show_entries,
-            select_shown=self.going.select_shown, update_soon=self.update_soon,
+            open_paths=self.open_paths, show_entries=self.navigator.show_entries,
+            select_shown=self.navigator.select_shown, update_soon=self.update_soon,
             update_now=self.update_now,
         )  # fmt: skip
 
@@ -159,7 +159,8 @@ class Window(Parts):
             "import": lambda: self.flows.import_files, "export": lambda: self.flows.export,
             "sign": lambda: self.flows.signing.sign_bundle,
             "signers": lambda: self.flows.signing.show_signers, "quit": lambda: self.close,
-            "find": lambda: self.going.go_to_filter, "select-all": lambda: self.going.select_all,
+            "find": lambda: self.navigator.go_to_filter,
+            "select-all": lambda: self.navigator.select_all,
             "copy-key": lambda: self.copier.copy_key, "copy-path": lambda: self.copier.copy_path,
             "paste": lambda: self.drops.paste, "copy-place": lambda: self.more.flows.copy_place,
             "copy-json": lambda: self.copier.copy_json,
@@ -180,8 +181,8 @@ class Window(Parts):
             "show-in-folder": lambda: self.flows.results.show_in_folder,
             "refresh": lambda: self.refresh,
             "read-all": lambda: partial(self.listing.refresh, all_of_it=True),
-            "map": lambda: self.going.toggle_map, "apart": lambda: self.going.toggle_apart,
-            "inspector": lambda: self.going.toggle_inspector,
+            "map": lambda: self.navigator.toggle_map, "apart": lambda: self.navigator.toggle_apart,
+            "inspector": lambda: self.navigator.toggle_inspector,
             "sidebar": lambda: self.more.flows.toggle_sidebar,
             "environment-use": lambda: self.more.flows.use_environment,
             "environment-none": lambda: partial(self.here.environments.choose, None),
@@ -195,8 +196,9 @@ class Window(Parts):
             "notify": lambda: self.notifier.toggle_notify,
             "expand-all": lambda: self.group_by.expand_all,
             "collapse-all": lambda: self.group_by.collapse_all,
-            "next-part": lambda: self.going.go_to_next_part, "back": lambda: self.going.go_back,
-            "forward": lambda: self.going.go_forward,
+            "next-part": lambda: self.navigator.go_to_next_part,
+            "back": lambda: self.navigator.go_back,
+            "forward": lambda: self.navigator.go_forward,
             "first-steps": lambda: self.guide.show_first_steps,
             "shortcuts": lambda: self.show_shortcuts, "ideas": lambda: self.show_ideas,
             "explain": lambda: self.explain_this, "whats-this": lambda: self.ask_whats_this,
@@ -229,8 +231,8 @@ class Window(Parts):
         self.listing.locked.connect(self._ask_for_password)
         self.table.horizontalHeader().sortIndicatorChanged.connect(self._sorted)
         self.head.filtered.connect(self._filter)
-        self.head.box.leave.connect(self.going.go_to_table)
-        self.table.activated.connect(lambda *_: self.going.inspect())
+        self.head.box.leave.connect(self.navigator.go_to_table)
+        self.table.activated.connect(lambda *_: self.navigator.inspect())
         self.empty.asked.connect(self._asked)
         self.apart_line.bind(self.actions_["apart"])
         self.undo_bar.undo.connect(late(lambda: self.operations.undo))
@@ -289,7 +291,7 @@ class Window(Parts):
     def _connect_inspector(self) -> None:
         from torchkeeper.gui.inspector.inspecting import Inspecting
 
-        self.inspector.followed.connect(self.going.follow)
+        self.inspector.followed.connect(self.navigator.follow)
         self.inspector.left.connect(self.focus_page)
         self._inspecting = Inspecting(self.context, self.inspector, lambda: self.flows)
         self.update_soon()
@@ -298,7 +300,7 @@ class Window(Parts):
         geometry = self.settings.value("window/geometry")
         if geometry is not None:
             self.restoreGeometry(geometry)
-        self.wing.restore(self.width())
+        self.inspector_frame.restore(self.width())
 
     @property
     def verifications(self) -> Verifications:
@@ -381,7 +383,7 @@ class Window(Parts):
             self.empty.blame(listing.error, action)
             self.stack.setCurrentWidget(self.empty)
         self.keep_focus(focus, self.stack)
-        self.shelf.stand_by(state is None)
+        self.map_splitter.stand_by(state is None)
         size = self.table.selected_size()
         judged = self._here is not None and self._here.verdicts.counts is not None
         if self._here is not None:
@@ -389,7 +391,7 @@ class Window(Parts):
         self.apart_line.tell(apart_text(self.entries), shown=self.entries.shows_apart)
         self.totals.setText(status_text(listing, self.entries, selected, size, judged=judged))
         if self._inspecting is not None:
-            self.wing.tell_empty(not selected)
+            self.inspector_frame.tell_empty(not selected)
             self._inspecting.tell(selected, self._here, self._verifications)
         self.trash_label.setText(trash_text(listing.trash))
         if self._watch is not None:
@@ -477,7 +479,7 @@ class Window(Parts):
     def _page_changed(self, ident: str) -> None:
         self.settings.setValue(PAGE, ident)
         self.sidebar.pages.show_current(ident)
-        self.wing.stand_by(ident == ENTRIES)
+        self.inspector_frame.stand_by(ident == ENTRIES)
         # They are about the place, which is not seen on other pages.
         for widget in (self.totals, self.trash_label, *([self._here.bar] if self._here else [])):
             widget.setVisible(ident == ENTRIES)

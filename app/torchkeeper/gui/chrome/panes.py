@@ -14,7 +14,7 @@ from shiboken6 import isValid
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
-from torchkeeper.gui.later import once
+from torchkeeper.gui.idle import once
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.stores.query import parse

@@ -17,7 +17,7 @@ from torchkeeper.client import handover
 from torchkeeper.client.handover import Handed, Seat
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.desktop import front
-from torchkeeper.gui.later import once
+from torchkeeper.gui.idle import once
 
 if TYPE_CHECKING:
     from torchkeeper.gui.window import Window

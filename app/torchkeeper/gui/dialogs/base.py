@@ -25,8 +25,8 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import taborder
 from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.idle import once
 from torchkeeper.gui.jobs.model import Job
-from torchkeeper.gui.later import once
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Choice

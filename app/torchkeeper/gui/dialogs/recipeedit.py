@@ -14,7 +14,7 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import UnsavedDialog, confirm
 from torchkeeper.gui.dialogs.recipeform import RecipeForm, why_not
-from torchkeeper.gui.later import once
+from torchkeeper.gui.idle import once
 from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.pages.recipes import known
 from torchkeeper.gui.pages.recipes import known as known_recipes

@@ -12,6 +12,7 @@ from torchkeeper.engine.protocol import EXPORT, IMPORT, PREPARE, SIGN, VERIFY, W
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.laptable import RunningLaps
 from torchkeeper.gui.dialogs.pages import ChoicePage, ResultPage, button_row, cells_pane
+from torchkeeper.gui.idle import every
 from torchkeeper.gui.jobs.model import (
     SIGNING,
     Job,
@@ -22,7 +23,6 @@ from torchkeeper.gui.jobs.model import (
     progress_text,
     state_text,
 )
-from torchkeeper.gui.later import every
 from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.widgets import forms
 from torchkeeper.stores.names import scheme_of

@@ -20,7 +20,7 @@ from torchkeeper.artifacts.entry import KINDS, Entry, tallied
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.say import kind_words
-from torchkeeper.gui.later import once
+from torchkeeper.gui.idle import once
 from torchkeeper.gui.table.cells import MTIME as CHANGED
 from torchkeeper.gui.table.cells import cell_text, shown_name, verdict_words
 from torchkeeper.gui.table.entries import EntriesModel

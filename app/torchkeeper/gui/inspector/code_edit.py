@@ -17,7 +17,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QKeySequence, QTextCharFormat, QTex
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from torchkeeper.gui import theme
-from torchkeeper.gui.later import every
+from torchkeeper.gui.idle import every
 from torchkeeper.gui.widgets.texts import NumberedEdit
 
 # Colours for generated sources: what each part of a line of Python or C++ is.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.inspector.pane import Inspector
-    from torchkeeper.gui.verdicts.here import Here
+    from torchkeeper.gui.verdicts.controller import VerdictController
     from torchkeeper.gui.verdicts.verifications import Verifications
 
 #: Where it is remembered which tab is shown.
@@ -40,7 +40,10 @@ class Inspecting(QObject):
         inspector.first.connect(self._first)
 
     def tell(
-        self, selected: list[Entry], here: Here | None, verifications: Verifications | None
+        self,
+        selected: list[Entry],
+        here: VerdictController | None,
+        verifications: Verifications | None,
     ) -> None:
         """Tell it what is selected, and what is known of the place and the environment."""
         context, inspector = self._context, self._inspector

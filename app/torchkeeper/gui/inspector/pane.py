@@ -21,7 +21,8 @@ from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.chrome.wing import LOWEST, NARROWEST
+from torchkeeper.gui.chrome.split import LOWEST, NARROWEST
+from torchkeeper.gui.idle import every, once
 from torchkeeper.gui.inspector.details import (
     Counts,
     Detail,
@@ -35,7 +36,6 @@ from torchkeeper.gui.inspector.factors import FactorsPane, RowsModel, RowsView
 from torchkeeper.gui.inspector.facts import Chip, FactsView
 from torchkeeper.gui.inspector.sources import TextPane
 from torchkeeper.gui.inspector.summary import About, SummaryPage
-from torchkeeper.gui.later import every, once
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.blank import Elided, Notice

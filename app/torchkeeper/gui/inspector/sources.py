@@ -13,9 +13,9 @@ from PySide6.QtWidgets import QComboBox, QFrame, QLineEdit, QStackedWidget, QTex
 
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui import theme
+from torchkeeper.gui.idle import once
 from torchkeeper.gui.inspector import code_edit
 from torchkeeper.gui.inspector.code_edit import CodeEdit, cleaned
-from torchkeeper.gui.later import once
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.forms import Choice

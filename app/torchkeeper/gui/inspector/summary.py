@@ -19,9 +19,9 @@ from torchkeeper.client.words.verdicts import Why
 from torchkeeper.engine import protocol
 from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.idle import once
 from torchkeeper.gui.inspector.details import Section, Value
 from torchkeeper.gui.inspector.facts import FactsView
-from torchkeeper.gui.later import once
 from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.gui.verdicts.verifications import Beside
 from torchkeeper.gui.widgets import forms

@@ -32,7 +32,7 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import theme
-from torchkeeper.gui.later import once
+from torchkeeper.gui.idle import once
 from torchkeeper.gui.matrix import phases
 from torchkeeper.gui.matrix.cells import COMPILING, LINES, Cells, CellState
 from torchkeeper.gui.matrix.model import CELL, HITS, MISSES, NUMBERS, PHASES, TIME, CellsModel, Line

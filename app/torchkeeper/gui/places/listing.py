@@ -14,7 +14,7 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.later import once
+from torchkeeper.gui.idle import once
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.scheme import Scheme

@@ -16,8 +16,8 @@ from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import TTL
 from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.idle import once
 from torchkeeper.gui.jobs.operations import Selection
-from torchkeeper.gui.later import once
 from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable

@@ -20,7 +20,7 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QListView, QScrollArea
 
 from torchkeeper.gui import theme
-from torchkeeper.gui.later import once
+from torchkeeper.gui.idle import once
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QAbstractItemModel

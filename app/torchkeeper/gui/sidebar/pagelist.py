@@ -20,7 +20,7 @@ from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QStyledItemDelegate
 
 from torchkeeper.gui import actions, theme
-from torchkeeper.gui.later import once
+from torchkeeper.gui.idle import once
 from torchkeeper.gui.pages.table import ENTRIES, PAGES
 from torchkeeper.gui.sidebar import drawing
 from torchkeeper.gui.sidebar.lists import Index, SideList

@@ -1,7 +1,7 @@
 """The sidebar: the pages at the top, and under them, scrolled as one, places and environments.
 
 What the first picture does not show, the environments and what is known of places and pages
-besides, is made later (``gui.sidebar.more``).
+besides, is made later (``gui.sidebar.deferred``).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
 from torchkeeper.gui import theme
-from torchkeeper.gui.later import once
+from torchkeeper.gui.idle import once
 from torchkeeper.gui.table.cells import COLUMNS, NAME, NOT_SERVERS, SERVERS, SIZE, header_text
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.table.widths import first_widths

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QModelIndex, QObject, Qt
 
 from torchkeeper.artifacts.entry import Entry, counted
-from torchkeeper.gui.later import once
+from torchkeeper.gui.idle import once
 from torchkeeper.gui.table.cells import COLUMNS, SIZE, VERDICT
 from torchkeeper.gui.table.grouping import GROUPINGS, PASSING, Group, Name
 from torchkeeper.gui.table.intake import MANY, Identity, Intake, Register, in_order

@@ -15,7 +15,7 @@ from PySide6.QtCore import QMimeData, QObject
 from PySide6.QtGui import QGuiApplication
 
 from torchkeeper.artifacts.entry import Entry, entry_from_json
-from torchkeeper.gui.later import every
+from torchkeeper.gui.idle import every
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.stores.names import scheme_of
 

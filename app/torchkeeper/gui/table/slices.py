@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject
 
-from torchkeeper.gui.later import every
+from torchkeeper.gui.idle import every
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.later import once
+from torchkeeper.gui.idle import once
 from torchkeeper.gui.verdicts.environments import Environment
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.later import once
+from torchkeeper.gui.idle import once
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.dead import SuggestParams, SuggestResult

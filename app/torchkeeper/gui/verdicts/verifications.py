@@ -10,8 +10,8 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 from torchkeeper.client.words import say, verifying
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.idle import every, once
 from torchkeeper.gui.jobs.model import Job
-from torchkeeper.gui.later import every, once
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:

@@ -23,10 +23,10 @@ from PySide6.QtWidgets import (
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui import theme
+from torchkeeper.gui.idle import every, once
 from torchkeeper.gui.inspector.code_edit import cleaned
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.jobs.model import LOG_LINES, Job
-from torchkeeper.gui.later import every, once
 from torchkeeper.gui.matrix.pane import CellsPane
 from torchkeeper.gui.pages.activity import shown
 from torchkeeper.gui.pages.activity.shown import asked, told

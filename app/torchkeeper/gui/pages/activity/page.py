@@ -36,9 +36,9 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog, choose_target, confirm
+from torchkeeper.gui.idle import every, once
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.jobs.model import Job, State
-from torchkeeper.gui.later import every, once
 from torchkeeper.gui.pages.activity import shown
 from torchkeeper.gui.pages.activity.detail import JobDetail
 from torchkeeper.gui.pages.activity.shown import JobRows

@@ -24,9 +24,9 @@ from torchkeeper.client.kept.history import MAX_LINES, Past, Running, new_id
 from torchkeeper.client.words import outcomes, say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.background.engines import Engines
+from torchkeeper.gui.idle import once
 from torchkeeper.gui.jobs import model as jobs
 from torchkeeper.gui.jobs.model import Job, JobsModel, State, coarse, outcome, state_text
-from torchkeeper.gui.later import once
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import plain
 

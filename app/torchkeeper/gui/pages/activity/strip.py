@@ -10,8 +10,8 @@ from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QProgressBar, QSizePolicy, QToolButton, QWidget
 
 from torchkeeper.gui import theme
+from torchkeeper.gui.idle import every, once
 from torchkeeper.gui.jobs.model import Job, JobsModel, State, coarse
-from torchkeeper.gui.later import every, once
 from torchkeeper.gui.pages.activity import shown
 from torchkeeper.gui.widgets import forms, plain
 

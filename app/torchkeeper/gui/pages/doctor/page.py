@@ -18,7 +18,7 @@ from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import taborder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.purging import MendDialog
-from torchkeeper.gui.later import once
+from torchkeeper.gui.idle import once
 from torchkeeper.gui.pages.doctor import diagnosis
 from torchkeeper.gui.pages.doctor.cards import Cards, is_bug
 from torchkeeper.gui.pages.doctor.diagnosis import Asked, Diagnosis

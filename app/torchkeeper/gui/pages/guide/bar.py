@@ -33,7 +33,7 @@ from torchkeeper.gui.widgets.emptystate import GUIDED, EmptyState
 
 if TYPE_CHECKING:
     from torchkeeper.client.kept.history import Past
-    from torchkeeper.gui.chrome.wing import Wing
+    from torchkeeper.gui.chrome.split import InspectorFrame
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.jobs.model import Job
 
@@ -56,12 +56,16 @@ class GuideBar(QFrame):
     """
 
     def __init__(
-        self, context: Context, wing: Wing, fill: Callable[[str], None], show: Callable[[str], None]
+        self,
+        context: Context,
+        wing: InspectorFrame,
+        fill: Callable[[str], None],
+        show: Callable[[str], None],
     ) -> None:
         """fill, show: what is to become of the guide's own folder."""
         super().__init__()
         self.setObjectName("guideBar")
-        self._context, self._wing, self._fill, self._show = context, wing, fill, show
+        self._context, self._frame, self._fill, self._show = context, wing, fill, show
         self.own = own_folder()
         self.number = 0
         self.count = forms.label("", "section")
@@ -243,8 +247,8 @@ class GuideBar(QFrame):
         if step.job == EXPORT:
             # The step before it had one selected; this one is about all.
             context.table.clearSelection()
-        if step.id == "look" and not self._wing.isVisible():
-            self._wing.toggle()
+        if step.id == "look" and not self._frame.isVisible():
+            self._frame.toggle()
         if step.job == WARM:
             self._fill(self.own)
         elif action.isEnabled():
@@ -272,7 +276,7 @@ class GuideBar(QFrame):
         seen = self._context.pages.current == ENTRIES and bool(self._context.table.selected())
         seen = seen and self._is_own(self._context.place)
         if self.isVisible() and step is not None and not step.job and seen:
-            if not self._wing.isVisible():
+            if not self._frame.isVisible():
                 # It is the inspector that says what this step is about.
-                self._wing.toggle()
+                self._frame.toggle()
             self._go_on(self.number + 1)

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QVBoxLayout
 
-    from torchkeeper.gui.chrome.wing import Wing
+    from torchkeeper.gui.chrome.split import InspectorFrame
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.pages.guide.bar import GuideBar
 
@@ -22,10 +22,12 @@ class Guide(QObject):
     warming = Signal(object)
     showing = Signal(object)
 
-    def __init__(self, context: Context, wing: Wing, above: QVBoxLayout, *, new: bool) -> None:
+    def __init__(
+        self, context: Context, wing: InspectorFrame, above: QVBoxLayout, *, new: bool
+    ) -> None:
         """above: what has the strip, over the pages."""
         super().__init__(context.window)
-        self._context, self._wing, self._above, self._new = context, wing, above, new
+        self._context, self._frame, self._above, self._new = context, wing, above, new
         self._bar: GuideBar | None = None
 
     @property
@@ -35,7 +37,7 @@ class Guide(QObject):
             from torchkeeper.gui.pages.guide.bar import GuideBar
 
             asked = self.warming.emit, self.showing.emit
-            self._bar = GuideBar(self._context, self._wing, *asked)
+            self._bar = GuideBar(self._context, self._frame, *asked)
             self._bar.hide()
             self._above.insertWidget(0, self._bar)
         return self._bar

@@ -13,7 +13,7 @@ from torchkeeper.gui.pages.help.ideas import explain
 if TYPE_CHECKING:
     from torchkeeper.gui.inspector.pane import Inspector
     from torchkeeper.gui.shell import Shell
-    from torchkeeper.gui.verdicts.here import Here
+    from torchkeeper.gui.verdicts.controller import VerdictController
 
 #: Ideas by the actions that are about them.
 ACTIONS = {
@@ -50,7 +50,7 @@ def to_window(window: Shell) -> None:
     explain(window.trash_label, "trash")
 
 
-def to_here(here: Here) -> None:
+def to_here(here: VerdictController) -> None:
     """Explain the verdicts and the environment they are about."""
     explain(here.chooser, "environment")
     explain(here.bar, "verdict")

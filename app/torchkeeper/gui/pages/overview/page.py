@@ -14,7 +14,7 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.verdicts import unsafe
 from torchkeeper.gui import theme
-from torchkeeper.gui.later import once
+from torchkeeper.gui.idle import once
 from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.pages.overview import parts as words
 from torchkeeper.gui.pages.overview.parts import Crumbs, PartList

@@ -17,7 +17,7 @@ from torchkeeper.client import diagnosing
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.later import once
+from torchkeeper.gui.idle import once
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.foundlist import FoundList

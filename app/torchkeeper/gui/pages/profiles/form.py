@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 from torchkeeper.client.words import say, tongue
 from torchkeeper.client.words.findingwords import said
 from torchkeeper.gui import theme
-from torchkeeper.gui.later import Later
+from torchkeeper.gui.idle import IdleTasks
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.pages.profiles.editors import editor_of
 from torchkeeper.gui.widgets import forms
@@ -232,7 +232,7 @@ class Section(QWidget):
         self._title = words.group(name)
         #: Which are shown; None for all.
         self._some: set[str] | None = None
-        self._making = Later(self)
+        self._making = IdleTasks(self)
         #: Whether somebody has opened it, apart from what a filter opens.
         self.open = name == EVERYDAY
         self.heading = QToolButton()

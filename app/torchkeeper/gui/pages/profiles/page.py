@@ -17,7 +17,7 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.tongue import several
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
-from torchkeeper.gui.later import Later
+from torchkeeper.gui.idle import IdleTasks
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.widgets import forms
 
@@ -62,7 +62,7 @@ class SettingsPage(Page):
         self._question: ConfirmDialog | None = None
         self._profiles: ProfilesTab | None = None
         self._origins: OriginsTab | None = None
-        self._later = Later(self)
+        self._later = IdleTasks(self)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.setElideMode(Qt.TextElideMode.ElideNone)

@@ -16,7 +16,7 @@ from torchkeeper.client.words import verdicts
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.chrome.statusline import Counts, VerdictBar
-from torchkeeper.gui.later import once
+from torchkeeper.gui.idle import once
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.table.entries import EntriesModel, Told
@@ -224,7 +224,7 @@ class Verdicts(QObject):
 _SOON_MS = 400
 
 
-class Here(QObject):
+class VerdictController(QObject):
     """The part of the window that is about verdicts; made when the first rows are shown."""
 
     #: An environment is to be prepared.

@@ -25,7 +25,7 @@ _MOST_PIECES = 2000
 _SAID_MS = 15_000
 
 
-class Going:
+class Navigator:
     """Takes the user, and the keyboard, to what was asked for."""
 
     def __init__(self, window: Shell, update_soon: Callable[[], None]) -> None:
@@ -49,7 +49,7 @@ class Going:
         # The guide and other bars, and the page under them; last the strip of the jobs.
         items = map(window.top.itemAt, range(window.top.count()))
         bars = [widget for item in items if item is not None and (widget := item.widget())]
-        parts = [window.sidebar, *bars, window.wing, window.tools, window.statusBar()]
+        parts = [window.sidebar, *bars, window.inspector_frame, window.tools, window.statusBar()]
         if (first := taborder.next_part(parts, window.focusWidget())) is not None:
             first.setFocus(Qt.FocusReason.TabFocusReason)
 
@@ -90,7 +90,7 @@ class Going:
         elsewhere = window.pages.current != ENTRIES
         if elsewhere:
             window.pages.go(ENTRIES)
-        window.shelf.want(elsewhere or not window.shelf.wanted)
+        window.map_splitter.want(elsewhere or not window.map_splitter.wanted)
 
     def toggle_apart(self) -> None:
         """Show locks, headers and unknown files among the entries, or leave them out again."""
@@ -101,16 +101,16 @@ class Going:
 
     def toggle_inspector(self) -> None:
         """Show or hide what there is to know of the selected entry."""
-        self._window.wing.toggle()
+        self._window.inspector_frame.toggle()
 
     def inspect(self) -> None:
         """Go to what there is to know of the current entry."""
         window = self._window
         if not window.table.selected():
             return
-        if not window.wing.isVisible():
-            window.wing.toggle()
-        stops = list(taborder.stops(window.wing))
+        if not window.inspector_frame.isVisible():
+            window.inspector_frame.toggle()
+        stops = list(taborder.stops(window.inspector_frame))
         # Its tabs, with which one goes on; not the button over them that copies the key.
         tabs = (stop for stop in stops if isinstance(stop, QTabBar))
         if (first := next(tabs, stops[0] if stops else None)) is not None:
@@ -158,6 +158,6 @@ class Going:
         window.table.select_rows(rows[:most])
         if most < len(rows):
             text = QCoreApplication.translate(
-                "Going", "They lie scattered: the first {} of {} are selected"
+                "Navigator", "They lie scattered: the first {} of {} are selected"
             )
             window.statusBar().showMessage(text.format(f"{most:,}", f"{len(rows):,}"), _SAID_MS)

@@ -18,7 +18,7 @@ EMPTY = 84
 SHOWN = "inspector/shown"
 
 
-class Wing(QFrame):
+class InspectorFrame(QFrame):
     """Remembers whether it is shown. Empty until it is given something to hold."""
 
     #: It is shown from now on, or hidden.
@@ -91,17 +91,19 @@ _SIDE, _WING, _BELOW = 252, 420, 280
 SIDE, WING, BELOW = "places/width", "inspector/width", "inspector/height"
 
 
-class Spread(QSplitter):
+class InspectorSplitter(QSplitter):
     """The sidebar, the page, and the inspector: beside the page where there is room, else below.
 
     The window never grows because of what it shows. The sidebar keeps its width on all pages; what
     there is too little of is taken from the inspector first, then from the page.
     """
 
-    def __init__(self, settings: QSettings, side: QWidget, page: QWidget, wing: Wing) -> None:
+    def __init__(
+        self, settings: QSettings, side: QWidget, page: QWidget, frame: InspectorFrame
+    ) -> None:
         super().__init__(Qt.Orientation.Horizontal)
         self._settings = settings
-        self._side, self._page, self._wing = side, page, wing
+        self._side, self._page, self._frame = side, page, frame
         self._fitting = False
         self._down = QSplitter(Qt.Orientation.Vertical)
         self._down.setChildrenCollapsible(False)
@@ -109,16 +111,16 @@ class Spread(QSplitter):
         page.setMinimumSize(LEAST, LEAST_HIGH)
         self._down.setMinimumWidth(LEAST)
         self.setChildrenCollapsible(False)
-        for part in (side, self._down, wing):
+        for part in (side, self._down, frame):
             self.addWidget(part)
         self.splitterMoved.connect(lambda *_: self._moved())
         self._down.splitterMoved.connect(lambda *_: self._moved())
-        wing.turned.connect(self.fit)
+        frame.turned.connect(self.fit)
 
     @property
     def below(self) -> bool:
         """Whether the inspector stands below the page, shown or not."""
-        return self._wing.parentWidget() is self._down
+        return self._frame.parentWidget() is self._down
 
     def fit(self, *, anew: bool = False) -> None:
         """Give each part the room it is to have; ``anew``: although they have as much by now."""
@@ -137,15 +139,15 @@ class Spread(QSplitter):
         left = max(1, wide - (side + gap if side else 0))
         self._let_shrink(left)
         sizes = [side, left]
-        if not self._wing.isHidden():
-            least = self._wing.least
+        if not self._frame.isHidden():
+            least = self._frame.least
             self._stand(left - gap - LEAST >= least)
             if not self.below:
                 width = max(least, min(self._kept(WING, _WING), left - gap - LEAST))
                 sizes = [side, left - gap - width, width]
         if anew or self.sizes()[: len(sizes)] != sizes:
             self.setSizes(sizes)
-        if self.below and not self._wing.isHidden():
+        if self.below and not self._frame.isHidden():
             self._fit_down()
 
     def _sidebar_width(self, wide: int) -> int:
@@ -155,8 +157,8 @@ class Spread(QSplitter):
     def _fit_down(self) -> None:
         high, gap = self._down.height(), self.handleWidth()
         room = high - gap - max(LEAST_HIGH, self._page.minimumSizeHint().height())
-        wing = EMPTY if self._wing.empty else max(LOWEST, min(self._kept(BELOW, _BELOW), room))
-        sizes = [max(1, high - gap - wing), wing]
+        frame = EMPTY if self._frame.empty else max(LOWEST, min(self._kept(BELOW, _BELOW), room))
+        sizes = [max(1, high - gap - frame), frame]
         if self._down.sizes() != sizes:
             self._down.setSizes(sizes)
 
@@ -171,11 +173,11 @@ class Spread(QSplitter):
         """Have the inspector stand beside the page, or below it; who is in it stays there."""
         if beside == (not self.below):
             return
-        wing, window = self._wing, self.window()
+        frame, window = self._frame, self.window()
         at = window.focusWidget()
-        inside = at is not None and wing.isAncestorOf(at)
-        (self if beside else self._down).addWidget(wing)
-        wing.setVisible(True)
+        inside = at is not None and frame.isAncestorOf(at)
+        (self if beside else self._down).addWidget(frame)
+        frame.setVisible(True)
         if inside and at is not None:
             at.setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -185,8 +187,8 @@ class Spread(QSplitter):
         if not self._side.isHidden():
             # Of one that is hidden it stays as it was.
             self._settings.setValue(SIDE, self.sizes()[0])
-        if not self._wing.isHidden() and not (self.below and self._wing.empty):
-            size = self._wing.height() if self.below else self._wing.width()
+        if not self._frame.isHidden() and not (self.below and self._frame.empty):
+            size = self._frame.height() if self.below else self._frame.width()
             self._settings.setValue(BELOW if self.below else WING, size)
 
     def _kept(self, name: str, otherwise: int) -> int:

@@ -14,7 +14,7 @@ from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
-from torchkeeper.gui.later import every, once
+from torchkeeper.gui.idle import every, once
 from torchkeeper.gui.sidebar.envlist import EnvironmentsPane
 from torchkeeper.gui.sidebar.flows import SidebarFlows
 from torchkeeper.gui.sidebar.pagelist import Mark
@@ -258,7 +258,7 @@ class Gauge(QObject):
 _MARK_MS, _SAID_MS = 1_000, 8_000
 
 
-class More(QObject):
+class DeferredSidebar(QObject):
     """The environments, what is known of places and pages, and what can be dropped where."""
 
     #: The menu of the environment at the keyboard is asked for, at a point of the list.

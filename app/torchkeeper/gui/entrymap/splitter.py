@@ -13,7 +13,7 @@ SHOWN, HEIGHT = "map/shown", "map/height"
 _HIGH = 240
 
 
-class Shelf(QSplitter):
+class MapSplitter(QSplitter):
     """Remembers whether the map is shown, and how high. It is made when it is first wanted."""
 
     #: The map was made and stands where it belongs.

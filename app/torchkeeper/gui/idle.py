@@ -23,7 +23,7 @@ def once(parent: QObject, then: Callable[[], object], after_ms: int = 0) -> QTim
     return timer
 
 
-class Later(QObject):
+class IdleTasks(QObject):
     """Steps that are taken one in a turn of the event loop, from ``start`` on."""
 
     def __init__(self, parent: QObject | None = None) -> None:
