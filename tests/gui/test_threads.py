@@ -26,7 +26,6 @@ BESIDE = {
     "background/keygens.py": {"__init__", "run_of"},
     "background/scratch.py": {"__init__"},
     "background/worker.py": {"__init__"},
-    "desktop/revealing.py": set[str](),
 }
 
 

@@ -119,7 +119,6 @@ class Engines(QObject):
     _cancel = Signal(int)
     _release = Signal(int)
     _look_up = Signal(int, object)
-    _reveal = Signal(int, str)
     _give = Signal(int, str, str, bool)
     _forget_password = Signal(str)
     _move_password = Signal(str, str)
@@ -152,7 +151,6 @@ class Engines(QObject):
         self._cancel.connect(self.worker.cancel)
         self._release.connect(self.worker.release)
         self._look_up.connect(self.worker.look_up)
-        self._reveal.connect(self.worker.reveal)
         self._give.connect(self.worker.give)
         self._forget_password.connect(self.worker.forget_password)
         self._move_password.connect(self.worker.move_password)
@@ -218,12 +216,6 @@ class Engines(QObject):
         """
         ticket = self._ticket(listener)
         self._look_up.emit(ticket, partial(function, *args, **more))
-        return ticket
-
-    def reveal(self, path: str, listener: Listener) -> int:
-        """Have the file manager show a path; the result is a Revealed."""
-        ticket = self._ticket(listener)
-        self._reveal.emit(ticket, path)
         return ticket
 
     def give(self, server: str, password: str, listener: Listener, *, keep: bool = False) -> int:

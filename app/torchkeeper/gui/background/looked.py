@@ -29,6 +29,13 @@ class Room(NamedTuple):
     total: int | None
 
 
+class Revealed(NamedTuple):
+    """What is at a path (``client.paths.what``), and whether a file manager shows it."""
+
+    what: str
+    shown: bool
+
+
 class PastJobs(NamedTuple):
     """The jobs that have ended, and those that other processes run."""
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torchkeeper.client.kept.verified import Verified
     from torchkeeper.client.signers import PublicKey
     from torchkeeper.gui.background.finding import Found
-    from torchkeeper.gui.background.looked import At, Keys, PastJobs, Room, Signers
+    from torchkeeper.gui.background.looked import At, Keys, PastJobs, Revealed, Room, Signers
 
 
 _FINDING, _TRUSTING = threading.Lock(), threading.Lock()
@@ -47,6 +47,18 @@ def room(path: str) -> Room:
     free, total = said.f_bavail * said.f_frsize, said.f_blocks * said.f_frsize
     # A file system that has no size has no room either: nobody is told that it is full.
     return Room(what(path), free, total) if total else Room(what(path), None, None)
+
+
+def revealed(path: str) -> Revealed:
+    """What is at a path, which the file manager is to show."""
+    from torchkeeper.client.desktop import filemanager
+    from torchkeeper.client.paths import what_at_once
+    from torchkeeper.gui.background.looked import Revealed
+
+    found = what_at_once(path)
+    if found in ("missing", "silent"):
+        return Revealed(found, False)
+    return Revealed(found, filemanager.shows(path, folder=found == "folder"))
 
 
 def prepared() -> bool:

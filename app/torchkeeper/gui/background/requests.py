@@ -59,13 +59,6 @@ _TO_TAKE_BACK = 15.0
 _PLACES = ("place", "into", "source", "target")
 
 
-class Revealed(NamedTuple):
-    """What is at a path (``client.paths.what``), and whether a file manager shows it."""
-
-    what: str
-    shown: bool
-
-
 class Request(NamedTuple):
     """One thing to ask an engine.
 

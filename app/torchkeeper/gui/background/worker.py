@@ -17,19 +17,17 @@ from PySide6.QtCore import QObject, QTimerEvent, Signal, Slot
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.client import secrets
 from torchkeeper.client.engines.process import GRACE, Ahead, Engine, misspoken
-from torchkeeper.client.paths import what_at_once
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import Ends, traits
 from torchkeeper.engine.wire import Message
 from torchkeeper.gui.background.lookups import Asides, Work, aside
-from torchkeeper.gui.background.requests import Arrivals, Asked, Line, Request, Revealed, servers_of
+from torchkeeper.gui.background.requests import Arrivals, Asked, Line, Request, servers_of
 from torchkeeper.gui.background.scratch import Scratch
 
 if TYPE_CHECKING:
     from torchkeeper.client.engines.probes import Identity
     from torchkeeper.engine.messages.findings import Finding
-    from torchkeeper.gui.desktop.revealing import FileManager
 
 
 #: Milliseconds between looks at engines that were asked to stop.
@@ -78,7 +76,6 @@ class Worker(QObject):
         self._scratch.idle.connect(self._nothing_left)
         #: The numbers of running timers, 0 for none.
         self._ticking = self._last_wait = 0
-        self._files: FileManager | None = None
         # Passwords by server, None for one without; and who waits until they are known.
         self._passwords: dict[str, str | None] = {}
         self._asking: set[str] = set()
@@ -485,24 +482,6 @@ class Worker(QObject):
         self._asides.begin(ticket, work)
 
     @Slot(int, str)
-    def reveal(self, ticket: int, path: str) -> None:
-        """Have the file manager show a path; the result is a Revealed."""
-        found = what_at_once(path)
-
-        def then(shown: bool) -> None:
-            self.result.emit(ticket, Revealed(found, shown), [])
-
-        if found in ("missing", "silent"):
-            then(False)
-            return
-        if self._files is None:
-            # Made here and now: it belongs to this thread, and few ever need D-Bus.
-            from torchkeeper.gui.desktop.revealing import FileManager
-
-            self._files = FileManager(self)
-        self._files.show(path, found == "folder", then)
-
-    @Slot(int, str)
     def scratch(self, ticket: int, use: str) -> None:
         """Make a private folder that goes, with what is in it, when all ends at the latest."""
         try:
@@ -522,8 +501,6 @@ class Worker(QObject):
         for request in self._locked:
             self.cancelled.emit(request.ticket, [])
         self._locked.clear()
-        if self._files is not None:
-            self._files.close()
         if self._ahead is not None:
             self._take_over(self._ahead)
         for line in list(self._lines):

@@ -10,6 +10,7 @@ from PySide6.QtGui import QDesktopServices
 
 from torchkeeper.client.kept.history import Past
 from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.pages.table import ENTRIES
@@ -18,7 +19,7 @@ from torchkeeper.stores.names import scheme_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torchkeeper.gui.background.requests import Revealed
+    from torchkeeper.gui.background.looked import Revealed
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.dialogs.working import WorkDialog
 
@@ -84,9 +85,8 @@ class Results(QObject):
     def reveal_path(self, path: str | None) -> None:
         """Show a path in the file manager."""
         if path and scheme_of(path).local:
-            self._context.engines.reveal(
-                path, Listener(result=lambda found: self._revealed(path, found))
-            )
+            shown = Listener(result=lambda found: self._revealed(path, found))
+            self._context.engines.background(shown, lookups.revealed, path)
 
     def _revealed(self, path: str, found: Revealed) -> None:
         if found.shown:
