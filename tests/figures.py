@@ -18,8 +18,8 @@ APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
     "files": 576,
-    "lines": 116_370,
-    "lines of code": 84_040,
+    "lines": 116_320,
+    "lines of code": 84_010,
     "lines of code in the longest file": 500,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,

@@ -72,7 +72,6 @@ def test_an_interpreter_on_the_list_is_started(tk: Tk, clone: Path, tmp_path: Pa
     assert (clone / "ran").exists()
 
 
-@pytest.mark.slow
 def test_relative_entries_of_the_path_and_bare_names_find_nothing_in_the_current_folder(
     tk: Tk, kept_291: Path, clone: Path
 ) -> None:
@@ -96,7 +95,6 @@ def test_a_program_that_is_run_finds_what_the_users_path_names(tk: Tk, clone: Pa
     assert (clone / "ran").exists()
 
 
-@pytest.mark.slow
 def test_a_relative_environment_of_the_shell_is_not_started(tk: Tk, clone: Path) -> None:
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         tk("env", cwd=clone, **{variable: ".venv"})

@@ -244,7 +244,6 @@ def test_an_engine_whose_window_dies_before_it_has_said_hello_leaves_no_folder(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
 def test_what_was_killed_with_its_engine_leaves_no_folder_after_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

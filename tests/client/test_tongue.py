@@ -70,7 +70,7 @@ FACT = "FACT"
 #: Modules whose texts no window shows: they speak to programs, write recipes and files of a
 #: profile, or are of the command line alone.
 SILENT = {
-    "desktop", "recorded.py", "recording.py", "heard.py", "noted.py", "references.py",
+    "desktop", "recorded.py", "recording.py", "heard.py", "references.py",
     "defining.py", "proving.py", "toml.py", "handover.py",
 }  # fmt: skip
 

@@ -235,7 +235,6 @@ def test_in_the_background_and_the_target_is_refreshed_where_it_is_shown(
     assert window.place == str(target)
 
 
-@pytest.mark.slow
 def test_a_bundle_is_code_of_others(
     qtbot: QtBot, open_window: OpenWindow, kept_291: Path, tmp_path: Path
 ) -> None:

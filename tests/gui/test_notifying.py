@@ -201,7 +201,7 @@ def test_the_last_job_of_a_window_that_is_gone_is_told(
 
 
 @pytest.mark.usefixtures("away")
-@sampled("how", ["none", "gone", "silent", "nobody-there", "nonsense", "mute"], most=2)
+@sampled("how", ["silent", "none", "gone", "nonsense", "mute", "nobody-there"], most=2)
 def test_without_a_desktop_that_answers_the_window_is_marked_and_nothing_waits(
     qtbot: QtBot, open_window: OpenWindow, how: str, monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,

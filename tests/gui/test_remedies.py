@@ -22,7 +22,7 @@ from torchkeeper.gui.dialogs.serverpage import PasswordDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.pages.doctor.page import DoctorPage
 from torchkeeper.gui.remedies import LABELS, REMEDIES
-from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.window import PAGE, Window
 
 #: Whose words are made where it is found.

@@ -113,7 +113,6 @@ def wait_for(qtbot: QtBot, dialog: ImportDialog) -> None:
     qtbot.waitUntil(lambda: dialog.ready and dialog.known, timeout=PATIENCE)
 
 
-@pytest.mark.slow
 def test_what_pytorch_never_writes_wants_a_word(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:

@@ -35,8 +35,7 @@ from torchkeeper.engine.messages.findings import Finding
 from torchkeeper.engine.protocol import TABLE
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener, P
-from torchkeeper.gui.background.looked import At, PastJobs, Room
-from torchkeeper.gui.background.requests import Revealed
+from torchkeeper.gui.background.looked import At, PastJobs, Revealed, Room
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.pages.recipes.known import Listed
@@ -123,6 +122,7 @@ class SampleEngines(Engines):
             lookups.paths: self._paths,
             lookups.room: self._room,
             lookups.offered: self._offered,
+            lookups.revealed: self._revealed,
             lookups.interpreters: self._interpreters,
             lookups.keyring: self._keyring,
             lookups.runs: self._runs,
@@ -165,7 +165,7 @@ class SampleEngines(Engines):
         there = [At(path, "recipes" if path.endswith(".toml") else _what(path)) for path in paths]
         return self._tell(there, listener)
 
-    def reveal(self, path: str, listener: Listener) -> int:
+    def _revealed(self, listener: Listener, path: str) -> int:
         """Every file is shown."""
         return self._tell(Revealed("file", bool(path)), listener)
 

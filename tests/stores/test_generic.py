@@ -322,7 +322,6 @@ def hostile(command: str) -> bytes:
 NESTED_KEY = b"\x80\x04})" + b"\x85" * 1_000_000 + b"Ns."
 
 
-@pytest.mark.slow
 def test_a_hostile_value_is_an_error(cache: OnDiskCache[Any, Any], tmp_path: Path) -> None:
     assert cache.insert("k", "v")
     path, proof = cache._fpath_from_key("k"), tmp_path / "proof"

@@ -77,8 +77,7 @@ class EntryRow(TypedDict):
     owner: str | None
 
 
-# What was found in entries that nobody else should read, as types of JSON. Loaded as those of
-# ``artifacts.shapes``.
+# What was found in entries that nobody else should read, as types of JSON.
 
 #: What is to become of secrets: they go along, are replaced, or the entries that they are in stay.
 #: With None some are an end of it.

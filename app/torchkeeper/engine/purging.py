@@ -174,7 +174,7 @@ def empty_trash(_: Session, params: EmptyTrashParams, report: Report) -> EmptyTr
 
 
 def recover(_: Session, params: RecoverParams, report: Report) -> RecoverResult:
-    """Bring what was cut off in a folder to its end: ``{"recovered": [recovering.Recovered]}``.
+    """Bring what was cut off in a folder to its end: ``{"recovered": [guard.Recovered]}``.
 
     insisted: as of ``guard.recover``. dry: nothing is done; what would be is told.
     """

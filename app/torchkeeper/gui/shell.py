@@ -20,7 +20,7 @@ from torchkeeper.gui import actions, theme
 from torchkeeper.gui.actions import Actions
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.chrome.bars import ErrorBar, NoteBar, OwnersBar, UndoBar
-from torchkeeper.gui.chrome.panes import Head, MenuBar
+from torchkeeper.gui.chrome.head import Head, MenuBar
 from torchkeeper.gui.chrome.split import InspectorFrame, InspectorSplitter
 from torchkeeper.gui.chrome.statusline import ApartLine, StatusBar, Trash
 from torchkeeper.gui.entrymap.splitter import MapSplitter

@@ -141,7 +141,7 @@ class Theme(StrEnum):
 
 class Shades(NamedTuple):
     """The colours of one theme. ``kinds`` are for small marks, never for text; ``syntax`` is for
-    the parts of generated sources (gui.inspector.syntax.PARTS); ``phases`` are for bars
+    the parts of generated sources (gui.inspector.code_edit.PARTS); ``phases`` are for bars
     (gui.matrix.phases.PHASES): those that follow each other are dark and light in turn.
     """
 

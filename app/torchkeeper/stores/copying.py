@@ -158,7 +158,7 @@ def copy(
     ``placed`` hears of each entry that was put into a folder, and its path there. ``makers`` tell
     a bundle how objects were built, ``names`` a folder under which names it gets them. ``screen``
     looks at what goes, and holds back what should not.
-    Raises Problem as beforehand.check_other and as the target's writer does (folders.importing,
+    Raises Problem as check_other and as the target's writer does (folders.importing,
     bundles.export, stores.redis.publishing), and passes Cancelled on; a folder or a bundle is then
     as it was, in a server stays what has arrived. A server that breaks off is waited for; where it
     does not come back, raises Problem("server-broke-off"), and what has arrived stays, or

@@ -1,7 +1,7 @@
 """What of some entries nobody else should read, and what becomes of it when they are to leave.
 
-A first look finds what looks like a secret (artifacts.leaks), a second one where else the same
-secrets stand, in whatever form (artifacts.leaks). What a secret is replaced by is as long as it
+A first look finds what looks like a secret, a second one where else the same secrets
+stand, in whatever form (artifacts.leaks). What a secret is replaced by is as long as it
 was, so that a pickle stays one. A payload whose file is named after its content is named anew;
 PyTorch looks graphs up by their folder, and takes what it finds there.
 """

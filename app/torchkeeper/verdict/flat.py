@@ -31,7 +31,7 @@ _GROUPS = {
 }  # fmt: skip
 #: What differs whenever anything does.
 _MADE = frozenset({"hash", "triton_cache_hash", "time_taken_ms", "found_by_coordesc"})
-#: Triton's sources, by a text as of ``systems.triton_version``.
+#: Triton's sources, by a text as of ``constants.triton_version``.
 _TRITON = "version.triton"
 _MAX = 500
 _VALUE = 2000

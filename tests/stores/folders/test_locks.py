@@ -209,7 +209,6 @@ def test_an_import_waits_for_what_is_being_built(
     assert (target / source.relative_to(filled)).read_bytes() == source.read_bytes()
 
 
-@pytest.mark.slow
 def test_a_kernel_is_never_there_without_a_file(
     kernels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -110,6 +110,8 @@ class Bus:
 
     def _next(self, until: float) -> Any:
         while (message := self._parsed()) is None:
+            if time.monotonic() > until:  # whoever sends on and on does not answer either
+                raise TimeoutError("the bus does not answer")
             # To the end of a message at most, so that what is left is seen by ``select``.
             wanted = self._parser.bytes_desired()
             if wanted > _MOST:

@@ -14,14 +14,14 @@ def shows(path: str, *, folder: bool) -> bool:
     """Show a file in its folder, or what is in a ``folder``; whether a file manager does. Waits as
     long as one may take to start (``dbus.PATIENCE``).
     """
-    from torchkeeper.client.desktop.dbus import Bus, address
-
-    there = address()
-    if there is None:
-        return False
     try:
+        from torchkeeper.client.desktop.dbus import Bus, address
+
+        there = address()
+        if there is None:
+            return False
         bus = Bus.reach(there)
-    except (OSError, ValueError):
+    except (ImportError, OSError, ValueError):  # jeepney is there on Linux alone
         return False
     try:
         uri = Path(path).absolute().as_uri()

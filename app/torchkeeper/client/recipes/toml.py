@@ -4,7 +4,7 @@ is laid out, stays. Neither tomllib nor tomlkit tells where a value stands.
 Not with tomlkit: whatever is changed, it moves a table that stands between two of an array, such
 as ``[matrix]`` between two ``[[callable]]``.
 
-The text is one that tomllib has accepted. A path is that of ``tomllines``: names of keys, and
+The text is one that tomllib has accepted. A path is names of keys, and
 numbers of items from 0.
 """
 
@@ -277,7 +277,7 @@ _REST = re.compile(r"[ \t]*,?[ \t]*(?:#[^\n]*)?")
 
 def put(text: str, path: Path, value: Any, before: Any = None) -> str:
     """The text with this value of a key; ``before``: the list that it is now, of which the items
-    that are in both stay as they are written. Raises TypeError as ``tomltext.text_of``, LookupError
+    that are in both stay as they are written. Raises TypeError as ``text_of``, LookupError
     where there is no room for it.
     """
     lines = Lines(text)

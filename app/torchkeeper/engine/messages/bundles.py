@@ -82,7 +82,7 @@ class PlanExportParams(_PlanExportParams, total=False):
 
 
 class PlanExportResult(Described):
-    """As of ``stores.bundles.export_plan.Planned``.
+    """As of ``stores.bundles.export.Planned``.
 
     lacking: how many would be without FX graphs that they need and that the place has. stays: how
     many of the selection are no entries.

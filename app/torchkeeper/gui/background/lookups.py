@@ -1,5 +1,5 @@
 """What the window looks up without an engine: each function waits for disks, and is called in a
-thread that may (``gui.background.asides``). What it returns is the result of a request.
+thread that may (``Asides``). What it returns is the result of a request.
 """
 
 from __future__ import annotations

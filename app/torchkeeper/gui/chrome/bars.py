@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton
 
-    from torchkeeper.gui.widgets.blank import RemedyButtons
+    from torchkeeper.gui.widgets.notice import RemedyButtons
     from torchkeeper.stores import shapes
 
 
@@ -61,7 +61,7 @@ class ErrorBar(QFrame):
         for text in (self.what, self.why, self.remedy):
             texts.addWidget(text)
         # Loaded here: most windows never show an error.
-        from torchkeeper.gui.widgets.blank import RemedyButtons
+        from torchkeeper.gui.widgets.notice import RemedyButtons
 
         self.remedies = RemedyButtons()
         texts.addWidget(self.remedies)

@@ -5,7 +5,7 @@ filter; what a place holds besides entries; and the last verification of the pla
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAction, QPainter, QPaintEvent, QResizeEvent
@@ -24,10 +24,12 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.table.cells import verdict_words
-from torchkeeper.gui.verdicts.verifications import Beside
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.blank import Elided
+from torchkeeper.gui.widgets.notice import Elided
 from torchkeeper.gui.widgets.plain import tip
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.verdicts.verifications import Beside
 
 #: Pixels that the totals keep at least: in a bar as wide as the last, and in a narrow one.
 _TOTALS, _SHORT, _ROOMY = 280, 160, 1000

@@ -17,8 +17,8 @@ from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.verdicts.suggesting import Suggestions
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.forms import Choice, Number
+from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.stores.names import scheme_of
 

@@ -31,7 +31,7 @@ from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.verdicts.chooser import state_text
 from torchkeeper.gui.verdicts.environments import Environment, Environments, State
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:

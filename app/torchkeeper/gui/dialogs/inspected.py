@@ -52,7 +52,7 @@ class Inspected:
     #: What it says of how its native objects were built; None while it was not read.
     claims: Claims | None = None
     #: What of it would be able to run; None where that could not be found out.
-    leaks: RunnableResult | None = None
+    runnable: RunnableResult | None = None
     #: Who signed it; None while that is not known.
     signature: SignatureResult | None = None
 

@@ -27,8 +27,8 @@ from torchkeeper.gui.dialogs.laptable import GraphTable, LapTable, VerifiedCells
 from torchkeeper.gui.jobs.model import Job, State, outcome
 from torchkeeper.gui.pages.recipes.known import file_of
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.blank import RemedyButtons
 from torchkeeper.gui.widgets.forms import Scrolled
+from torchkeeper.gui.widgets.notice import RemedyButtons
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.stores.names import scheme_of
 

@@ -30,9 +30,9 @@ from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.pages.profiles.drafts import Offered, Written, free
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.lists import columns
+from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 
 #: Lines of what is left.

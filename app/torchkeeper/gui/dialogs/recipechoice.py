@@ -16,8 +16,8 @@ from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.pages.recipes import known as words
 from torchkeeper.gui.pages.recipes.known import BUILTIN, Listed, Made
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.forms import Choice
+from torchkeeper.gui.widgets.notice import Notice
 
 #: Cells that are named.
 _MOST = 1000

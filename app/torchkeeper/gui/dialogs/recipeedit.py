@@ -22,7 +22,7 @@ from torchkeeper.gui.pages.recipes.forming import Unfit, names
 from torchkeeper.gui.pages.recipes.known import Looked, Makes
 from torchkeeper.gui.pages.recipes.tomledit import FaultList, TomlEdit
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 
 #: Milliseconds without a key press before the text is looked at.

@@ -30,7 +30,7 @@ from torchkeeper.gui.dialogs.serverpage import KeepBox, secret
 from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.stores.redis.address import Address, parse
 
 if TYPE_CHECKING:

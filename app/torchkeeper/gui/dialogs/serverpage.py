@@ -1,5 +1,5 @@
-"""What dialogs ask and show of a server: a login, its figures and what they mean for a cache, and
-the expiry of entries.
+"""What dialogs ask and show of a server: a login, and likewise what ssh-keygen asks; its figures,
+and what they mean for a cache; and the expiry of entries.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.forms import Choice, Number
+from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:

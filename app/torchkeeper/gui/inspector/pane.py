@@ -38,8 +38,8 @@ from torchkeeper.gui.inspector.sources import TextPane
 from torchkeeper.gui.inspector.summary import About, SummaryPage
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.blank import Elided, Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.notice import Elided, Notice
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.stores.names import scheme_of
 

@@ -25,7 +25,7 @@ from torchkeeper.gui.inspector.facts import FactsView
 from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.gui.verdicts.verifications import Beside
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.blank import Elided, Notice
+from torchkeeper.gui.widgets.notice import Elided, Notice
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication
 
-from torchkeeper.client.desktop.notifications import Note, Notifications
 from torchkeeper.client.words import say
-from torchkeeper.gui.desktop import front
 from torchkeeper.gui.jobs.model import Job, State, state_text
 from torchkeeper.gui.pages.table import ACTIVITY
 
@@ -157,6 +155,8 @@ class Notifier(QObject):
     def __init__(self, context: Context, alone: Callable[[], bool]) -> None:
         """alone: whether the window has gone, and its jobs go on."""
         super().__init__(context.window)
+        from torchkeeper.client.desktop.notifications import Notifications
+
         self._context, self._alone = context, alone
         self.notifications = Notifications(self._was_clicked, self._was_lost)
         self._clicked.connect(self._show)
@@ -184,6 +184,9 @@ class Notifier(QObject):
             self._failed.emit(key)
 
     def _ended(self, job: Job) -> None:
+        from torchkeeper.client.desktop.notifications import Note
+        from torchkeeper.gui.desktop import front
+
         took = job.elapsed(time.time()) or 0.0
         alone = self._alone()
         # Who has cancelled it knows that it has ended.
@@ -207,6 +210,8 @@ class Notifier(QObject):
 
     def _show(self, key: int, token: str) -> None:
         """A notification was clicked."""
+        from torchkeeper.gui.desktop import front
+
         job = next((job for job in self._context.jobs.jobs if job.id == key), None)
         front.bring(self._context.window, token)
         if job is not None:

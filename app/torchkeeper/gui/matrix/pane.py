@@ -39,7 +39,7 @@ from torchkeeper.gui.matrix.model import CELL, HITS, MISSES, NUMBERS, PHASES, TI
 from torchkeeper.gui.matrix.phases import PHASES as NAMES
 from torchkeeper.gui.matrix.words import name_of, told, uncached
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.blank import Notice
+from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.gui.widgets.texts import CopyKey
 

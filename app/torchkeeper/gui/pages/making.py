@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from PySide6.QtCore import QPoint
     from PySide6.QtWidgets import QWidget
 
-    from torchkeeper.gui.chrome.panes import Head
+    from torchkeeper.gui.chrome.head import Head
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.pages.page import Page

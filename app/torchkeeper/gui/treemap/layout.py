@@ -46,7 +46,7 @@ class Tile(NamedTuple):
     """Something that takes room.
 
     key: what it is called by who made it. name: what people read; all of it can be printed.
-    shade: its colour, as ``colours.fill`` knows it.
+    shade: its colour, as ``fill`` knows it.
     detail: what else there is to say of it. held: how many entries it stands for, in words, where
     there is other than these in it.
     """

@@ -29,7 +29,7 @@ from torchkeeper.gui.verdicts.judging import Judging
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import JudgedFinding
     from torchkeeper.engine.messages.verdicts import JudgeResult
-    from torchkeeper.gui.chrome.panes import Head
+    from torchkeeper.gui.chrome.head import Head
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QResizeEvent, QShowEvent
 
     from torchkeeper.client.words.problems import UserError
-    from torchkeeper.gui.widgets.blank import RemedyButtons
+    from torchkeeper.gui.widgets.notice import RemedyButtons
 
 #: What a window has set while something else in it says what to do next.
 GUIDED = "guided"
@@ -114,7 +114,7 @@ class EmptyState(QWidget):
             return
         self._error = error
         # Most windows never show an error.
-        from torchkeeper.gui.widgets.blank import RemedyButtons
+        from torchkeeper.gui.widgets.notice import RemedyButtons
 
         if self.remedies is None:
             self.remedies = RemedyButtons(self, middle=True)

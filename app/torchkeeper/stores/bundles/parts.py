@@ -310,7 +310,7 @@ class _Tail(BytesIO):
 
 
 def _header(stream: BinaryIO, one: zipfile.ZipInfo) -> tuple[zipfile.ZipInfo, int] | None:
-    """A member as ``bundles.parts`` writes it, and how long its header is; None where the header
+    """A member as it is written here, and how long its header is; None where the header
     that is there is another. Small members and large ones have different ones.
     """
     for roomy in (False, True):

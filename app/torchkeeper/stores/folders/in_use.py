@@ -16,7 +16,7 @@ lies in the trash: a file that is mapped from there goes on to work, and so it d
 deleted.
 
 A process that has mounts of its own, in a container say, may know the folder by another path, and
-another folder by this one: there files and folders are compared themselves (stores/other_mounts).
+another folder by this one: there files and folders are compared themselves (OtherMounts).
 
 What cannot be seen: what a process has put into its environment after its start.
 """

@@ -5,7 +5,7 @@ what shows that a journal was begun here, by this user, in that very folder.
 an emptying of the trash lasts, under the lock of ``folders.guard``; whoever finds one with the lock
 free finds an operation that was cut off (``folders.guard``). Its first line says what is done,
 each other line is a step that is about to be taken, and the last one that all of them were. A
-record outside of the folder shows that we began it there (``folders.journal``).
+record outside of the folder shows that we began it there (below).
 """
 
 from __future__ import annotations
@@ -393,7 +393,7 @@ class NotOurs(Exception):
 class CutOff:
     """What a journal says that was left: ``about`` is its first line; done: whether all steps were
     taken; running: whether the operation may still be under way, where locks do not tell; proven:
-    whether we began it in this folder (folders.journal).
+    whether we began it in this folder.
     """
 
     about: Mapping[str, object] = field(default_factory=dict)

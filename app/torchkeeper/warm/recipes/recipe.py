@@ -40,7 +40,7 @@ class Recipe:
     """A recipe that nothing is wrong with.
 
     name: for people. folder: where it lies (an absolute path), None for the built-in one.
-    source: one of ``cells.SOURCES``; items: what to compile, each by that source, with the name
+    source: one of ``expanding.SOURCES``; items: what to compile, each by that source, with the name
     that its cells have. matrix: for each name, the values. compile: of ``compiling.COMPILE``, what
     it says, with Inductor's options by their full names; an item may have a ``compile`` of its own,
     which goes before that. seconds, memory: what a cell may take, None without.

@@ -14,7 +14,7 @@ WORDS: dict[str, Words] = {
     "redis-missing": Words(
         "Redis servers cannot be reached from here.",
         "The Python package hiredis is not installed.",
-        "Install it beside Torchkeeper: pip install redis[hiredis].",
+        "Install it beside Torchkeeper: pip install hiredis.",
     ),
     "server-unknown-host": Words(
         "There is no host {host}.",

@@ -32,8 +32,8 @@ from torchkeeper.gui.pages.activity import shown
 from torchkeeper.gui.pages.activity.shown import asked, told
 from torchkeeper.gui.pages.recipes.known import file_of
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.forms import Area, Scrolled, Wrapping
+from torchkeeper.gui.widgets.notice import Notice
 
 # The log of a job: searched, followed, copied and saved. Long ones are shown in small slices.
 

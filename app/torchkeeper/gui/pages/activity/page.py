@@ -44,9 +44,9 @@ from torchkeeper.gui.pages.activity.detail import JobDetail
 from torchkeeper.gui.pages.activity.shown import JobRows
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.forms import Wrapping
+from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.stores.names import scheme_of
 

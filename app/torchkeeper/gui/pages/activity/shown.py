@@ -272,10 +272,6 @@ class JobRows(QAbstractListModel):
 _NAMED = 4
 
 
-def _past_tr(text: str) -> str:
-    return QCoreApplication.translate("Activity", text)
-
-
 def past_of(job: Job) -> Past:
     """What is kept of a job; it has ended, or is cut off now."""
     ended = job.ended or time.time()
@@ -292,7 +288,7 @@ def past_of(job: Job) -> Past:
         good=job.good,
         began=job.started,
         ended=ended,
-        words=_past_tr("Stopped when the window was closed") if job.active else state_text(job),
+        words=_tr("Stopped when the window was closed") if job.active else state_text(job),
         told=tuple(told(job)),
         asked=tuple(asked(job)),
         fruit=job.fruit or "",
@@ -316,19 +312,19 @@ def asked(job: Job) -> list[tuple[str, str]]:
     """What a job was asked to do: names and values."""
     params = job.asked
     rows = [
-        (_past_tr("From"), _paths([params.get("source")])),
-        (_past_tr("Files"), _paths(params.get("files") or ())),
-        (_past_tr("Into") if job.traits.fills else _past_tr("Place"), _paths([job.place])),
-        (_past_tr("File"), _paths([params.get("output")])),
-        (_past_tr("Interpreter"), _paths([params.get("python")])),
-        (_past_tr("Recipes"), _names(params.get("recipes") or ())),
-        (_past_tr("Profile"), str(params.get("profile") or "")),
-        (_past_tr("Device"), str(params.get("device") or "")),
-        (_past_tr("Threads"), str(params.get("threads") or "")),
+        (_tr("From"), _paths([params.get("source")])),
+        (_tr("Files"), _paths(params.get("files") or ())),
+        (_tr("Into") if job.traits.fills else _tr("Place"), _paths([job.place])),
+        (_tr("File"), _paths([params.get("output")])),
+        (_tr("Interpreter"), _paths([params.get("python")])),
+        (_tr("Recipes"), _names(params.get("recipes") or ())),
+        (_tr("Profile"), str(params.get("profile") or "")),
+        (_tr("Device"), str(params.get("device") or "")),
+        (_tr("Threads"), str(params.get("threads") or "")),
     ]  # fmt: skip
     if job.laps:
         runs = say.count(len(job.laps), "run", "runs")
-        rows.append((_past_tr("Measures"), runs))
+        rows.append((_tr("Measures"), runs))
     return [(name, printable(text, 4096)) for name, text in rows if text]
 
 

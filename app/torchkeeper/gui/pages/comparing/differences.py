@@ -33,7 +33,7 @@ from torchkeeper.gui.inspector.facts import Chip
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.blank import Elided
+from torchkeeper.gui.widgets.notice import Elided
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.gui.widgets.texts import CopyKey
 

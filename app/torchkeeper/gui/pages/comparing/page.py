@@ -26,9 +26,9 @@ from torchkeeper.gui.sidebar.carried import BUNDLES, Carried, no_bundle
 from torchkeeper.gui.sidebar.lists import Offer
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.forms import Choice
+from torchkeeper.gui.widgets.notice import Notice
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding, LeftFinding

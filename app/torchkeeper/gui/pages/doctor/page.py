@@ -26,9 +26,9 @@ from torchkeeper.gui.pages.doctor.mender import Mended, Mender, Plan
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms, lists
-from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.forms import Choice
+from torchkeeper.gui.widgets.notice import Notice
 
 if TYPE_CHECKING:
     from torchkeeper.gui.context import Context

@@ -22,9 +22,9 @@ from torchkeeper.gui.pages.overview.reclaiming import Looking, Reclaiming
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.widgets import forms, lists
-from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.forms import Choice, Scrolled
+from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import caption, tip
 
 if TYPE_CHECKING:

@@ -203,7 +203,7 @@ class DraftList(QListWidget):
 
 
 # What the window knows of profiles. Everything here waits for disks, and is called in a thread that
-# may (``gui.background.asides``); the dataclasses are what it hands over.
+# may (``gui.background.lookups``); the dataclasses are what it hands over.
 
 #: One after the other: who renames a profile and saves it then does it in that order.
 _WRITING = threading.Lock()

@@ -31,10 +31,10 @@ from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.pages.profiles.checked import Checked, Divided
 from torchkeeper.gui.pages.profiles.editors import apart
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.lists import columns
+from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.settings import masks
 from torchkeeper.settings.finding import SEVERITIES

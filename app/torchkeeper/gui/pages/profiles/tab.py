@@ -20,8 +20,8 @@ from torchkeeper.gui.pages.profiles.checked import Checked, Divided, Live, about
 from torchkeeper.gui.pages.profiles.drafts import Draft, DraftList, Kept, draft_of, free
 from torchkeeper.gui.pages.profiles.form import Form
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.rules import About, check

@@ -1,5 +1,5 @@
 """What the window knows of recipes. Everything here waits for disks, and is called in a thread that
-may (``gui.background.asides``); the dataclasses are what it hands over.
+may (``gui.background.lookups``); the dataclasses are what it hands over.
 """
 
 from __future__ import annotations

@@ -38,9 +38,9 @@ from torchkeeper.gui.dialogs.base import ConfirmDialog, confirm
 from torchkeeper.gui.matrix.words import outcome_words
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.widgets import forms, lists
-from torchkeeper.gui.widgets.blank import Notice
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.fitted import Fitted
+from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
