@@ -184,7 +184,9 @@ def came_of(
     told = call("bash", "-c", script, "test", folder, *arguments,
                 root=str(ROOT), python=sys.executable, private=str(private), LC_ALL="C.UTF-8",
                 PYTHONPATH=str(ROOT), PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
-                PYTEST_PLUGINS="xdist.plugin")  # fmt: skip
+                PYTEST_PLUGINS="xdist.plugin",
+                # It would remove what other runs have left, for minutes.
+                PYTEST_DEBUG_TEMPROOT=str(private))  # fmt: skip
     assert told.stderr == ""
     ran = {
         path.name: len(path.read_text())
