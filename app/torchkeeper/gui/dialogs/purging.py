@@ -38,6 +38,19 @@ _MANY = 1000
 _NAMED = 4
 
 
+def _what_goes(model: EntriesModel, name: str) -> EntryTable:
+    """The table of what a dialog is about to take, with its accessible name."""
+    model.show_apart(True)  # all that goes is seen
+    table = EntryTable(model)
+    table.setObjectName("plan")
+    table.setFrameShape(QFrame.Shape.StyledPanel)
+    table.setAccessibleName(name)
+    for column in (KEY, FILES, TORCH, DEVICE, COMPILE, VERDICT):
+        table.setColumnHidden(column, True)
+    table.setColumnWidth(MTIME, 120)
+    return table
+
+
 class PurgeDialog(Dialog):
     """Shows the plan an engine made; the same engine carries exactly this plan out."""
 
@@ -71,14 +84,7 @@ class PurgeDialog(Dialog):
         self.ticket: int | None = None
         self.plan: PlanPurgeResult | None = None
         self.model = EntriesModel(self)
-        self.model.show_apart(True)  # all that goes is seen
-        self.table = EntryTable(self.model)
-        self.table.setObjectName("plan")
-        self.table.setFrameShape(QFrame.Shape.StyledPanel)
-        self.table.setAccessibleName(self.tr("What goes"))
-        for column in (KEY, FILES, TORCH, DEVICE, COMPILE, VERDICT):
-            self.table.setColumnHidden(column, True)
-        self.table.setColumnWidth(MTIME, 120)
+        self.table = _what_goes(self.model, self.tr("What goes"))
         self.waiting = forms.label(self.tr("Reading…"), "muted")
         self.waiting.setAlignment(Qt.AlignmentFlag.AlignCenter)
         over = forms.column()
@@ -407,14 +413,7 @@ class MendDialog(Dialog):
         for plan in plans:
             self._tell(plan)
         self.model = EntriesModel(self)
-        self.model.show_apart(True)  # all that goes is seen
-        self.table = EntryTable(self.model)
-        self.table.setObjectName("plan")
-        self.table.setFrameShape(QFrame.Shape.StyledPanel)
-        self.table.setAccessibleName(self.tr("What goes"))
-        for column in (KEY, FILES, TORCH, DEVICE, COMPILE, VERDICT):
-            self.table.setColumnHidden(column, True)
-        self.table.setColumnWidth(MTIME, 120)
+        self.table = _what_goes(self.model, self.tr("What goes"))
         self.model.begin()
         for plan in doing:
             self.model.add(plan.entries)
