@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import pytest
 from pytestqt.qtbot import QtBot
 
 from tests.forest import grow_old, plant
+from tests.gui import test_cleaning as cleaning
+from tests.gui import test_doctor as doctor
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle
 from tests.snapshots import snapshot
+from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.window import Window
 
@@ -79,3 +84,61 @@ def test_a_folder_of_projects_is_no_cache(
     dialog.cancel.click()
     idle(qtbot, window)
     assert snapshot(fixture_cache) == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("projects", "copies"), [(30, 4), (2_000, 150)])
+def test_nothing_of_a_project_is_named_or_goes(
+    qtbot: QtBot,
+    open_window: OpenWindow,
+    fixture_cache: Path,
+    clean_291: Path,
+    projects: int,
+    copies: int,
+) -> None:
+    for number in range(copies):  # so that the cache is the most of the folder
+        shutil.copytree(clean_291, fixture_cache / f"model{number}" / "inductor_cache")
+    mine = set(plant(fixture_cache, projects, seed=5))
+    assert len(mine) > 10 * projects
+    grow_old(fixture_cache)
+    before = snapshot(fixture_cache)
+
+    def whole() -> None:
+        now = snapshot(fixture_cache)
+        changed = sorted(path for path in mine if now.get(path) != before[path])
+        assert changed[:5] == []
+
+    window = open_window(fixture_cache)
+    assert {entry.kind for entry in window.entries.shown()} <= {
+        "fxgraph", "aotautograd", "code", "pgo",
+    }  # fmt: skip
+    page = doctor.opened(qtbot, window, fixture_cache)
+    said = " ".join(f"{one.finding.params}" for one in page.diagnosis.found)
+    named = sorted(path for path in mine if "/" in path and path in said)
+    assert named[:5] == []
+    if page.fixable:
+        click(qtbot, page.all)
+        click(qtbot, doctor.previewed(qtbot, page).go)
+        doctor.over(qtbot, page)
+        whole()
+    window.show_page("entries")
+    dialog = cleaning.opened(qtbot, window)
+    shown = cleaning.preview(qtbot, dialog, "stale")
+    assert shown.model.total > 10 * copies
+    assert [entry.key for entry in shown.model.shown() if entry.key in mine][:5] == []
+    click(qtbot, shown.go)
+    idle(qtbot, window)
+    whole()
+    # What is left is mostly theirs: now nothing goes any more.
+    window.actions_["purge-shown"].trigger()
+    last = next(x for x in window.findChildren(PurgeDialog) if x.isVisible())
+    qtbot.waitUntil(lambda: "is no cache" in last.title.text(), timeout=PATIENCE)
+    last.cancel.click()
+    window.actions_["empty-trash"].trigger()
+    qtbot.waitUntil(
+        lambda: any(x.isVisible() for x in window.findChildren(ConfirmDialog)), timeout=PATIENCE
+    )
+    [sure] = [x for x in window.findChildren(ConfirmDialog) if x.isVisible()]
+    click(qtbot, sure.go)
+    idle(qtbot, window)
+    whole()

@@ -111,8 +111,8 @@ class Dialog(QDialog):
         """Be as high as all that it says, as far as the screen is."""
         needed = self.body.minimumHeightForWidth(self.width())
         if self._scrolled is not None:
-            # What is scrolled says itself how high it is at its width.
-            self.body.invalidate()
+            # What is scrolled says itself how high it is at its width, and when that is another: a
+            # layout that is told to ask again would ask for the next event of this kind.
             needed = self.body.totalSizeHint().height()
         needed = min(needed, self.screen().availableSize().height() - 80)
         if needed > self.height():

@@ -1,0 +1,67 @@
+"""Dialogs grow with what they say, and are at rest then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QEvent, QObject
+from PySide6.QtWidgets import QLabel
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import OpenWindow, settle
+from torchkeeper.gui.dialogs.base import Dialog
+from torchkeeper.gui.widgets import forms
+
+#: Layouts that follow a change; one that asks for the next never ends.
+FEW = 20
+
+
+class Counter(QObject):
+    """Counts how often a dialog is laid out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        self.count += event.type() == QEvent.Type.LayoutRequest
+        return False
+
+
+def layouts(dialog: Dialog) -> int:
+    """How many there are until nothing more is asked for; many where that never is."""
+    counter = Counter()
+    dialog.installEventFilter(counter)
+    for _ in range(10 * FEW):
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
+    dialog.removeEventFilter(counter)
+    return counter.count
+
+
+@pytest.mark.parametrize("action", ["clean-up", "add-server"])
+def test_one_that_is_scrolled_is_at_rest(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, action: str
+) -> None:
+    window = open_window(fixture_cache)
+    window.actions_[action].trigger()
+    [dialog] = [one for one in window.findChildren(Dialog) if one.isVisible()]
+    settle(qtbot)
+    assert layouts(dialog) < FEW
+    dialog.reject()
+
+
+def test_one_that_is_scrolled_grows_with_what_it_says(qtbot: QtBot) -> None:
+    dialog = Dialog(None, "Some", 400)
+    inside = forms.column()
+    inside.addWidget(QLabel("one line"))
+    dialog.add_scrolled(inside)
+    dialog.show()
+    qtbot.waitExposed(dialog)
+    before = dialog.height()
+    for number in range(20):
+        inside.addWidget(QLabel(f"line {number}"))
+    qtbot.waitUntil(lambda: dialog.height() > before + 100)
+    assert layouts(dialog) < FEW
+    dialog.reject()
+    dialog.deleteLater()
