@@ -10,6 +10,7 @@ from tests.redis_server import Server, free_port, serving
 from tests.settings.conftest import Torch
 from tests.settings.ruling import codes, found, mended
 from torchkeeper.settings.checks.about import REMOTES
+from torchkeeper.settings.known import at_least
 from torchkeeper.settings.rules import About, check
 from torchkeeper.warm.caches import alone
 
@@ -79,7 +80,7 @@ torch.compile(product)(torch.ones(4, 4), torch.ones(4, 4))
 """)  # fmt: skip
     if done.told.get("told", {}).get("gpu"):
         pytest.skip("there is a GPU")
-    assert done.error.startswith("InductorError: AssertionError: \n")
+    assert done.error.startswith("InductorError: AssertionError: ")
     off = torch({**values, I + "FORCE_DISABLE_CACHES": "1"})
     assert "AssertionError" in off.error, "the master switch does not help"
     assert torch(mended(values, finding)).error == ""
@@ -175,7 +176,9 @@ def test_pytorch_records_the_password_of_a_url(torch: Torch, tmp_path: Path) -> 
             assert SECRET not in str([one.to_json() for one in check(values)])
             assert finding.severity == "warning"
             (entry,) = torch(values).folder.glob("fxgraph/*/*/*")
-            assert SECRET.encode() in entry.read_bytes(), "on a server or not"
+            recorded = SECRET.encode() in entry.read_bytes()
+            # Later ones do so where a trace is written alone, and that is settled at the import.
+            assert recorded is not at_least(torch.version, "2.14"), "on a server or not"
         (entry,) = torch({GRAPHS: "1", URL: server.url}).folder.glob("fxgraph/*/*/*")
         assert SECRET.encode() not in entry.read_bytes()
     assert "url-password" in codes({URL: f"redis://h/0?password={SECRET}"})

@@ -117,7 +117,8 @@ WORDS: dict[str, Words] = {
     "url-password": Words(
         "PyTorch records this password in entries.",
         "Every compiled graph that is kept records TORCHINDUCTOR_REDIS_URL as it is, whether a "
-        "cache on a server is on or not. Whoever gets such an entry can read the password.",
+        "cache on a server is on or not; since torch 2.14, where a trace is written, as by "
+        "“torchkeeper run”. Whoever gets such an entry can read the password.",
         "Use a server that needs no password, by host and port; or hide the password in what you "
         "share: “torchkeeper export --redact” finds it in entries.",
     ),

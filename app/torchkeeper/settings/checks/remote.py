@@ -98,7 +98,9 @@ def url(values: Values, _: About) -> Iterator[Finding]:
 
 
 def url_password(values: Values, _: About) -> Iterator[Finding]:
-    """Every entry that is made records every variable that begins with TORCH."""
+    """Every entry that is made records every variable that begins with TORCH: the program that
+    repeats its graph, which torch 2.14 makes only for a trace (_inductor/compile_fx.py).
+    """
     if URL in values and _password(values[URL]):
         yield Finding("url-password", "warning", (URL,))
 
