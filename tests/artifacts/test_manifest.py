@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from torchkeeper.artifacts.builds import Build, Native
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.manifest import Listed, ListedFile, Manifest, origin, parse
+from torchkeeper.artifacts.manifest import Listed, ListedFile, Manifest, begin, origin
 
 SHA = "0" * 64
+
+
+def parse(data: bytes) -> Manifest:
+    """A whole manifest."""
+    said = begin(data)
+    return replace(said, entries=tuple(said.entries))
+
+
+def written(made: Manifest) -> bytes:
+    return b"".join(made.pieces())
 
 
 def manifest(**changes: Any) -> bytes:
@@ -36,12 +47,12 @@ def test_round_trip_sorted() -> None:
     made_in = origin({"torch": "2.13.0", "gpus": ["A", 5], "threads": True, "more": {}})
     assert made_in
     assert (made_in["gpus"], made_in["threads"], "more" in made_in) == (["A"], None, False)
-    data = Manifest("torchkeeper", made_in, tuple(entries)).to_bytes()
+    data = written(Manifest("torchkeeper", made_in, tuple(entries)))
     back = parse(data)
     assert [(e.kind, e.sha256[0]) for e in back.entries] == [
         ("fxgraph", "a"), ("fxgraph", "f"), ("triton", "0"),
     ]  # fmt: skip
-    assert Manifest(back.made_by, back.made_in, back.entries[::-1]).to_bytes() == data
+    assert written(Manifest(back.made_by, back.made_in, tuple(back.entries)[::-1])) == data
 
 
 def named(name: object, kind: str = "aotautograd", files: tuple[Any, ...] = ()) -> bytes:
@@ -76,14 +87,14 @@ def test_a_name_beside_those_of_files_is_damage() -> None:
 
 
 def test_unknown_fields_are_ignored() -> None:
-    assert len(parse(manifest(future={"x": 1})).entries) == 1
+    assert len([*parse(manifest(future={"x": 1})).entries]) == 1
 
 
 @pytest.mark.parametrize(("kind", "version"), [("triton", 1), ("aoti_eager", 2)])
 def test_only_what_is_new_makes_it_newer(kind: str, version: int) -> None:
     built = Build("files/b", "files/c", None) if version == 2 else None
     entry = Listed(kind, "b", SHA, 3, "files/b", (ListedFile("files/b", 3, SHA),), built)
-    data = Manifest("torchkeeper", None, (entry,)).to_bytes()
+    data = written(Manifest("torchkeeper", None, (entry,)))
     assert json.loads(data)["format_version"] == version
     assert parse(data).entries == (entry,)
 
@@ -164,9 +175,9 @@ def test_it_is_written_as_json_would_write_it(made: Manifest) -> None:
     whole = {"format": "torchcache", "format_version": 1, "made_by": made.made_by,
              "made_in": made.made_in, "native": made.native, "mega_cache": made.mega_cache,
              "entries": entries}  # fmt: skip
-    assert made.to_bytes() == json.dumps(whole, indent=1).encode() + b"\n"
-    assert parse(made.to_bytes()).entries == parse(json.dumps(whole).encode()).entries
-    assert parse(made.to_bytes()) == made
+    assert written(made) == json.dumps(whole, indent=1).encode() + b"\n"
+    assert parse(written(made)).entries == parse(json.dumps(whole).encode()).entries
+    assert parse(written(made)) == made
 
 
 @pytest.mark.parametrize(
@@ -182,7 +193,7 @@ def test_it_is_written_as_json_would_write_it(made: Manifest) -> None:
     ],
 )
 def test_what_is_no_list_of_entries_is_damage(old: bytes, new: bytes) -> None:
-    data = two().to_bytes()
+    data = written(two())
     assert data.count(old) == 1
     with pytest.raises(Problem, match="bundle-damaged"):
         parse(data.replace(old, new))
@@ -199,7 +210,7 @@ def test_what_is_no_list_of_entries_is_damage(old: bytes, new: bytes) -> None:
 )  # fmt: skip
 def test_a_claim_that_is_nonsense_is_none(changes: dict[str, Any]) -> None:
     back = parse(manifest(native={**NATIVE, **changes}))
-    assert (back.native, len(back.entries)) == (None, 1)
+    assert (back.native, len([*back.entries])) == (None, 1)
 
 
 @pytest.mark.parametrize("native", [None, 3, "g++", [], [[]], {}])
@@ -221,7 +232,7 @@ def test_no_claim_is_none_either(native: object) -> None:
     ],
 )  # fmt: skip
 def test_a_making_that_is_nonsense_is_none(built: object) -> None:
-    whole = json.loads(with_objects().to_bytes())
+    whole = json.loads(written(with_objects()))
     whole["entries"][0]["built"] = built
     back = parse(json.dumps(whole).encode())
     assert back.native == NATIVE

@@ -120,7 +120,7 @@ def test_what_was_changed_is_named_and_nothing_is_placed(
     assert tk("signers", "add", "us", f"{key}.pub", **config).code == 0
     whole = file.read_bytes()
     with zipfile.ZipFile(file) as archive:
-        listed = manifest.parse(archive.read("manifest.json")).entries
+        listed = [*manifest.begin(archive.read("manifest.json")).entries]
     graph = next(one.key for one in listed if one.kind == "fxgraph")
     code = next(one for one in listed if one.kind == "code")
     source = code.files[0].path

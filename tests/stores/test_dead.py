@@ -15,7 +15,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import query
 from torchkeeper.stores.dead import Dead, Wanted
 from torchkeeper.stores.describe import Described, describe
-from torchkeeper.stores.folders.folder import Folder, rests_on, uses
+from torchkeeper.stores.folders.folder import Folder, rests_on
 from torchkeeper.stores.needs import Living, known_as, needed
 from torchkeeper.stores.reader import Reader
 
@@ -32,7 +32,7 @@ def age(place: Path, days: float) -> None:
 def looked(place: Path) -> Dead:
     folder = Folder(str(place))
     items = folder.items(Report())
-    times, _ = uses(folder, items, Report())
+    times, _ = folder.uses(items, Report())
     by_path = {item.identity: used for item, used in zip(items, times, strict=True)}
     living = Living(lambda: folder.whole)
     with Reader() as reader:
@@ -185,11 +185,11 @@ def test_a_use_is_the_last_reading_or_writing(fixture_cache: Path, tmp_path: Pat
     path = fixture_cache / file.path
     then = time.time() - 3 * DAY
     os.utime(path, (then, path.stat().st_mtime))
-    times, rests = uses(folder, items, Report())
+    times, rests = folder.uses(items, Report())
     expected = path.stat().st_mtime if rests == "written" else then
     assert times[0] == pytest.approx(expected, abs=1)
     path.unlink()
-    assert uses(folder, items, Report())[0][0] == pytest.approx(file.mtime_ns / 1e9, abs=1)  # type: ignore[operator]
+    assert folder.uses(items, Report())[0][0] == pytest.approx(file.mtime_ns / 1e9, abs=1)  # type: ignore[operator]
     # A disk that keeps no times of reading says so: /proc is never written, and never read late.
     shutil.rmtree(fixture_cache)
     assert rests_on(str(fixture_cache)) == "written"

@@ -158,12 +158,13 @@ def test_of_a_bundle_of_an_earlier_version_the_payload_tells_the_name(
     for cache, expected in ((older, older), (renamed, clean_291)):
         carry(cache, tmp_path / "new.torchcache", replace=True)
         with zipfile.ZipFile(tmp_path / "new.torchcache") as new:
-            said = manifest.parse(new.read(manifest.NAME))
-            assert [entry.name for entry in said.entries].count("entry") == 4
-            entries = tuple(replace(entry, name="") for entry in said.entries)
+            said = manifest.begin(new.read(manifest.NAME))
+            listed = list(said.entries)
+            assert [entry.name for entry in listed].count("entry") == 4
+            entries = tuple(replace(entry, name="") for entry in listed)
             with zipfile.ZipFile(tmp_path / "old.torchcache", "w") as old:
                 for name in new.namelist():
-                    made = replace(said, entries=entries).to_bytes()
+                    made = b"".join(replace(said, entries=entries).pieces())
                     old.writestr(name, made if name == manifest.NAME else new.read(name))
         with Bundle(str(tmp_path / "old.torchcache"), Report()) as bundle:
             assert bundle.refused == []

@@ -109,36 +109,28 @@ def _wrong(one: object) -> str:
     return ""
 
 
+def _is_within(least: int, end: int, value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value < end
+
+
+def _matches(pattern: re.Pattern[str], value: object) -> bool:
+    return isinstance(value, str) and pattern.fullmatch(value) is not None
+
+
+_is_text, _is_int = partial(_matches, _WORD), partial(_is_within, 1 - _INT64, _INT64)
+_is_index, _is_count = partial(_is_within, -1, 128), partial(_is_within, 0, 2 * _INT64)
+
+
 def _is_plain(value: object) -> bool:
     return value is None or isinstance(value, (bool, int, float)) or _is_text(value)
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and _WORD.fullmatch(value) is not None
-
-
-def _is_int(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _INT64
 
 
 def _is_bool(value: object) -> bool:
     return isinstance(value, bool)
 
 
-def _is_index(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and -1 <= value < 128
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2 * _INT64
-
-
 def _are_sizes(value: object) -> bool:
     return isinstance(value, list) and len(value) <= _MOST_SIZES and all(map(_is_int, value))
-
-
-def _matches(pattern: re.Pattern[str], value: object) -> bool:
-    return isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
 #: What PyTorch writes of an input, and what each of it may be.

@@ -99,19 +99,15 @@ def build_from(said: object) -> Build | None:
         return None
     if not isinstance(elsewhere, bool) or "command" not in said:
         return None
-    if command is None:
-        return Build(source, made, None, elsewhere)
-    if not isinstance(command, int) or isinstance(command, bool):
+    if command is not None and (not isinstance(command, int) or isinstance(command, bool)):
         return None
-    if not 0 <= command < _MAX_COMMANDS:
+    if command is not None and not 0 <= command < _MAX_COMMANDS:
         return None
     return Build(source, made, command, elsewhere)
 
 
 def origin_from(said: object) -> Native | None:
-    """What a manifest says of where its objects were built; None where it says nothing, or
-    nonsense.
-    """
+    """What a manifest says of where its objects were built; None for nothing, or nonsense."""
     if not isinstance(said, dict):
         return None
     torch, torch_key, python, compiler = (_text(said.get(name)) for name in _WORDS)

@@ -35,17 +35,16 @@ _BINDINGS = "\n// Python bindings to call"
 _BACKEND = re.compile(r"DeviceProperties\(type='(\w{1,20})'")
 _DEVICES = (("empty_strided_cuda(", "cuda"), ("empty_strided_xpu(", "xpu"))
 
-#: The last is vLLM's; other JSON beside code is AOTInductor's and says nothing.
 #: A built object is read this far: what its compiler was told stands behind its code.
 MAX_OBJECT = 4 << 20
+#: The last is vLLM's; other JSON beside code is AOTInductor's and says nothing.
 SOURCES = (".py", ".cpp", ".h", ".cu", ".metal", VLLM_FACTORS)
 
 
 def digest(text: str) -> str:
     """What joins a kernel's text in a Python module with its C++ source."""
-    return hashlib.sha256(
-        text.partition(_BINDINGS)[0].strip().encode("utf-8", "replace")
-    ).hexdigest()[:24]
+    own = text.partition(_BINDINGS)[0].strip()
+    return hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()[:24]
 
 
 def kernels(module: str) -> list[tuple[str, str]]:
@@ -93,11 +92,8 @@ def names(module: str) -> tuple[list[str], bool]:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return [], False
     every = len(_TRITON_TEXT.findall(module)) == module.count(" = async_compile.triton(")
-    return found, (
-        every
-        and "\nasync_compile = AsyncCompile()\n" in module
-        and len(_KERNEL.findall(module)) == module.count(" = async_compile.cpp")
-    )
+    every = every and "\nasync_compile = AsyncCompile()\n" in module
+    return found, every and len(_KERNEL.findall(module)) == module.count(" = async_compile.cpp")
 
 
 def facts(texts: dict[str, bytes], full: bool) -> Facts:
@@ -133,11 +129,8 @@ def facts(texts: dict[str, bytes], full: bool) -> Facts:
         found["name"] = "vLLM's graph and key factors"
         found["hashes"] = _hashes(texts.get(VLLM_FACTORS, b""))
     if full:
-        found["sources"] = {
-            n: d.decode("utf-8", "replace")
-            for n, d in sorted(texts.items())
-            if not n.endswith(".so")
-        }
+        sources = {n: texts[n] for n in sorted(texts) if not n.endswith(".so")}
+        found["sources"] = {n: data.decode("utf-8", "replace") for n, data in sources.items()}
     return found
 
 

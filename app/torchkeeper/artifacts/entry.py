@@ -81,12 +81,8 @@ def counted(kinds: Mapping[str, int]) -> Tally:
     """As ``tally`` of so many of each kind."""
     found: Tally = {"entries": 0, "locks": 0, "headers": 0, "unknown": 0}
     for kind, number in kinds.items():
-        found[_count_of(kind)] += number
+        found[COUNTED_APART.get(kind, "entries")] += number
     return found
-
-
-def _count_of(kind: str) -> _Count:
-    return COUNTED_APART.get(kind, "entries")
 
 
 def tallied(count: int, kind: str = "") -> Tally:
@@ -179,7 +175,6 @@ class Entry(NamedTuple):
     why: str | None = None
 
     def to_json(self) -> EntryRow:
-        """The entry as one flat JSON object."""
         return cast("EntryRow", dict(zip(_CHECKED, self, strict=False)))
 
     @property
@@ -200,26 +195,11 @@ class Entry(NamedTuple):
 
 #: The fields of an Entry, in their order, and what each may be on the wire.
 _TYPES: dict[str, tuple[type, ...]] = {
-    "kind": (str,),
-    "key": (str,),
-    "name": (str, type(None)),
-    "size": (int,),
-    "files": (int,),
-    "mtime": (float, int, type(None)),
-    "torch": (str, type(None)),
-    "device": (str, type(None)),
-    "compile_s": (float, int, type(None)),
-    "path": (str,),
-    "sha256": (str, type(None)),
-    "problem": (str, type(None)),
-    "orphan": (str, type(None)),
-    "expires": (float, int, type(None)),
-    "used": (float, int, type(None)),
-    "verdict": (str, type(None)),
-    "owner": (str, type(None)),
+    **dict.fromkeys(Entry._fields[:-1], (str, type(None))),
+    **dict.fromkeys(("kind", "key", "path"), (str,)),
+    **dict.fromkeys(("size", "files"), (int,)),
+    **dict.fromkeys(("mtime", "compile_s", "expires", "used"), (float, int, type(None))),
 }
-
-
 _CHECKED = tuple(_TYPES)
 _VERDICT = _CHECKED.index("verdict")
 #: Which types have been found to be right, in the order of the fields: rows say the same few.

@@ -29,6 +29,10 @@ NAMED = "/named"
 LARGE = 32 << 20
 
 
+#: What reads the kinds that have one file, of which nothing but the bytes tells.
+_READERS = {"fxgraph": fxgraph.facts, "aotautograd": aotautograd.facts, "pgo": pgo.facts}
+
+
 def read(kind: str, names: list[str], files: dict[str, bytes], full: bool) -> Facts:
     """The facts of one entry.
 
@@ -69,12 +73,8 @@ def _read(kind: str, names: list[str], files: dict[str, bytes], full: bool) -> F
     data = next(iter(files.values()))
     if not data:
         return {"problem": "payload-empty"}
-    if kind == "fxgraph":
-        return fxgraph.facts(data, full)
-    if kind == "aotautograd":
-        return aotautograd.facts(data, full)
-    if kind == "pgo":
-        return pgo.facts(data, full)
+    if reader := _READERS.get(kind):
+        return reader(data, full)
     if kind == "autotune":
         return autotune.facts(data, full, names[0])
     if kind == "ondisk":

@@ -64,14 +64,18 @@ def from_state(state: Mapping[str, Any], full: bool) -> Facts:
     ops = graphs.main_ops(source, graph or runnable)
     found = graphs.function(graph)
     factors = key_factors(state.get("_fx_graph_cache_debug_lines"))
-    rocm = _for_rocm(source, runnable, factors)
+    torch, cuda = _first(_VERSION, runnable), _first(_CUDA, runnable)
+    # What torch calls "cuda" was a GPU of AMD's: by the kernels, the system that its key is made of
+    # (CacheBase.get_system in torch/_inductor/codecache.py), or the torch that made it.
+    system = [value for _, name, value in factors if name == "system_info[version]"]
+    rocm = code.for_rocm(source) or "+rocm" in (torch or "") or any("'hip'" in x for x in system)
     types = inert.texts(state.get("device_types"), 16)
     devices = sorted({"hip" if one == "cuda" and rocm else one for one in types})
     bundle = inert.fields(state.get("_triton_bundle")).get("kernel_artifacts")
     names, every = code.names(source)
     facts: Facts = {
         "name": graphs.title(found, ops, "backward" if backward else None),
-        "torch": _first(_VERSION, runnable),
+        "torch": torch,
         "device": ",".join(devices) or None,
         "compile_s": inert.seconds(state.get("_time_taken_ns")),
         "code_key": inert.text(state.get("cache_key")),
@@ -85,9 +89,9 @@ def from_state(state: Mapping[str, Any], full: bool) -> Facts:
         "opaque": None if every and inert.text(state.get("cache_key")) else True,
         "triton_keys": _triton_keys(bundle),
         "made_in": {
-            "torch": _first(_VERSION, runnable),
+            "torch": torch,
             "torch_git": _first(_GIT, runnable),
-            "cuda": _none(_first(_CUDA, runnable)),
+            "cuda": None if cuda == "None" else cuda,
             "gpus": sorted(set(_GPU.findall(runnable)))[:16],
             "threads": _threads(factors),
         },
@@ -104,25 +108,13 @@ def from_state(state: Mapping[str, Any], full: bool) -> Facts:
     return facts
 
 
-def _for_rocm(source: str, runnable: str, factors: list[tuple[str, str, str]]) -> bool:
-    """Whether what torch calls "cuda" was a GPU of AMD's: by the kernels, the system that its key
-    is made of (CacheBase.get_system in torch/_inductor/codecache.py), or the torch that made it.
-    """
-    if code.for_rocm(source) or "+rocm" in (_first(_VERSION, runnable) or ""):
-        return True
-    return any(name == "system_info[version]" and "'hip'" in text for _, name, text in factors)
-
-
 def key_factors(lines: Any) -> list[tuple[str, str, str]]:
     """(hash, name, value) of every line in ``_fx_graph_cache_debug_lines``.
 
     Source: FxGraphCachePickler.debug_lines in torch/_inductor/codecache.py.
     """
-    found = []
-    for line in inert.texts(lines, MAX_FACTORS):
-        if match := _FACTOR.match(line):
-            found.append((match[1], match[2], match[3]))
-    return found
+    matches = map(_FACTOR.match, inert.texts(lines, MAX_FACTORS))
+    return [(match[1], match[2], match[3]) for match in matches if match]
 
 
 def of_graph(name: str) -> bool:
@@ -160,10 +152,6 @@ def prints(lists: list[list[tuple[str, str, str]]]) -> list[str]:
 def _first(pattern: re.Pattern[str], text: str) -> str | None:
     match = pattern.search(text)
     return match[1] if match else None
-
-
-def _none(text: str | None) -> str | None:
-    return None if text == "None" else text
 
 
 def _threads(factors: list[tuple[str, str, str]]) -> int | None:

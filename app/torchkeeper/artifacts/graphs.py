@@ -27,19 +27,8 @@ _WRAPPERS = frozenset({"inner", "wrapper", "fn", "_fn", "<lambda>", "_wrapped_ca
 PLUMBING = frozenset(
     {"t", "view", "permute", "transpose", "reshape", "unsqueeze", "squeeze", "expand", "clone"}
     | {"slice", "select", "getitem", "detach", "alias", "copy", "full", "empty", "full_like"}
-    | {
-        "unsafe_view",
-        "select_backward",
-        "slice_backward",
-        "zeros",
-        "ones",
-        "as_strided",
-        "split",
-        "cat",
-        "unbind",
-        "lift_fresh_copy",
-        "unsafe",
-    }
+    | {"unsafe_view", "select_backward", "slice_backward", "zeros", "ones", "as_strided", "split"}
+    | {"cat", "unbind", "lift_fresh_copy", "unsafe"}
     | {"_unsafe_view", "contiguous", "convert_element_type", "_to_copy", "scalar_tensor", "iota"}
 )
 #: Ops that nearly every graph has; named last.
@@ -67,15 +56,12 @@ def main_ops(source: str, graph: str, limit: int = 3) -> list[str]:
     get_kernel_metadata) and the names of fused kernels where there are any, else the calls in
     the graph.
     """
-    found: dict[str, None] = {}
-    for match in _ORIGINAL.finditer(source):
-        for op in match[1].split(","):
-            found[short_op(op.strip().rpartition("aten.")[2])] = None
+    said = [op for match in _ORIGINAL.finditer(source) for op in match[1].split(",")]
+    names = [op.strip().rpartition("aten.")[2] for op in said]
     if not source:
-        found = {short_op(match[1]): None for match in _CALL.finditer(graph)}
-    for match in _FUSED.finditer(source):
-        for op in _WORD.finditer(match[1]):
-            found[short_op(op[0])] = None
+        names = _CALL.findall(graph)
+    names += [op[0] for match in _FUSED.finditer(source) for op in _WORD.finditer(match[1])]
+    found = dict.fromkeys(map(short_op, names))
     ops = [op for op in found if op and op not in PLUMBING]
     # A sort keeps the order of what weighs the same.
     return sorted(ops, key=_weight)[:limit] or list(found)[:limit]

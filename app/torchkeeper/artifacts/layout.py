@@ -132,11 +132,6 @@ def is_vllm(name: str) -> bool:
     return name in _VLLM_FILES
 
 
-def is_artifact(name: str) -> bool:
-    """Whether a file of this name is what vLLM had compiled: a graph's piece, or a whole model."""
-    return _ARTIFACT.fullmatch(name) is not None or name == VLLM_MODEL
-
-
 def is_rank(name: str) -> bool:
     """Whether vLLM calls the folder of one of its processes so."""
     return _RANK.fullmatch(name) is not None
@@ -157,11 +152,6 @@ def eager_folder(path: str) -> str | None:
 def is_graph_key(name: str) -> bool:
     """Whether PyTorch names an FX graph, or what AOTAutograd makes of one, so."""
     return bool(_FX_KEY.fullmatch(name) or _AOT_KEY.fullmatch(name))
-
-
-def is_triton_key(name: str) -> bool:
-    """Whether a folder of this name is a Triton kernel's (triton/runtime/cache.py)."""
-    return triton.is_key(name)
 
 
 @functools.lru_cache(maxsize=256)  # of one entry it is asked several times
@@ -228,15 +218,12 @@ def canonical(path: str) -> str:
     Raises Problem("part-of-artifact") for what is of use only where it is.
     """
     inner = inner_cache(path)
-    name = path.rpartition("/")[2]
     alone = path[len(inner) :]
     parts = alone.split("/")
-    if (
-        (inner and not inner.endswith(_PLAIN_INNER))
-        or is_vllm(name)
-        or is_artifact(name)
-        or beside.locate(alone, parts)
-    ):
+    name = parts[-1]
+    compiled = _ARTIFACT.fullmatch(name) or name == VLLM_MODEL  # by vLLM: a piece, or a whole model
+    own = is_vllm(name) or compiled or beside.locate(alone, parts)
+    if own or (inner and not inner.endswith(_PLAIN_INNER)):
         raise Problem("part-of-artifact", path=path[:200])
     return alone
 
@@ -250,19 +237,16 @@ def _locate(path: str) -> Located | None:
         return Located("lock", parts[-1].removesuffix(".lock"), path)
     if scratch.is_bisected(path):
         return Located("lock", parts[0], parts[0])
-    if scratch.is_temporary(parts[0]) and _locate_fresh("/".join(parts[1:])):
-        # All of it goes when its program ends.
-        return Located("lock", parts[0], parts[0])
+    if scratch.is_temporary(parts[0]):
+        # The cache of a compile without caches, whose kernels are below ``triton``: all of it goes
+        # when its program ends.
+        found = _locate("/".join(parts[1:]))
+        if found and (found.kind != "triton" or parts[1] == "triton"):
+            return Located("lock", parts[0], parts[0])
     if triton.is_folder(parts[:-1]) and triton.is_own(parts[-2], parts[-1]):
         return Located("triton", parts[-2], "/".join(parts[:-1]))
     known = beside.locate(path, parts)
     return Located(*known) if known else None
-
-
-def _locate_fresh(path: str) -> Located | None:
-    """What lies in the cache of a compile without caches, whose kernels are below ``triton``."""
-    found = _locate(path)
-    return found if found and (found.kind != "triton" or path.startswith("triton/")) else None
 
 
 def kernel_folder(folder: str) -> str | None:
@@ -407,11 +391,10 @@ def code_path(shard: str, name: str) -> str:
 
 
 def triton_path(device: str | None, key: str, name: str) -> str:
-    """Where a file of a Triton kernel goes, below ``triton/<device>`` or, with None, the root.
-
+    """Where a file of a Triton kernel goes, below ``triton/<device>``, or the root with None.
     Raises Problem("name-refused").
     """
-    if is_triton_key(key) and _TRITON_FILE.fullmatch(name) and triton.is_file(name):
+    if triton.is_key(key) and _TRITON_FILE.fullmatch(name) and triton.is_file(name):
         if device is None:
             return f"{key}/{name}"
         if _DEVICE.fullmatch(device):
@@ -420,10 +403,7 @@ def triton_path(device: str | None, key: str, name: str) -> str:
 
 
 def checked_path(kind: str, path: str) -> str:
-    """The path of a file from a bundle, if the layout of its kind allows it.
-
-    Raises Problem("name-refused").
-    """
+    """The path of a file from a bundle, if its layout allows it. Raises Problem("name-refused")."""
     parts = path.split("/")
     if kind == "code" and len(parts) == 2:
         return code_path(*parts)

@@ -160,7 +160,6 @@ class Echo(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Behind its last byte."""
         return self.start + len(self.instead)
 
 
@@ -173,9 +172,7 @@ class _Needle(NamedTuple):
 
 
 def is_distinctive(value: bytes) -> bool:
-    """Whether a text is so unlike any other that where it stands, it is this secret: no word that
-    may be the name of something.
-    """
+    """Whether a text is so unlike any other that where it stands, it is this secret."""
     classes = sum(
         any(test(chr(byte)) for byte in value)
         for test in (str.islower, str.isupper, str.isdigit, lambda c: not c.isalnum())
@@ -205,7 +202,6 @@ class Echoes:
         return self._any is not None
 
     def find(self, pieces: Iterable[bytes]) -> Iterator[Echo]:
-        """Where they stand in a stream."""
         if self._any is None:
             return
         window, at, done = b"", 0, 0
@@ -252,7 +248,8 @@ def _needles(value: bytes) -> Iterator[_Needle]:
         quoted = quote(value, safe=safe).encode()
         if quoted != value:
             yield _Needle(quoted, "quoted")
-            yield _Needle(_lower(quoted), "quoted")
+            lower = re.sub(rb"%[0-9A-F]{2}", lambda match: match[0].lower(), quoted)
+            yield _Needle(lower, "quoted")
     text = value.decode("utf-8", "replace")
     for escaped in dict.fromkeys(_escaped(text, value)):
         if escaped not in (value, b""):
@@ -283,10 +280,6 @@ def _escaped(text: str, value: bytes) -> Iterator[bytes]:
     yield html.escape(text).encode()
     for encoding in ("utf-16-le", "utf-16-be"):
         yield text.encode(encoding, "replace")
-
-
-def _lower(quoted: bytes) -> bytes:
-    return re.sub(rb"%[0-9A-F]{2}", lambda match: match[0].lower(), quoted)
 
 
 _WEB = bytes.maketrans(b"+/", b"-_")

@@ -84,33 +84,29 @@ class Manifest:
 
     made_by: str
     made_in: MadeIn | None
-    entries: tuple[Listed, ...]
+    entries: Iterable[Listed]
     native: Native | None = None
     mega_cache: str | None = None
 
-    def to_bytes(self) -> bytes:
-        """The file: the same entries give the same bytes."""
-        return b"".join(self.pieces())
-
     def pieces(self) -> Iterator[bytes]:
-        """The same, some of it at a time: JSON with one blank for each level.
-
-        That of a hundred thousand entries is 50 MB, and its objects are several times that.
+        """The file, some of it at a time: JSON with one blank for each level. The same entries give
+        the same bytes. Of a hundred thousand that is 50 MB, and its objects are several times that.
         """
         made_in, native = (
             json.dumps(said, indent=1).replace("\n", "\n ") for said in (self.made_in, self.native)
         )
-        newer = any(entry.kind in _SINCE_2 for entry in self.entries)
+        entries = sorted(self.entries, key=lambda e: (e.kind, e.key, e.sha256, e.name))
+        newer = any(entry.kind in _SINCE_2 for entry in entries)
         yield (
             f'{{\n "format": {_text(FORMAT)},\n "format_version": {VERSION if newer else 1},\n'
             f' "made_by": {_text(self.made_by)},\n "made_in": {made_in},\n'
             f' "native": {native},\n "mega_cache": {json.dumps(self.mega_cache)},\n "entries": ['
         ).encode()
         between = "\n"
-        for entry in sorted(self.entries, key=lambda e: (e.kind, e.key, e.sha256, e.name)):
+        for entry in entries:
             yield f"{between}{_entry_text(entry)}".encode()
             between = ",\n"
-        yield b"\n ]\n}\n" if self.entries else b"]\n}\n"
+        yield b"\n ]\n}\n" if entries else b"]\n}\n"
 
 
 def _entry_text(entry: Listed) -> str:
@@ -142,29 +138,13 @@ def _built_text(built: Build | None) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Coming:
-    """A manifest whose entries are read one by one. ``entries`` raises as ``parse``."""
+def begin(data: bytes) -> Manifest:
+    """The manifest in a bundle, every field checked. Its entries are read one by one, as all at
+    once take several times the memory.
 
-    made_by: str
-    made_in: MadeIn | None
-    entries: Iterator[Listed]
-    native: Native | None
-    mega_cache: str | None
-
-
-def parse(data: bytes) -> Manifest:
-    """The manifest in a bundle; every field is checked.
-
-    Raises Problem("bundle-damaged", why=…) and Problem("bundle-newer", version=…).
+    Raises, also while they are read, Problem("bundle-damaged", why=…) and
+    Problem("bundle-newer", version=…).
     """
-    said = begin(data)
-    entries = tuple(said.entries)
-    return Manifest(said.made_by, said.made_in, entries, said.native, said.mega_cache)
-
-
-def begin(data: bytes) -> Coming:
-    """The same, entry by entry: all at once take several times the memory. Raises as ``parse``."""
     whole, listed = _parts(data)
     if whole.get("format") != FORMAT:
         raise Problem("bundle-damaged", why="Its manifest is of another format")
@@ -181,7 +161,7 @@ def begin(data: bytes) -> Coming:
     native = origin_from(whole.get("native"))
     said = whole.get("mega_cache")
     mega_cache = said if isinstance(said, str) and _SHA256.fullmatch(said) else None
-    return Coming(made_by, origin(made_in), map(_entry, listed), native, mega_cache)
+    return Manifest(made_by, origin(made_in), map(_entry, listed), native, mega_cache)
 
 
 def _parts(data: bytes) -> tuple[Mapping[str, object], Iterable[object] | None]:

@@ -119,7 +119,8 @@ def facts(kind: str, files: dict[str, bytes]) -> Facts:
     names: dict[tuple[str, str], None] = {}
     pickles, more = 0, False
     budget = _MAX_OBJECTS
-    waiting = [(_pickle_in(kind, data), 0) for data in files.values()]
+    # That of a generic cache begins after four bytes of a version.
+    waiting = [(data[4:] if kind == "ondisk" else data, 0) for data in files.values()]
     while waiting:
         data, depth = waiting.pop()
         for loaded in inert.each(data, _MAX_FOLLOWING):
@@ -142,11 +143,6 @@ def facts(kind: str, files: dict[str, bytes]) -> Facts:
 
 
 _PROTOCOLS = (b"\x02", b"\x03", b"\x04", b"\x05")
-
-
-def _pickle_in(kind: str, data: bytes) -> bytes:
-    """The pickle of a file: of a generic cache after four bytes of a version."""
-    return data[4:] if kind == "ondisk" else data
 
 
 def _texts(obj: Any, budget: int) -> tuple[list[bytes], int]:

@@ -110,8 +110,8 @@ class _Machine:
         self._at = 0
         self.stack: list[Any] = []
         #: Where in the stack each open mark is.
-        self._marks: list[int] = []
-        self._memo: dict[int, Any] = {}
+        self.marks: list[int] = []
+        self.memo: dict[int, Any] = {}
         self._until = time.thread_time() + MAX_SECONDS
 
     def run(self) -> Any:
@@ -129,7 +129,7 @@ class _Machine:
 
     # What an opcode's argument is made of.
 
-    def _take(self, size: int) -> bytes:
+    def take(self, size: int) -> bytes:
         end = self._at + size
         if end > len(self._data):
             raise NotPlain("it is cut off")
@@ -137,120 +137,70 @@ class _Machine:
         self._at = end
         return taken
 
-    def _number(self, size: int) -> int:
-        return int.from_bytes(self._take(size), "little")
+    def number(self, size: int, signed: bool = False) -> int:
+        return int.from_bytes(self.take(size), "little", signed=signed)
 
-    def _line(self) -> bytes:
+    def counted(self, size: int) -> bytes:
+        """So many bytes as a number of ``size`` bytes says."""
+        return self.take(self.number(size))
+
+    def text(self, size: int) -> str:
+        return self.counted(size).decode("utf-8", "surrogatepass")
+
+    def long(self, size: int) -> int:
+        return self.number(self.number(size), signed=True)
+
+    def line(self) -> bytes:
         end = self._data.index(b"\n", self._at)
         line = self._data[self._at : end]
         self._at = end + 1
         return line
 
-    def _marked(self) -> list[Any]:
+    def marked(self) -> list[Any]:
         """What was pushed since the latest mark, taken off the stack."""
-        mark = self._marks.pop()
+        mark = self.marks.pop()
         items = self.stack[mark:]
         del self.stack[mark:]
         return items
 
-    # Opcodes.
+    # What opcodes do, where it takes more than a line.
 
-    def op_proto(self) -> None:
-        if self._number(1) > 5:
+    def proto(self) -> None:
+        if self.number(1) > 5:
             raise NotPlain("it is of a later protocol")
 
-    def op_frame(self) -> None:
-        self._take(8)  # its length, which only helps to read ahead
-
-    def op_mark(self) -> None:
-        self._marks.append(len(self.stack))
-
-    def op_pop(self) -> None:
-        if self._marks and self._marks[-1] == len(self.stack):
-            self._marks.pop()
+    def pop(self) -> None:
+        if self.marks and self.marks[-1] == len(self.stack):
+            self.marks.pop()
         else:
             self.stack.pop()
 
-    def op_pop_mark(self) -> None:
-        self._marked()
-
-    def op_dup(self) -> None:
-        self.stack.append(self.stack[-1])
-
-    def op_int_line(self) -> None:
-        line = self._line()
+    def int_line(self) -> None:
+        line = self.line()
         # Protocol 0 has no opcodes for these two.
         known = {b"00": False, b"01": True}
         self.stack.append(known[line] if line in known else int(line, 0))
 
-    def op_long_line(self) -> None:
-        self.stack.append(int(self._line().rstrip(b"L"), 0))
-
-    def op_unsigned(self, size: int) -> None:
-        self.stack.append(self._number(size))
-
-    def op_long(self, size: int) -> None:
-        taken = self._take(self._number(size))
-        self.stack.append(int.from_bytes(taken, "little", signed=True))
-
-    def op_binint(self) -> None:
-        self.stack.append(int.from_bytes(self._take(4), "little", signed=True))
-
-    def op_float_line(self) -> None:
-        self.stack.append(float(self._line()))
-
-    def op_binfloat(self) -> None:
-        self.stack.append(struct.unpack(">d", self._take(8))[0])
-
-    def op_unicode_line(self) -> None:
-        self.stack.append(self._line().decode("raw-unicode-escape"))
-
-    def op_text(self, size: int) -> None:
-        self.stack.append(self._take(self._number(size)).decode("utf-8", "surrogatepass"))
-
-    def op_bytes(self, size: int) -> None:
-        self.stack.append(self._take(self._number(size)))
-
-    def op_list(self) -> None:
-        self.stack.append(self._marked())
-
-    def op_append(self) -> None:
-        item = self.stack.pop()
-        self._list().append(item)
-
-    def op_appends(self) -> None:
-        items = self._marked()
-        self._list().extend(items)
-
-    def _list(self) -> list[Any]:
+    def extend(self, items: list[Any]) -> None:
         top = self.stack[-1]
         if type(top) is not list:
             raise NotPlain("it is damaged")
-        return top
+        top.extend(items)
 
-    def op_tuple(self) -> None:
-        self.stack.append(tuple(self._marked()))
-
-    def op_short_tuple(self, size: int) -> None:
-        items = tuple(self.stack[-size:])
+    def taken(self, size: int) -> list[Any]:
+        """So many values from the top of the stack."""
+        items = self.stack[-size:]
         if len(items) < size:
             raise NotPlain("it is damaged")
-        self.stack[-size:] = [items]
+        del self.stack[-size:]
+        return items
 
-    def op_dict(self) -> None:
-        items = self._marked()
+    def make_dict(self) -> None:
+        items = self.marked()
         self.stack.append({})
-        self._set(items)
+        self.set_items(items)
 
-    def op_setitem(self) -> None:
-        items = self.stack[-2:]
-        del self.stack[-2:]
-        self._set(items)
-
-    def op_setitems(self) -> None:
-        self._set(self._marked())
-
-    def _set(self, items: list[Any]) -> None:
+    def set_items(self, items: list[Any]) -> None:
         top = self.stack[-1]
         if type(top) is not dict or len(items) % 2:
             raise NotPlain("it is damaged")
@@ -259,19 +209,19 @@ class _Machine:
             self._check_time(i)
             top[items[i]] = items[i + 1]
 
-    def op_additems(self) -> None:
-        items = self._marked()
+    def add_items(self) -> None:
+        items = self.marked()
         top = self.stack[-1]
         if type(top) is not set:
             raise NotPlain("it is damaged")
-        self._add(top, items)
+        self._fill(top, items)
 
-    def op_frozenset(self) -> None:
+    def make_frozenset(self) -> None:
         made: set[Any] = set()
-        self._add(made, self._marked())
+        self._fill(made, self.marked())
         self.stack.append(frozenset(made))
 
-    def _add(self, target: set[Any], items: list[Any]) -> None:
+    def _fill(self, target: set[Any], items: list[Any]) -> None:
         for i, item in enumerate(items):
             _check_key(item)
             self._check_time(i)
@@ -281,82 +231,59 @@ class _Machine:
         if i % 256 == 0 and time.thread_time() > self._until:
             raise NotPlain(f"it takes more than {MAX_SECONDS:g} seconds to read")
 
-    def op_put_line(self) -> None:
-        self._memo[int(self._line())] = self.stack[-1]
-
-    def op_put(self, size: int) -> None:
-        self._memo[self._number(size)] = self.stack[-1]
-
-    def op_memoize(self) -> None:
-        self._memo[len(self._memo)] = self.stack[-1]
-
-    def op_get_line(self) -> None:
-        self.stack.append(self._memo[int(self._line())])
-
-    def op_get(self, size: int) -> None:
-        self.stack.append(self._memo[self._number(size)])
-
-
-def _push(make: Callable[[], object]) -> Callable[[_Machine], None]:
-    return lambda machine: machine.stack.append(make())
-
-
-def _sized(step: Callable[[_Machine, int], None], size: int) -> Callable[[_Machine], None]:
-    return lambda machine: step(machine, size)
+    def put(self, at: int) -> None:
+        self.memo[at] = self.stack[-1]
 
 
 _STOP = pickle.STOP[0]
 #: What each opcode does. Those that are not here need a class, a function or something from afar.
-_STEPS: dict[int, Callable[[_Machine], None]] = {
-    opcode[0]: step
-    for opcode, step in (
-        (pickle.PROTO, _Machine.op_proto),
-        (pickle.FRAME, _Machine.op_frame),
-        (pickle.MARK, _Machine.op_mark),
-        (pickle.POP, _Machine.op_pop),
-        (pickle.POP_MARK, _Machine.op_pop_mark),
-        (pickle.DUP, _Machine.op_dup),
-        (pickle.NONE, _push(lambda: None)),
-        (pickle.NEWTRUE, _push(lambda: True)),
-        (pickle.NEWFALSE, _push(lambda: False)),
-        (pickle.INT, _Machine.op_int_line),
-        (pickle.BININT, _Machine.op_binint),
-        (pickle.BININT1, _sized(_Machine.op_unsigned, 1)),
-        (pickle.BININT2, _sized(_Machine.op_unsigned, 2)),
-        (pickle.LONG, _Machine.op_long_line),
-        (pickle.LONG1, _sized(_Machine.op_long, 1)),
-        (pickle.LONG4, _sized(_Machine.op_long, 4)),
-        (pickle.FLOAT, _Machine.op_float_line),
-        (pickle.BINFLOAT, _Machine.op_binfloat),
-        (pickle.UNICODE, _Machine.op_unicode_line),
-        (pickle.SHORT_BINUNICODE, _sized(_Machine.op_text, 1)),
-        (pickle.BINUNICODE, _sized(_Machine.op_text, 4)),
-        (pickle.BINUNICODE8, _sized(_Machine.op_text, 8)),
-        (pickle.SHORT_BINBYTES, _sized(_Machine.op_bytes, 1)),
-        (pickle.BINBYTES, _sized(_Machine.op_bytes, 4)),
-        (pickle.BINBYTES8, _sized(_Machine.op_bytes, 8)),
-        (pickle.EMPTY_LIST, _push(list)),
-        (pickle.LIST, _Machine.op_list),
-        (pickle.APPEND, _Machine.op_append),
-        (pickle.APPENDS, _Machine.op_appends),
-        (pickle.EMPTY_TUPLE, _push(tuple)),
-        (pickle.TUPLE, _Machine.op_tuple),
-        (pickle.TUPLE1, _sized(_Machine.op_short_tuple, 1)),
-        (pickle.TUPLE2, _sized(_Machine.op_short_tuple, 2)),
-        (pickle.TUPLE3, _sized(_Machine.op_short_tuple, 3)),
-        (pickle.EMPTY_DICT, _push(dict)),
-        (pickle.DICT, _Machine.op_dict),
-        (pickle.SETITEM, _Machine.op_setitem),
-        (pickle.SETITEMS, _Machine.op_setitems),
-        (pickle.EMPTY_SET, _push(set)),
-        (pickle.ADDITEMS, _Machine.op_additems),
-        (pickle.FROZENSET, _Machine.op_frozenset),
-        (pickle.PUT, _Machine.op_put_line),
-        (pickle.BINPUT, _sized(_Machine.op_put, 1)),
-        (pickle.LONG_BINPUT, _sized(_Machine.op_put, 4)),
-        (pickle.MEMOIZE, _Machine.op_memoize),
-        (pickle.GET, _Machine.op_get_line),
-        (pickle.BINGET, _sized(_Machine.op_get, 1)),
-        (pickle.LONG_BINGET, _sized(_Machine.op_get, 4)),
-    )
+_STEPS: dict[int, Callable[[_Machine], object]] = {
+    pickle.PROTO[0]: _Machine.proto,
+    pickle.FRAME[0]: lambda m: m.take(8),  # its length, which only helps to read ahead
+    pickle.MARK[0]: lambda m: m.marks.append(len(m.stack)),
+    pickle.POP[0]: _Machine.pop,
+    pickle.POP_MARK[0]: _Machine.marked,
+    pickle.DUP[0]: lambda m: m.stack.append(m.stack[-1]),
+    pickle.NONE[0]: lambda m: m.stack.append(None),
+    pickle.NEWTRUE[0]: lambda m: m.stack.append(True),
+    pickle.NEWFALSE[0]: lambda m: m.stack.append(False),
+    pickle.INT[0]: _Machine.int_line,
+    pickle.BININT[0]: lambda m: m.stack.append(m.number(4, signed=True)),
+    pickle.BININT1[0]: lambda m: m.stack.append(m.number(1)),
+    pickle.BININT2[0]: lambda m: m.stack.append(m.number(2)),
+    pickle.LONG[0]: lambda m: m.stack.append(int(m.line().rstrip(b"L"), 0)),
+    pickle.LONG1[0]: lambda m: m.stack.append(m.long(1)),
+    pickle.LONG4[0]: lambda m: m.stack.append(m.long(4)),
+    pickle.FLOAT[0]: lambda m: m.stack.append(float(m.line())),
+    pickle.BINFLOAT[0]: lambda m: m.stack.append(struct.unpack(">d", m.take(8))[0]),
+    pickle.UNICODE[0]: lambda m: m.stack.append(m.line().decode("raw-unicode-escape")),
+    pickle.SHORT_BINUNICODE[0]: lambda m: m.stack.append(m.text(1)),
+    pickle.BINUNICODE[0]: lambda m: m.stack.append(m.text(4)),
+    pickle.BINUNICODE8[0]: lambda m: m.stack.append(m.text(8)),
+    pickle.SHORT_BINBYTES[0]: lambda m: m.stack.append(m.counted(1)),
+    pickle.BINBYTES[0]: lambda m: m.stack.append(m.counted(4)),
+    pickle.BINBYTES8[0]: lambda m: m.stack.append(m.counted(8)),
+    pickle.EMPTY_LIST[0]: lambda m: m.stack.append([]),
+    pickle.LIST[0]: lambda m: m.stack.append(m.marked()),
+    pickle.APPEND[0]: lambda m: m.extend([m.stack.pop()]),
+    pickle.APPENDS[0]: lambda m: m.extend(m.marked()),
+    pickle.EMPTY_TUPLE[0]: lambda m: m.stack.append(()),
+    pickle.TUPLE[0]: lambda m: m.stack.append(tuple(m.marked())),
+    pickle.TUPLE1[0]: lambda m: m.stack.append(tuple(m.taken(1))),
+    pickle.TUPLE2[0]: lambda m: m.stack.append(tuple(m.taken(2))),
+    pickle.TUPLE3[0]: lambda m: m.stack.append(tuple(m.taken(3))),
+    pickle.EMPTY_DICT[0]: lambda m: m.stack.append({}),
+    pickle.DICT[0]: _Machine.make_dict,
+    pickle.SETITEM[0]: lambda m: m.set_items(m.taken(2)),
+    pickle.SETITEMS[0]: lambda m: m.set_items(m.marked()),
+    pickle.EMPTY_SET[0]: lambda m: m.stack.append(set()),
+    pickle.ADDITEMS[0]: _Machine.add_items,
+    pickle.FROZENSET[0]: _Machine.make_frozenset,
+    pickle.PUT[0]: lambda m: m.put(int(m.line())),
+    pickle.BINPUT[0]: lambda m: m.put(m.number(1)),
+    pickle.LONG_BINPUT[0]: lambda m: m.put(m.number(4)),
+    pickle.MEMOIZE[0]: lambda m: m.put(len(m.memo)),
+    pickle.GET[0]: lambda m: m.stack.append(m.memo[int(m.line())]),
+    pickle.BINGET[0]: lambda m: m.stack.append(m.memo[m.number(1)]),
+    pickle.LONG_BINGET[0]: lambda m: m.stack.append(m.memo[m.number(4)]),
 }

@@ -14,7 +14,7 @@ import re
 import string
 from typing import Any, NamedTuple
 
-from torchkeeper.artifacts.layout import is_triton_key
+from torchkeeper.artifacts.triton import is_key
 
 #: Every key of PyTorch's starts so.
 PREFIX = "pt2:"
@@ -116,11 +116,10 @@ class TritonKeys:
 
     def locate(self, redis_key: str) -> Remote | None:
         """The kernel and the file a redis key is for, or None where it is not Triton's."""
-        if self._parts is None or not (match := self._pattern.fullmatch(redis_key)):
+        match = self._pattern.fullmatch(redis_key) if self._parts is not None else None
+        if match is None or not is_key(match["key"]):
             return None
-        return (
-            Remote("triton", match["key"], match["file"]) if is_triton_key(match["key"]) else None
-        )
+        return Remote("triton", match["key"], match["file"])
 
     def key(self, key: str, filename: str) -> str | None:
         """The redis key of a kernel's file, or None where the format makes none."""
@@ -151,21 +150,12 @@ def redis_key(kind: str, key: str) -> str | None:
     """
     if kind != "autotune" and kind not in _IDS:
         return None
-    if kind == "pgo":
-        key = unflattened_pgo_key(key)
+    if kind == "pgo" and ":" not in key and (match := _FLAT_PGO.fullmatch(key)):
+        # File names have ``_`` for ``:``; what a job's or a tag's own name had replaced is lost.
+        key = ":".join(match.groups())
     made = f"{PREFIX}{key}:c1" if kind == "autotune" else f"{PREFIX}{_IDS[kind]}::{key}:c1"
     found = locate(made)
     return made if found and found.kind == kind else None
-
-
-def unflattened_pgo_key(key: str) -> str:
-    """The PGO key ``<job>:<rank>:<tag>`` that a file was named after (format_cache_key in pgo.py).
-
-    File names have ``_`` for ``:``. What a job's or a tag's own name had replaced is lost.
-    """
-    if ":" in key or not (match := _FLAT_PGO.fullmatch(key)):
-        return key
-    return ":".join(match.groups())
 
 
 def decode(kind: str, value: bytes) -> Value:
@@ -275,13 +265,19 @@ def encode(kind: str, payload: bytes, compile_s: float | None) -> bytes:
     return before + base64.b64encode(payload) + after
 
 
+def _group(data: bytes) -> tuple[dict[str, Any], object]:
+    """A Triton group file, and the names in it; nothing of what is none."""
+    try:
+        said = json.loads(data)
+    except (ValueError, RecursionError):
+        said = None
+    group = said if isinstance(said, dict) else {}
+    return group, group.get("child_paths")
+
+
 def group_names(data: bytes) -> list[str]:
     """The names in a Triton group file as it is in a Redis; none where it is not one."""
-    try:
-        group = json.loads(data)
-    except (ValueError, RecursionError):
-        return []
-    names = group.get("child_paths") if isinstance(group, dict) else None
+    _, names = _group(data)
     return [x for x in names if isinstance(x, str)] if isinstance(names, (list, dict)) else []
 
 
@@ -290,11 +286,7 @@ def group_from_redis(data: bytes) -> bytes:
 
     In a Redis it is a list of names (RemoteCacheManager.put_group). What is not is left as it is.
     """
-    try:
-        group = json.loads(data)
-    except (ValueError, RecursionError):
-        return data
-    names = group.get("child_paths") if isinstance(group, dict) else None
+    group, names = _group(data)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return data
     return json.dumps({**group, "child_paths": {name: name for name in sorted(names)}}).encode()
@@ -302,11 +294,7 @@ def group_from_redis(data: bytes) -> bytes:
 
 def group_for_redis(data: bytes) -> bytes:
     """A Triton group file as RemoteCacheManager.put_group writes it: names without a folder."""
-    try:
-        group = json.loads(data)
-    except (ValueError, RecursionError):
-        return data
-    names = group.get("child_paths") if isinstance(group, dict) else None
+    _, names = _group(data)
     if not isinstance(names, dict):
         return data
     return json.dumps({"child_paths": sorted(names)}).encode()

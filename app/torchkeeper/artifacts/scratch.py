@@ -111,9 +111,7 @@ _BISECTED = re.compile(rf"{_BISECT}/(?:bisect_status\.txt|{_SEARCHED}{_STATE})")
 
 
 def is_leftover(path: str, parts: list[str]) -> bool:
-    """Whether a writer has a file of this path in its cache folder while it writes; but those of
-    ``whole``.
-    """
+    """Whether a writer has such a file in its folder while it writes; less those of ``whole``."""
     name = parts[-1]
     if _OURS.fullmatch(name) or _LINE.fullmatch(path):
         return True

@@ -91,14 +91,10 @@ def _grams(grams: Sequence[bytes], waiting: dict[bytes, bool]) -> _Grams:
         mine = [text for text in waiting if lower in text]
         cases = [gram]
         if any(waiting[text] for text in mine):
-            cases = _cases(lower)
+            letters = [dict.fromkeys((bytes([byte]), bytes([byte]).upper())) for byte in lower]
+            cases = [b"".join(some) for some in itertools.product(*letters)]
         for text in mine:
             del waiting[text]
             for case in cases:
                 found.setdefault(case, []).append((text.find(lower), text))
     return found
-
-
-def _cases(gram: bytes) -> list[bytes]:
-    letters = [dict.fromkeys((gram[i : i + 1], gram[i : i + 1].upper())) for i in range(len(gram))]
-    return [b"".join(some) for some in itertools.product(*letters)]

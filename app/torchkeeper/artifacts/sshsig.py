@@ -39,7 +39,6 @@ class Signature(NamedTuple):
 
 
 def looks_like(data: bytes) -> bool:
-    """Whether these bytes may be a signature."""
     return len(data) <= MAX_SIZE and _ARMOUR.fullmatch(data) is not None
 
 

@@ -81,9 +81,7 @@ def is_own(key: str, name: str) -> bool:
 
 
 def own(key: str, names: Iterable[str]) -> set[str]:
-    """Those of the names in a kernel's folder that are its files: each that tells, and what has
-    the name of one of these.
-    """
+    """Those names in a kernel's folder that are its: each that tells, and all of the same stem."""
     every = set(names)
     telling = {name for name in every if is_telling(key, name)}
     stems = {_stem(name) for name in telling}
@@ -115,16 +113,18 @@ def facts(texts: dict[str, bytes], names: list[str], full: bool) -> Facts:
         found["device"] = device(meta)
         version = meta.get("triton_version")
         found["triton"] = version if isinstance(version, str) else None
-        found["warp"] = _warp(meta)
+        target = meta.get("target")
+        warp = (target if isinstance(target, dict) else meta).get("warp_size")
+        # Threads of a warp, which a kernel is built for.
+        found["warp"] = warp if isinstance(warp, int) and not isinstance(warp, bool) else None
         if full:
             found["metadata"] = json.dumps(meta, indent=2)
     if not described:
         found["name"], found["helper"] = _launcher(names), bool(objects)
         told = {_HELPERS.get(n.partition(".")[0]) or elf.backend(d) for n, d in objects.items()}
         found["device"] = told.pop() if len(told) == 1 else None
-    missing = sorted(
-        child for group in groups.values() for child in children(group) if child not in names
-    )
+    every = [child for group in groups.values() for child in children(group)]
+    missing = sorted(child for child in every if child not in names)
     if described and not groups:
         missing = [f"{GROUP_PREFIX}….json"]
     if missing:
@@ -169,13 +169,6 @@ def device(meta: Mapping[str, object]) -> str | None:
     if isinstance(backend, str):
         return f"{backend}:{arch}" if isinstance(arch, (str, int)) else backend
     return None
-
-
-def _warp(meta: Mapping[str, object]) -> int | None:
-    """Threads of a warp, which a kernel is built for."""
-    target = meta.get("target")
-    found = target.get("warp_size") if isinstance(target, dict) else meta.get("warp_size")
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 def children(group: Mapping[str, object]) -> list[str]:

@@ -8,6 +8,7 @@ the name of the built object does not tell.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 #: Bits that a vector has on some CPU (torch/_inductor/cpu_vec_isa.py).
 _WIDTHS = (128, 256, 512)
@@ -114,14 +115,8 @@ def instructions(data: bytes) -> str | None:
 
     They stand in its debug information: GCC names its options there, and what ``native`` meant.
     """
-    found: set[str] = set()
-    producers = set(_PRODUCER.findall(data))
-    for text, end in producers:
-        used = _used(text.decode("ascii", "replace").split()) if end else None
-        if used is None:
-            return None  # or what was cut off it may say more
-        found |= used
-    return " ".join(sorted(found)) if producers else None
+    found = _told(data, _used)
+    return None if found is None else " ".join(sorted(found))
 
 
 def instruction_sets(data: bytes) -> frozenset[str] | None:
@@ -131,14 +126,20 @@ def instruction_sets(data: bytes) -> frozenset[str] | None:
 
     A CPU that has all of them runs it. Others than ``instructions`` are among them, such as popcnt.
     """
+    found = _told(data, _sets)
+    return None if found is None else frozenset(found)
+
+
+def _told(data: bytes, told_by: Callable[[list[str]], set[str] | None]) -> set[str] | None:
+    """What the options of all producers of an object tell; None where any tells nothing."""
     found: set[str] = set()
     producers = set(_PRODUCER.findall(data))
     for text, end in producers:
-        sets = _sets(text.decode("ascii", "replace").split()) if end else None
-        if sets is None:
-            return None
-        found |= sets
-    return frozenset(found) if producers else None
+        some = told_by(text.decode("ascii", "replace").split()) if end else None
+        if some is None:
+            return None  # or what was cut off it may say more
+        found |= some
+    return found if producers else None
 
 
 def _sets(options: list[str]) -> set[str] | None:

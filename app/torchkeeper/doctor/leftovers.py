@@ -75,6 +75,6 @@ def leftovers(look: FolderLook) -> Iterator[Finding]:
         }  # fmt: skip
         severity = "warning" if temporary else "advice"
         yield Finding("left-over", severity, (), look.place, about, fix="trash-leftovers")
-    if look.exists and (found := journal.of_others(look.root)):
+    if look.exists and (found := journal.in_folder(look.root, mine=False)):
         about = {"count": len(found), "path": found[0]}
         yield Finding("journal-of-others", "warning", (), look.place, about)

@@ -38,8 +38,8 @@ from torchkeeper.stores.compare import Counts, Outcomes, compare
 from torchkeeper.stores.copying import broke_off
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders.importing import import_bundles
-from torchkeeper.stores.items import Item, Source
-from torchkeeper.stores.offering import Left, Named
+from torchkeeper.stores.items import Item, Left, Source
+from torchkeeper.stores.offering import Named
 from torchkeeper.stores.preconditions import space
 from torchkeeper.stores.store import Lost, Store
 
@@ -162,7 +162,7 @@ def plan_export(session: Session, params: PlanExportParams, report: Report) -> P
         "bytes": planned.bytes,
         "content_bytes": planned.bytes,
         "size": planned.size,
-        "room": planned.room,
+        "room": planned.size,
         "kinds": [
             {"kind": one.kind, "entries": one.entries, "files": one.files, "bytes": one.bytes}
             for one in planned.kinds

@@ -18,8 +18,9 @@ from torchkeeper.engine.session import Session, place_of, tell_left
 from torchkeeper.stores.bundles.building import Makers
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders.accounts import Accounts
+from torchkeeper.stores.items import Left
 from torchkeeper.stores.names import scheme_of
-from torchkeeper.stores.screening import Left, Screen
+from torchkeeper.stores.screening import Screen
 from torchkeeper.stores.store import Store
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field, replace
 
 from torchkeeper.artifacts import masking
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.layout import TRASH, is_code_stem, is_graph_key, is_triton_key
+from torchkeeper.artifacts.layout import TRASH, is_code_stem, is_graph_key
 from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.triton import is_key
 from torchkeeper.settings.origins import Versions
 from torchkeeper.settings.programs import program
 from torchkeeper.settings.shapes import FolderTold, ProcessesTold, ProcessTold
@@ -336,7 +337,7 @@ def root_of(path: str) -> tuple[str, str] | None:
     if is_code_stem(stem) and (folder == stem[1:3] or is_code_stem(folder)):
         return "/".join(above) or "/", "inductor"
     # Other caches name folders so as well; of Triton's files it is the libraries that are loaded.
-    if is_triton_key(folder) and name.endswith(".so"):
+    if is_key(folder) and name.endswith(".so"):
         if len(above) > 3 and above[-1].isdecimal() and above[-2] == "triton":
             return "/".join(above[:-2]) or "/", "inductor"
         return "/".join(above) or "/", "triton"

@@ -13,11 +13,22 @@ import errno
 import fcntl
 import os
 from collections.abc import Iterator
-from types import TracebackType
 from typing import IO, cast
 
-# What was written is on the disk before anything says so: a power cut leaves it whole or not at
-# all.
+
+def no_room(e: OSError) -> bool:
+    """Whether the disk is full, or what this user may have of it."""
+    return e.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+@contextlib.contextmanager
+def handle_of(path: str, flags: int, dir_fd: int | None = None) -> Iterator[int]:
+    """A handle that is closed at the end. Raises OSError."""
+    handle = os.open(path, flags | os.O_CLOEXEC, dir_fd=dir_fd)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
 def sync_folder(path: str) -> None:
@@ -26,15 +37,13 @@ def sync_folder(path: str) -> None:
     Raises OSError; nothing where the file system can do no such thing, or the folder is gone or
     may not be read.
     """
-    with contextlib.suppress(FileNotFoundError, PermissionError):
-        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    gone = contextlib.suppress(FileNotFoundError, PermissionError)
+    with gone, handle_of(path, os.O_RDONLY | os.O_DIRECTORY) as handle:
         try:
             os.fsync(handle)
         except OSError as e:
             if e.errno not in (errno.EINVAL, errno.EROFS, errno.ENOTSUP):
                 raise
-        finally:
-            os.close(handle)
 
 
 #: What a file is called until it has its name, with eight characters in between.
@@ -69,12 +78,7 @@ class AtomicFile:
     def __enter__(self) -> AtomicFile:
         return self
 
-    def __exit__(
-        self,
-        _type: type[BaseException] | None,
-        _value: BaseException | None,
-        _traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exc: object) -> None:
         self.close()
 
     @property
@@ -218,10 +222,7 @@ def _descriptor(handle: int) -> str:
 
 def _link(handle: int, path: str) -> None:
     """Give an open file without a name a name. Raises OSError."""
-    folder = os.open(os.path.dirname(path) or ".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with handle_of(os.path.dirname(path) or ".", os.O_PATH | os.O_DIRECTORY) as folder:
         # Only with a folder does Python call linkat(2), which can follow the descriptor's link.
         name = os.path.basename(path)
         os.link(_descriptor(handle), name, dst_dir_fd=folder, follow_symlinks=True)
-    finally:
-        os.close(folder)

@@ -30,7 +30,6 @@ class Counts:
     bytes: int = 0
 
     def add(self, item: Item) -> None:
-        """Count an entry."""
         self.entries += 1
         self.files += len(item.files)
         self.bytes += item.size
@@ -46,16 +45,13 @@ class Outcomes:
     left: Counts = field(default_factory=Counts)
 
     def add(self, item: Item, outcome: str) -> None:
-        """Count an entry."""
         counts: Counts = getattr(self, outcome)
         counts.add(item)
 
 
 @dataclass
 class Compared:
-    """The entries of one bundle by outcome, together and by kind; ``needed``: bytes on the disk for
-    the new.
-    """
+    """The entries of one bundle by outcome; ``needed``: bytes on the disk for the new."""
 
     whole: Outcomes = field(default_factory=Outcomes)
     by_kind: dict[str, Outcomes] = field(default_factory=dict)
@@ -67,7 +63,6 @@ class Compared:
         return [(kind, self.by_kind[kind]) for kind in KINDS if kind in self.by_kind]
 
     def add(self, item: Item, outcome: str) -> None:
-        """Count an entry."""
         self.whole.add(item, outcome)
         self.by_kind.setdefault(item.kind, Outcomes()).add(item, outcome)
 

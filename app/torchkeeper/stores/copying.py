@@ -17,7 +17,7 @@ from torchkeeper.stores.compare import Counts, Outcomes, compare
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.placing import ORDER
-from torchkeeper.stores.items import Item, Offered
+from torchkeeper.stores.items import Item, Left, Offered
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.pouring import Progress
 from torchkeeper.stores.scheme import SUFFIX
@@ -27,13 +27,9 @@ if TYPE_CHECKING:
     from torchkeeper.stores.screening import Screen
 
 
-# What can be known of a copy's target before anything is read, so that nobody waits in vain.
-
-
 def check_other(source: Store, target: str) -> None:
-    """Raises Problem("copy-onto-itself" | "copy-into-itself" | "place-unreadable").
-
-    Of a server that has another name only ``check_target`` knows.
+    """Raises Problem("copy-onto-itself" | "copy-into-itself" | "place-unreadable"), so that nobody
+    waits in vain. Of a server that has another name only ``check_target`` knows.
     """
     same = source.place == target
     if scheme_of(source.place).local and scheme_of(target).local:
@@ -66,7 +62,13 @@ def check_target(
     check_other(source, target)
     what = scheme_of(target).becomes(target)
     if what == "server":
-        _check_server(source, target, password, report, dry)
+        from torchkeeper.stores.redis.store import Redis
+
+        with Redis(target, report, password) as store:
+            if source.same_as(store):
+                raise Problem("copy-onto-itself", place=target)
+            if not dry:
+                store.check_writable()
     elif what == "bundle":
         if not _may_be_replaced(target):
             raise Problem("not-a-bundle", file=target)
@@ -76,18 +78,6 @@ def check_target(
         root = os.path.realpath(target)
         if os.path.lexists(root):
             Folder(root)
-
-
-def _check_server(
-    source: Store, target: str, password: str | None, report: Report, dry: bool
-) -> None:
-    from torchkeeper.stores.redis.store import Redis
-
-    with Redis(target, report, password) as store:
-        if source.same_as(store):
-            raise Problem("copy-onto-itself", place=target)
-        if not dry:
-            store.check_writable()
 
 
 def _may_be_replaced(file: str) -> bool:
@@ -105,7 +95,6 @@ def _may_be_replaced(file: str) -> bool:
         return False
 
 
-Left = Callable[[Item, Problem], None]
 #: What a folder is given instead of what a bundle offers (stores.offering).
 Names = Callable[[Offered], Offered]
 #: How often what a server has lost by being started anew is put there once more.
@@ -216,22 +205,12 @@ def plan_copy(
                 chosen, where = screen.described(chosen, where)
             planned = plan(chosen, where, report, left, makers)
             # As of a folder where nothing of it is.
-            kinds = [
-                (one.kind, Outcomes(Counts(one.entries, one.files, one.bytes)))
-                for one in planned.kinds
-            ]
-            return Foretold(
-                what,
-                planned.entries,
-                planned.files,
-                planned.bytes,
-                kinds=kinds,
-                needed=planned.room,
-            )
+            kinds = [(kind, Outcomes(Counts(*counts))) for kind, *counts in planned.kinds]
+            amount = planned.entries, planned.files, planned.bytes
+            return Foretold(what, *amount, kinds=kinds, needed=planned.size)
         if what == "server":
-            done = _publish(
-                source, newest(chosen, left), target, password, report, left, screen, dry=True
-            )
+            going = newest(chosen, left)
+            done = _publish(source, going, target, password, report, left, screen, dry=True)
             return Foretold(what, done.entries, done.files, done.bytes, done.exists)
 
         def mark(

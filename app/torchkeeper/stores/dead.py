@@ -91,16 +91,15 @@ class Dead:
         why: dict[int, list[str]] = {}
         if self.strange is not None and self.strange.most:
             return why
-        mine = {
-            n for n, one in enumerate(self.found) if one.entry.kind != "unknown" and may(one.entry)
-        }
-        tests: list[tuple[str, Callable[[int], bool]]] = []
+        entries = [one.entry for one in self.found]
+        mine = {n for n, one in enumerate(entries) if one.kind != "unknown" and may(one)}
+        tests: list[tuple[str, Callable[[int], object]]] = []
         if wanted.stale:
-            tests.append(("stale", lambda n: self.found[n].entry.verdict == "stale"))
+            tests.append(("stale", lambda n: entries[n].verdict == "stale"))
         if wanted.broken:
-            tests.append(("broken", self._is_broken))
+            tests.append(("broken", lambda n: entries[n].broken or entries[n].verdict == "broken"))
         if wanted.orphans:
-            tests.append(("orphan", self._is_orphan))
+            tests.append(("orphan", lambda n: entries[n].orphan and not self._is_kept(n)))
         if (older := wanted.older) is not None:
             tests.append(("unused", lambda n: self._is_unused(n, older)))
         for reason, holds in tests:
@@ -125,9 +124,9 @@ class Dead:
             files = sum(len(item.files) if item.kind == "triton" else 1 for item in items)
             size = sum(item.size for item in items)
             return {**counts, "files": files, **measured(size, on_disk=False)}
-        paths = {file.path for item in items for file in item.files}
-        room = allocated(file for item in items for file in item.files)
-        return {**counts, "files": len(paths), **measured(room, on_disk=True)}
+        every = {file.path: file for item in items for file in item.files}
+        room = measured(allocated(every.values()), on_disk=True)
+        return {**counts, "files": len(every), **room}
 
     def last_used(self, number: int) -> float | None:
         """When an entry, or what needs it, was last used; None where nobody knows."""
@@ -139,7 +138,6 @@ class Dead:
         return one.origin or one.item
 
     def _join(self) -> None:
-        """Find out which entries need which."""
         named: dict[Name, list[int]] = {}
         for number, one in enumerate(self.found):
             for name in known_as(one.item, one.facts):
@@ -166,13 +164,6 @@ class Dead:
                     found[reached] = own[number]
                     waiting += self._needs.get(reached, ())
         return found
-
-    def _is_broken(self, number: int) -> bool:
-        entry = self.found[number].entry
-        return entry.broken or entry.verdict == "broken"
-
-    def _is_orphan(self, number: int) -> bool:
-        return self.found[number].entry.orphan is not None and not self._is_kept(number)
 
     def _is_kept(self, number: int) -> bool:
         """Whether it is a lock as every cache has many of: empty, and nobody gains by its going."""
@@ -226,15 +217,14 @@ class Dead:
 
         Nothing goes before what needs it. Code goes with the last that does.
         """
-        room = _Room(self._item(n) for n in range(len(self.found)))
-        if not self._allocated:
-            room = _Apparent(self._item(n) for n in range(len(self.found)))
+        items = [self._item(n) for n in range(len(self.found))]
+        room = _Room(items) if self._allocated else _Apparent(items)
         for number in gone:
             room.take(self._item(number))
         needing = {
             number: len(self._needed_by.get(number, set()) - gone)
             for number in mine - gone
-            if self._yields(number)
+            if self.found[number].entry.kind != "lock"  # which are of those who write
         }
         heap = [self._rank(number, False) for number, count in needing.items() if not count]
         heapq.heapify(heap)
@@ -249,10 +239,6 @@ class Dead:
                     if not needing[other]:
                         heapq.heappush(heap, self._rank(other, True))
         return found
-
-    def _yields(self, number: int) -> bool:
-        # Locks are of those who write.
-        return self.found[number].entry.kind != "lock"
 
     def _rank(self, number: int, needless: bool) -> tuple[float, int, str, int]:
         """What goes first is least; ``needless``: nothing needs it any more."""
@@ -269,14 +255,13 @@ class _Room:
         self._names: Counter[object] = Counter()
         self._seen: set[str] = set()
         self.left = 0
-        for item in items:
-            for file in item.files:
-                if file.path not in self._seen:
-                    self._seen.add(file.path)
-                    name = file.inode or file.path
-                    if not self._names[name]:
-                        self.left += file.allocated
-                    self._names[name] += 1
+        for file in (file for item in items for file in item.files):
+            if file.path not in self._seen:
+                self._seen.add(file.path)
+                name = file.inode or file.path
+                if not self._names[name]:
+                    self.left += file.allocated
+                self._names[name] += 1
 
     def take(self, item: Item) -> None:
         """Without this one."""

@@ -123,12 +123,10 @@ def describe(
     """The entries of a store, in batches. What the index knows is not read again.
 
     What there is no time for in the ``budget`` is unread (``Entry.put_off``), and the index keeps
-    that; without a budget it is read all the same.
+    that; without a budget it is read all the same. With ``carried``, the entries are to be copied:
+    what that reads anyway is not read here.
 
-    With ``carried``, the entries are to be copied: what that reads anyway is not read here.
-
-    ``items`` must be in an order in which graphs come before what they name (items.in_order,
-    Folder.stream).
+    ``items`` must be in an order in which graphs come before what they name (items.in_order).
     With ``living``, which wants all items of a place, entries say why nothing needs them.
     Files that vanish meanwhile are left out; everything else that goes wrong with an entry
     becomes its ``problem``.
@@ -150,7 +148,9 @@ def describe(
                     one.facts = next(facts)
                     one.reading = None
                 if index and not one.kept and not one.partly and _lasting(one):
-                    index.add(one.item, _to_keep(one))
+                    index.add(
+                        one.item, Known(signature(one.item), one.sha256, one.problem, one.facts)
+                    )
                 found.append(_describe(one, one.facts, known, living))
             if found:
                 yield found
@@ -193,22 +193,20 @@ def _batches(
     budget: Budget | None,
     report: Report,
 ) -> Iterator[list[_Loaded]]:
-    """The items loaded, some at a time: few enough to come soon, and to fit the memory. What takes
-    long to be hashed comes last.
-    """
+    """The items loaded, so few at a time that they fit; what takes long to be hashed comes last."""
     loaded: list[_Loaded] = []
     waiting = 0
     late: list[Item] = []
-    for item, last in itertools.chain(
-        ((item, False) for item in items), ((item, True) for item in late)
-    ):
+    for item, last in itertools.chain(((i, False) for i in items), ((i, True) for i in late)):
         report.check()
         short = _too_short(item)
         kept = index.get(item) if index and not short and item.kind in READ else None
         if kept and budget is None and {kept.problem, kept.facts.get("problem")} & _ASKED:
             kept = None
         if kept:
-            one: _Loaded | None = _kept(item, kept)
+            one: _Loaded | None = _Loaded(
+                item, kept.sha256, None, kept.problem, kept.facts, kept=True
+            )
         elif short:
             # There may be very many, and neither their bytes nor an index says more of them.
             one = _Loaded(item, None, None, short, kept=True)
@@ -218,14 +216,13 @@ def _batches(
             late.append(item)
             continue
         else:
-            one = None
             if budget:
                 budget.meet(item, source)
-                if budget.over:
-                    one = _Loaded(item, None, None, "entry-unread")
-            if one is None and carried and item.kind in _CARRIED:
+            if budget and budget.over:
+                one = _Loaded(item, None, None, "entry-unread")
+            elif carried and item.kind in _CARRIED:
                 one = _glance(item, source, carried)
-            elif one is None:
+            else:
                 one = _load(item, source, report, budget)
         if one is None:
             continue
@@ -255,14 +252,6 @@ def _lasting(one: _Loaded) -> bool:
     return one.item.kind in READ and not found & _PASSING
 
 
-def _kept(item: Item, kept: Known) -> _Loaded:
-    return _Loaded(item, kept.sha256, None, kept.problem, kept.facts, kept=True)
-
-
-def _to_keep(one: _Loaded) -> Known:
-    return Known(signature(one.item), one.sha256, one.problem, one.facts)
-
-
 @dataclass(slots=True)
 class _Loaded:
     item: Item
@@ -278,11 +267,10 @@ def _load(
     item: Item, source: Source, report: Report, budget: Budget | None = None
 ) -> _Loaded | None:
     """Hash an item's files and keep what a reader should see; None if all files are gone."""
-    if not all(file.regular for file in item.files):
+    if item.kind not in READ or not all(file.regular for file in item.files):
         # Links that torch makes are known by where they are; nothing is read through them.
-        return _Loaded(item, None, None, "not-a-file" if item.kind == "unknown" else None)
-    if item.kind not in READ:
-        return _Loaded(item, None, None, None)
+        odd = item.kind == "unknown" and not all(file.regular for file in item.files)
+        return _Loaded(item, None, None, "not-a-file" if odd else None)
     parts: list[tuple[str, str]] = []
     contents: dict[str, bytes] = {}
     problem = None
@@ -435,8 +423,7 @@ def _describe(one: _Loaded, facts: Facts, known: _Known, living: Living | None) 
 
 def _device(facts: Facts, joined: _About) -> str | None:
     own, other = facts.get("device"), joined.device
-    # A module says "cuda" of a GPU of AMD's as well, if it has no kernel that tells; its graph
-    # knows more.
+    # A module says "cuda" of a GPU of AMD's, too, if no kernel of it tells; its graph knows more.
     return other if own == "cuda" and other == "hip" else own or other
 
 
@@ -471,9 +458,8 @@ def _joined(item: Item, facts: Facts, known: _Known) -> _About:
                 name = f"{name} ({direction})"
             return needed[0]._replace(name=name)
     if item.kind == "code":
-        if item.key in known.modules:
-            return known.modules[item.key]
-        return known.kernels.get(facts.get("digest") or "", _About())
+        kernel = known.kernels.get(facts.get("digest") or "", _About())
+        return known.modules.get(item.key, kernel)
     return _About()
 
 
@@ -517,7 +503,6 @@ class Singly:
         return replace(one, entry=entry, item=made, origin=one.origin or item)
 
     def open(self, file: File) -> BinaryIO:
-        """As the source's."""
         if file.path in self._texts:
             return io.BytesIO(self._texts[file.path])
         return self._source.open(self._files.get(file.path, file))

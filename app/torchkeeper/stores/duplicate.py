@@ -7,7 +7,6 @@ that writes to an object would otherwise write to the original's, too.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 from collections.abc import Iterable
 from typing import BinaryIO
@@ -15,6 +14,7 @@ from typing import BinaryIO
 from torchkeeper.artifacts import triton
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.atomic import no_room
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import CHUNK, File, Item, is_group
 from torchkeeper.stores.pouring import Progress
@@ -26,15 +26,12 @@ _LEFT = ("lock", "header")
 
 
 def copied(items: Iterable[Item]) -> list[tuple[Item, File]]:
-    """The files that ``duplicate`` copies, each with its item, and once: eager kernels may share
-    a library.
-    """
+    """The files that are copied, each with its item, once: eager kernels may share a library."""
     found: dict[str, tuple[Item, File]] = {}
     for item in items:
-        if item.kind not in _LEFT:
-            for file in item.files:
-                if file.regular:
-                    found.setdefault(file.path, (item, file))
+        for file in item.files if item.kind not in _LEFT else ():
+            if file.regular:
+                found.setdefault(file.path, (item, file))
     return list(found.values())
 
 
@@ -66,7 +63,7 @@ def duplicate(source: Folder, items: Iterable[Item], target: str, report: Report
             with stream:
                 _copy(stream, is_group(item.kind, file.name), path, progress)
     except OSError as e:
-        if e.errno in (errno.ENOSPC, errno.EDQUOT):
+        if no_room(e):
             raise Problem("disk-full", place=os.path.dirname(target)) from e
         raise Problem("place-unwritable", place=target, why=e.strerror or str(e)) from e
     progress.end()

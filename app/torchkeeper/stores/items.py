@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from io import RawIOBase
+from io import BytesIO, RawIOBase
 from operator import attrgetter
 from typing import BinaryIO, NamedTuple, Protocol
 
 from torchkeeper.artifacts import triton
 from torchkeeper.artifacts.beside import is_known_link
-from torchkeeper.artifacts.entry import KINDS
+from torchkeeper.artifacts.entry import KINDS, Problem
 from torchkeeper.artifacts.layout import Located, kernel_folder, locate
 from torchkeeper.artifacts.report import Report
 
@@ -41,16 +42,12 @@ class File(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
         return self.path.rpartition("/")[2]
 
 
 def allocated(files: Iterable[File]) -> int:
     """Bytes on the disk of some files, hard links once."""
-    seen: dict[object, int] = {}
-    for file in files:
-        seen[file.inode or file.path] = file.allocated
-    return sum(seen.values())
+    return sum({file.inode or file.path: file.allocated for file in files}.values())
 
 
 @dataclass(slots=True)
@@ -72,7 +69,6 @@ class Item:
 
     @property
     def count(self) -> int:
-        """How many files it has."""
         return len(self.files)
 
     @property
@@ -84,6 +80,10 @@ class Item:
     def identity(self) -> tuple[str, str]:
         """As Entry.identity."""
         return self.kind, self.path
+
+
+#: Told of an item that is left, and why.
+Left = Callable[[Item, Problem], None]
 
 
 class Source(Protocol):
@@ -103,6 +103,17 @@ class Offered(Source, Protocol):
 
     def items(self) -> list[Item]:
         """The entries."""
+
+
+class Taken:
+    """Entries that another place can take as they are; ``open``: as their source has it."""
+
+    def __init__(self, items: list[Item], source: Source) -> None:
+        self._items = items
+        self.open = source.open
+
+    def items(self) -> list[Item]:
+        return self._items
 
 
 #: Whether a file is what its path says, where that alone does not tell.
@@ -141,9 +152,7 @@ def kernel_items(
 
 
 def _other(file: File) -> Item:
-    """What lies in a kernel's folder and is none of its files: one that is being written, or a
-    stranger's.
-    """
+    """What lies in a kernel's folder and is not its: one that is being written, or a stranger's."""
     at = locate(file[0])
     if at.kind == "lock" and file[6]:
         return Item(at.kind, at.key, at.entry_path, [file])
@@ -151,9 +160,7 @@ def _other(file: File) -> Item:
 
 
 def located(files: Iterable[File], above: str = "", proven: Proven = lambda _: True) -> list[Item]:
-    """Files as items, each where its own path says, and what is seen of it. above: as of
-    ``layout.locate``.
-    """
+    """Files as items, by their paths and what is seen of them. above: as of ``layout.locate``."""
     found: dict[tuple[str, str], Item] = {}
     for file in files:
         known = file[6] or is_known_link(file[0])
@@ -211,12 +218,18 @@ def portable_bytes(kind: str, name: str, data: bytes) -> bytes:
 
     A group file that cannot be read is left as it is.
     """
-    if kind == "triton" and name.startswith(triton.GROUP_PREFIX):
-        try:
+    if is_group(kind, name):
+        with contextlib.suppress(ValueError, TypeError, RecursionError):
             return triton.group_for(data, "")
-        except (ValueError, TypeError, RecursionError):
-            return data
     return data
+
+
+def portable_stream(kind: str, file: File, stream: BinaryIO) -> BinaryIO:
+    """The stream of a file as it is in every place (``portable_bytes``). Raises OSError."""
+    if not is_group(kind, file.name) or file.size > CHUNK:
+        return stream
+    with stream:
+        return BytesIO(portable_bytes(kind, file.name, stream.read(CHUNK)))
 
 
 def is_group(kind: str, name: str) -> bool:

@@ -20,6 +20,19 @@ MARK = "#"
 FilesIn = Callable[[str], list[File]]
 
 
+def files_in(files: list[File]) -> FilesIn:
+    """The files in each folder, of these."""
+    found: dict[str, list[File]] = {}
+
+    def of(folder: str) -> list[File]:
+        if not found:
+            for file in files:
+                found.setdefault(file.path.rpartition("/")[0], []).append(file)
+        return found.get(folder, [])
+
+    return of
+
+
 def taken_apart(items: list[Item], files_in: FilesIn, source: Source) -> list[Item]:
     """The items with each list as the items it lists, and their libraries not again as code.
 

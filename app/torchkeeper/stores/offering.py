@@ -7,9 +7,7 @@ listed is seen when they are copied, or before where their digests are asked for
 
 from __future__ import annotations
 
-import hashlib
-import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import BinaryIO
 
 from torchkeeper.artifacts import layout
@@ -18,35 +16,16 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import describe
 from torchkeeper.stores.describe import Described, Singly
 from torchkeeper.stores.items import (
-    CHUNK,
     File,
     Item,
+    Left,
     Offered,
     Source,
     is_group,
     payload_digest,
-    portable_bytes,
+    portable_stream,
 )
 from torchkeeper.stores.pouring import Pouring, Progress, drop, unreadable
-
-Left = Callable[[Item, Problem], None]
-
-
-class Chosen:
-    """Some entries of a bundle, or of whatever else keeps them as every place can take them."""
-
-    def __init__(self, chosen: Iterable[Described], source: Source, left: Left) -> None:
-        """What is broken or of this machine only goes to ``left``."""
-        self._source = source
-        self._items = [one.item for one in portable(chosen, left)]
-
-    def items(self) -> list[Item]:
-        """The entries."""
-        return self._items
-
-    def open(self, file: File) -> BinaryIO:
-        """As the source's."""
-        return self._source.open(file)
 
 
 class FromFolder:
@@ -78,17 +57,12 @@ class FromFolder:
                 left(one.item, problem)
 
     def items(self) -> list[Item]:
-        """The entries."""
         return self._items
 
     def open(self, file: File) -> BinaryIO:
         """One of their files; Triton's group files name no folder."""
         kind, original = self._files[file.path, file.sha256]
-        stream = self._source.open(original)
-        if not is_group(kind, original.name) or original.size > CHUNK:
-            return stream
-        with stream:
-            return io.BytesIO(portable_bytes(kind, original.name, stream.read(CHUNK)))
+        return portable_stream(kind, original, self._source.open(original))
 
     def _take(self, one: Described) -> None:
         """Raises Problem("name-refused" | "entry-vanished" | "entry-changed")."""
@@ -118,13 +92,10 @@ class FromFolder:
 
     def _digest(self, kind: str, file: File) -> str:
         try:
-            stream = self._source.open(file)
+            stream = portable_stream(kind, file, self._source.open(file))
         except OSError as e:
             raise unreadable(e) from e
         with stream:
-            if is_group(kind, file.name) and file.size <= CHUNK:
-                data = portable_bytes(kind, file.name, stream.read(CHUNK))
-                return hashlib.sha256(data).hexdigest()
             return self._pouring.pour(stream, file.size, drop, counted=False)[0]
 
 
@@ -207,7 +178,6 @@ class Named:
         return self._items
 
     def open(self, file: File) -> BinaryIO:
-        """As what is offered has it."""
         return self._offered.open(self._files.get((file.path, file.sha256), file))
 
     def why_not(self, item: Item) -> Problem | None:

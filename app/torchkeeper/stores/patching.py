@@ -18,7 +18,6 @@ class Patch(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Behind the last of them."""
         return self.start + len(self.bytes)
 
 
@@ -48,7 +47,6 @@ class Patched:
         self._files = files
 
     def open(self, file: File) -> BinaryIO:
-        """As the source's."""
         if (found := self._files.get((file.path, file.sha256))) is None:
             return self._source.open(file)
         original, patches = found
@@ -72,7 +70,6 @@ class _Raw(io.RawIOBase):
         return True
 
     def readinto(self, buffer: object) -> int:
-        """As RawIOBase. Raises OSError as the stream."""
         view = memoryview(cast(bytearray, buffer)).cast("B")
         data = self._stream.read(len(view))
         start, end = self._at, self._at + len(data)
@@ -89,6 +86,5 @@ class _Raw(io.RawIOBase):
         return len(data)
 
     def close(self) -> None:
-        """Close both."""
         self._stream.close()
         super().close()

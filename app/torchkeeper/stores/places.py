@@ -90,8 +90,7 @@ def _vllm_ranks() -> Iterator[str]:
 def _folders(above: str, start: str) -> list[str]:
     """The folders in another whose names start so, as far as they can be read."""
     try:
-        with os.scandir(above) as entries:
-            names = sorted(entry.name for entry in entries if entry.name.startswith(start))
+        names = sorted(name for name in os.listdir(above) if name.startswith(start))
     except OSError:
         return []
     paths = [os.path.join(above, name) for name in names]

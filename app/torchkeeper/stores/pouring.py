@@ -14,14 +14,11 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, BinaryIO, cast
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.items import CHUNK, File, Item
-
-# How far copying is: bytes, and what is being copied.
+from torchkeeper.stores.items import CHUNK, File, Item, Source
 
 #: Seconds between two messages: what comes sooner nobody can read.
 _EVERY = 0.05
@@ -30,7 +27,7 @@ _EVERY = 0.05
 class Progress:
     """Counts bytes towards a total and tells a Report, which may ask for an early end.
 
-    Besides ``progress`` in bytes it sends findings ``now={"kind", "key"}``.
+    Says ``progress`` in bytes, and what is copied: ``now={"kind", "key"}``.
     """
 
     def __init__(self, report: Report, total: int) -> None:
@@ -44,7 +41,6 @@ class Progress:
         self._report.check()
 
     def begin(self, item: Item) -> None:
-        """An entry is being copied now."""
         self._report.check()
         now = time.monotonic()
         if now - self._named > 2 * _EVERY:
@@ -53,7 +49,6 @@ class Progress:
         self._tell(now)
 
     def add(self, count: int) -> None:
-        """So many bytes more."""
         self._report.check()
         self._done += count
         self._tell(time.monotonic())
@@ -63,7 +58,6 @@ class Progress:
         self._done = done
 
     def end(self) -> None:
-        """All is done."""
         self._report.progress(self._total, self._total, "bytes")
 
     def _tell(self, now: float) -> None:
@@ -169,12 +163,7 @@ class _Hashing:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        _type: type[BaseException] | None,
-        _value: BaseException | None,
-        _traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exc: object) -> None:
         self._given.put(None)
         self._thread.join()
 
@@ -201,14 +190,19 @@ def unreadable(e: OSError) -> Problem:
     return Problem("entry-vanished", why=e.strerror or str(e))
 
 
+def opened(source: Source, file: File) -> BinaryIO:
+    """A file of a source. Raises Problem as ``unreadable``."""
+    try:
+        return source.open(file)
+    except OSError as e:
+        raise unreadable(e) from e
+
+
 def unchanged(file: File, stream: BinaryIO) -> bool:
     """Whether an open file is the one that was listed, and nobody has written to it since."""
     try:
         status = os.fstat(stream.fileno())
     except (OSError, io.UnsupportedOperation):
         return True  # of no folder
-    return (file.size, file.mtime_ns, file.inode) == (
-        status.st_size,
-        status.st_mtime_ns,
-        (status.st_dev, status.st_ino),
-    )
+    told = status.st_size, status.st_mtime_ns, (status.st_dev, status.st_ino)
+    return (file.size, file.mtime_ns, file.inode) == told

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.stores.atomic import no_room
 from torchkeeper.stores.items import Item, allocated
 
 
@@ -87,7 +88,7 @@ def unwritable(file: str, e: OSError, needed: int) -> Problem:
     """Why a file could not be written: "output-full" where there is no room for about so many
     bytes, else "output-unwritable".
     """
-    if e.errno in (errno.ENOSPC, errno.EDQUOT):
+    if no_room(e):
         # What a quota leaves is not known; on a disk that others use, too, it may be more by now.
         folder = os.path.dirname(os.path.abspath(file))
         free = space(folder).free if e.errno == errno.ENOSPC else None

@@ -60,7 +60,6 @@ class Test(NamedTuple):
     mask: Mask
 
     def __call__(self, entry: Entry) -> bool:
-        """Whether the term holds for one entry."""
         return all(self.mask((entry,)))
 
 
@@ -81,7 +80,6 @@ class Query(NamedTuple):
         return not self.kinds.isdisjoint(COUNTED_APART)
 
     def matches(self, entry: Entry) -> bool:
-        """Whether every term holds for the entry."""
         return all(test(entry) for test in self.tests)
 
 
@@ -175,6 +173,18 @@ def _term(token: str, now: float) -> Test:
     return _number_term(token, field, operator, value, now)
 
 
+#: States that are no verdict; or are not only one: something may be broken that only what it needs
+#: tells of.
+_STATES: dict[str, Mask] = {
+    "orphan": lambda entries: [e.orphan is not None for e in entries],
+    "foreign": lambda entries: [e.owner is not None for e in entries],
+    "broken": lambda entries: [
+        e.verdict == "broken" or (e.problem is not None and e.broken) for e in entries
+    ],
+    "unread": lambda entries: [e.problem in UNREAD for e in entries],
+}
+
+
 def _text_term(token: str, field: str, value: str) -> Test:
     if field == "kind":
         kinds = frozenset(value.split(","))
@@ -182,19 +192,8 @@ def _text_term(token: str, field: str, value: str) -> Test:
             raise Problem("bad-filter", token=token, why=f"the kinds are {', '.join(KINDS)}")
         return Test(lambda entries: [e.kind in kinds for e in entries])
     if field == "is":
-        if value == "orphan":
-            return Test(lambda entries: [e.orphan is not None for e in entries])
-        if value == "foreign":
-            return Test(lambda entries: [e.owner is not None for e in entries])
-        if value == "broken":
-            # Something may be broken that only what it needs tells of.
-            return Test(
-                lambda entries: [
-                    e.verdict == "broken" or (e.problem is not None and e.broken) for e in entries
-                ]
-            )
-        if value == "unread":
-            return Test(lambda entries: [e.problem in UNREAD for e in entries])
+        if mask := _STATES.get(value):
+            return Test(mask)
         if value not in VERDICTS:
             states = ", ".join(f"is:{name}" for name in (*VERDICTS, "unread", "orphan", "foreign"))
             raise Problem("bad-filter", token=token, why=f"the states are {states}")
@@ -207,10 +206,8 @@ def _text_term(token: str, field: str, value: str) -> Test:
         return _prefix_term(op.attrgetter(OWNER), lambda x: x.lower() in (value, f"uid {value}"))
     if field == "torch":
         return _prefix_term(op.attrgetter("torch"), lambda x: _version_matches(x.lower(), value))
-    return _prefix_term(
-        op.attrgetter("device"),
-        lambda x: any(one.startswith(value) for one in x.lower().split(",")),
-    )
+    get = op.attrgetter("device")
+    return _prefix_term(get, lambda x: any(d.startswith(value) for d in x.lower().split(",")))
 
 
 def _prefix_term(get: Callable[[Entry], str | None], matches: Callable[[str], bool]) -> Test:
@@ -241,26 +238,14 @@ def _number_term(token: str, field: str, operator: str, value: str, now: float) 
     limit = float(match[1]) * units[match[2].lower()]
     compare = _COMPARE[operator]
     get: Callable[[Entry], float | None] = op.attrgetter(_ATTRIBUTES.get(field, field))
-    if field == "expires":
-        # What never does is later than any time.
-        return Test(
-            lambda entries: map(
-                compare,
-                [nan if x is None else x - now if x else inf for x in map(get, entries)],
-                repeat(limit),
-            )
-        )
-    if field in ("age", "used"):
-        # What is not known compares as nothing does.
-        return Test(
-            lambda entries: map(
-                compare, [nan if x is None else now - x for x in map(get, entries)], repeat(limit)
-            )
-        )
-    if field == "compile":
-        return Test(
-            lambda entries: map(
-                compare, [nan if x is None else x for x in map(get, entries)], repeat(limit)
-            )
-        )
-    return Test(lambda entries: map(compare, map(get, entries), repeat(limit)))
+
+    def numbers(entries: Sequence[Entry]) -> list[float]:
+        """What is not known compares as nothing does."""
+        if field == "expires":
+            # What never does is later than any time.
+            return [nan if x is None else x - now if x else inf for x in map(get, entries)]
+        if field in ("age", "used"):
+            return [nan if x is None else now - x for x in map(get, entries)]
+        return [nan if x is None else x for x in map(get, entries)]
+
+    return Test(lambda entries: map(compare, numbers(entries), repeat(limit)))

@@ -7,20 +7,18 @@ entry may get less than that; then it is not broken for taking longer, but unrea
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import select
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-import torchkeeper
 from torchkeeper.artifacts.manifest import origin
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores import processes
 from torchkeeper.stores.items import File, Item, Source
 
 if TYPE_CHECKING:
@@ -75,10 +73,6 @@ class Budget:
         """So many bytes are there, of whatever they are."""
         self.left += size / RATE
 
-    def spend(self, seconds: float) -> None:
-        """Some time has gone."""
-        self.left -= seconds
-
     def hashes(self, size: int) -> bool:
         """Whether so many bytes can be hashed; their time is spent then."""
         if (cost := size * BYTE) > max(self.left, 0):
@@ -87,13 +81,10 @@ class Budget:
         return True
 
     def allows(self, stall: float) -> float:
-        """Seconds of the processor that one entry may take, ``stall`` at most: half as many after
-        each reader that had to be ended.
-        """
+        """Seconds of the processor for one entry, ``stall`` at most: half after each death."""
         return max(LEAST, min(stall * 0.5 ** min(self.deaths, 10), self.left))
 
     def died(self) -> None:
-        """A reader had to be ended."""
         self.deaths += 1
         self.left -= DEATH
 
@@ -156,26 +147,12 @@ class Reading:
 
     @property
     def size(self) -> int:
-        """Bytes to send."""
         return sum(len(data) for data in self.contents.values())
 
 
 def begin() -> subprocess.Popen[bytes]:
     """Start a process that reads, and talks by pipes. Raises OSError."""
-    source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))
-    boot = (
-        "import sys; sys.path.insert(0, sys.argv[1]); "
-        "from torchkeeper.stores.reader_process import main; main()"
-    )
-    # Isolated and without site: it starts in 0.1 s and sees no installed package.
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-B", "-c", boot, source],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd="/",
-        env={"PYTHONHASHSEED": "random"},
-    )
+    return processes.begin("torchkeeper.stores.reader_process", {"PYTHONHASHSEED": "random"})
 
 
 class Reader:
@@ -196,15 +173,9 @@ class Reader:
         self.close()
 
     def close(self) -> None:
-        """End the process."""
         process, self._process, self._begun = self._process, None, []
         if process:
-            process.kill()
-            process.wait()
-            for pipe in (process.stdin, process.stdout):
-                if pipe:
-                    with contextlib.suppress(OSError):
-                        pipe.close()
+            processes.end(process)
 
     def begin(self, readings: list[Reading], full: bool = False) -> None:
         """Let the reader begin with what ``facts`` will be asked about next."""
@@ -286,7 +257,7 @@ class Reader:
         """Charge what the reader has taken since that was last done."""
         if process.poll() is None:
             worked = _processor_seconds(process.pid)
-            budget.spend(max(worked - self._worked, 0.0))
+            budget.left -= max(worked - self._worked, 0.0)
             self._worked = worked
 
     def _sent(self, batch: list[Reading], full: bool) -> bool:
@@ -321,7 +292,6 @@ class Reader:
         On a machine that is too busy to let it run, it is given PATIENCE times as long: only work
         on an entry is a sign of what is in it.
         """
-        assert process.stdout
         why = "" if b"\n" in self._rest else self._wait(process, report, budget)
         line, newline, self._rest = self._rest.partition(b"\n")
         return line if newline else None, why
@@ -341,8 +311,7 @@ class Reader:
                 if now >= last:
                     return "reader-starved"
                 deadline = now + allowed / 10
-            left = deadline - now
-            ready, _, _ = select.select([process.stdout], [], [], min(left, 0.05))
+            ready, _, _ = select.select([process.stdout], [], [], min(deadline - now, 0.05))
             if not ready:
                 try:
                     report.check()
@@ -393,9 +362,8 @@ def _checked(answer: Mapping[str, object]) -> Facts:
         if value is not None and not (isinstance(value, str) and len(value) <= _MAX_LIST):
             checked[name] = None
     sets = checked.get("requires")
-    if not isinstance(sets, list) or not all(
-        isinstance(one, str) and len(one) <= _MAX_TEXT for one in sets
-    ):
+    texts = sets if isinstance(sets, list) else [None]
+    if not all(isinstance(one, str) and len(one) <= _MAX_TEXT for one in texts):
         checked["requires"] = None
     widths = checked.get("widths")
     if isinstance(widths, str) and not all(part.isdecimal() for part in widths.split()):

@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import io
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -22,7 +22,16 @@ from torchkeeper.artifacts.leakforms import Fact, Leak
 from torchkeeper.artifacts.leaks import FILL, Echoes, Scanner
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import Described, describe
-from torchkeeper.stores.items import CHUNK, File, Item, Offered, Source, is_group, portable_bytes
+from torchkeeper.stores.items import (
+    CHUNK,
+    File,
+    Item,
+    Left,
+    Offered,
+    Source,
+    Taken,
+    portable_stream,
+)
 from torchkeeper.stores.lists import MARK
 from torchkeeper.stores.patching import Patch, Patched, joined, patched
 from torchkeeper.stores.pouring import unreadable
@@ -31,7 +40,6 @@ from torchkeeper.stores.reader import MAX_PAYLOAD, Reader
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Leaks, Private, Secret, Secrets, Where
 
-Left = Callable[[Item, Problem], None]
 #: The kinds whose payload may be changed: their keys are made of other things. The keys of code and
 #: kernels are made of what they hold.
 _REDACTABLE = frozenset({"fxgraph", "aotautograd", "pgo", "precompile", "autotune"})
@@ -114,7 +122,7 @@ class Screen:
 
         Raises Problem("secrets-found") where some hold secrets and nobody has said what to do.
         """
-        some = [one.item for one in chosen if self._may_go(one)]
+        some = [one.item for one in chosen if not (one.entry.broken or one.entry.put_off)]
         made, held = self._screened(some, source)
         found = []
         for one in chosen:
@@ -136,10 +144,7 @@ class Screen:
         items = offered.items()
         made, held = self._screened(items, offered)
         kept = [made.items.get(id(item), item) for item in items if id(item) not in held]
-        return _Screened(_distinct(kept), made.source)
-
-    def _may_go(self, one: Described) -> bool:
-        return one.entry.kind in PORTABLE and not (one.entry.broken or one.entry.put_off)
+        return Taken(_distinct(kept), made.source)
 
     def _screened(self, items: Sequence[Item], source: Source) -> tuple[_Made, set[int]]:
         items = [item for item in items if item.kind in self._kinds]
@@ -153,16 +158,12 @@ class Screen:
             if problem := self._unsearched.get(id(item)):
                 held.add(id(item))
                 self._left(item, problem)
-        if not seen:
+        if not seen or (self._choice is None and self._dry):
             return made, held
         if self._choice is None:
-            if self._dry:
-                return made, held
+            told = self.told
             raise Problem(
-                "secrets-found",
-                secrets=self.told.secrets,
-                entries=self.told.entries,
-                fixed=self.told.fixed,
+                "secrets-found", secrets=told.secrets, entries=told.entries, fixed=told.fixed
             )
         files: dict[tuple[str, str | None], tuple[File, Sequence[Patch]]] = {}
         for one in seen:
@@ -288,8 +289,7 @@ class Screen:
         values: dict[bytes, None],
     ) -> None:
         item = seen.item
-        fixed = file is None or item.kind not in _REDACTABLE or len(item.files) != 1
-        fixed = fixed or len(leaks) >= _MAX_LEAKS
+        fixed = _is_fixed(item, file) or len(leaks) >= _MAX_LEAKS
         data = self._whole(file, source) if file and not fixed and item.kind in _PICKLES else None
         if data is not None:
             leaks = _within(leaks, list(opcodes.texts(data, self._report.check)))
@@ -324,7 +324,6 @@ class Screen:
             seen = found.get(id(item))
             known = joined(seen.patches.get(path, [])) if seen else []
             more: dict[str, list[Leak]] = {}
-            fixed = file is None or item.kind not in _REDACTABLE or len(item.files) != 1
             with stream:
                 for echo in echoes.find(self._pieces(stream)):
                     if any(p.start <= echo.start and echo.end <= p.end for p in known):
@@ -334,6 +333,7 @@ class Screen:
                     leak = Leak("again", echo.form, echo.start, echo.end, "…")
                     more.setdefault(echo.form, []).append(leak)
             if more and seen:
+                fixed = _is_fixed(item, file)
                 seen.fixed = seen.fixed or fixed
                 for some in more.values():
                     self._tell(item, name, some[0], len(some), fixed)
@@ -375,13 +375,8 @@ class Screen:
         if name not in private:
             if sum(one["what"] == fact.what for one in private.values()) >= _MAX_FACTS:
                 return
-            private[name] = {
-                "what": fact.what,
-                "value": fact.value,
-                "entries": 0,
-                "times": 0,
-                **where,
-            }
+            what, value = name
+            private[name] = {"what": what, "value": value, "entries": 0, "times": 0, **where}
         private[name]["times"] += 1
         if name not in known:
             known.add(name)
@@ -397,26 +392,13 @@ class _Made:
     facts: dict[int, Described] = field(default_factory=dict)
 
 
-class _Screened:
-    def __init__(self, items: list[Item], source: Source) -> None:
-        self._items = items
-        self._source = source
-
-    def items(self) -> list[Item]:
-        return self._items
-
-    def open(self, file: File) -> BinaryIO:
-        return self._source.open(file)
+def _is_fixed(item: Item, file: File | None) -> bool:
+    """Whether nothing of a file, or of what is none, can be replaced."""
+    return file is None or item.kind not in _REDACTABLE or len(item.files) != 1
 
 
 def _where(item: Item, file: str, offset: int) -> Where:
-    return {
-        "kind": item.kind,
-        "key": item.key,
-        "path": item.path,
-        "file": file,
-        "offset": offset,
-    }
+    return {"kind": item.kind, "key": item.key, "path": item.path, "file": file, "offset": offset}
 
 
 def _distinct(items: list[Item]) -> list[Item]:
@@ -452,10 +434,4 @@ def _streams(item: Item, source: Source) -> Iterator[tuple[File | None, str, Bin
     for file in item.files:
         if not file.regular or (item.about and file.path == listed):
             continue
-        stream = source.open(file)
-        if is_group(item.kind, file.name) and file.size <= CHUNK:
-            with stream:
-                data = portable_bytes(item.kind, file.name, stream.read(CHUNK))
-            yield file, file.name, io.BytesIO(data)
-        else:
-            yield file, file.name, stream
+        yield file, file.name, portable_stream(item.kind, file, source.open(file))

@@ -45,9 +45,7 @@ class _Owned(TypedDict):
 
 
 class Owned(_Owned, More, total=False):
-    """Who else can change what lies in a folder (``folders.owners``) or on a server
-    (``redis.exposed``), which say what each field is.
-    """
+    """Who else can change a folder (``folders.owners``) or a server (``redis.exposed``)."""
 
     root: str | None
     default: bool

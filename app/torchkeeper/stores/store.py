@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,7 +16,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import query
 from torchkeeper.stores.describe import Carried, Described, describe, unread
 from torchkeeper.stores.folders.index import Index, signature
-from torchkeeper.stores.items import Item, Offered, Source
+from torchkeeper.stores.items import Item, Left, Offered, Source, Taken
 from torchkeeper.stores.needs import TELLING, Living, Relatives, Told, relatives
 from torchkeeper.stores.reader import Budget, Reader
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from torchkeeper.stores.bundles.building import Makers
     from torchkeeper.stores.shapes import Beside, Done, Orphans, Owned, Room, Strays, Trash, Users
 
-Left = Callable[[Item, Problem], None]
 Batches = Iterator[list[Described]]
 
 
@@ -381,9 +380,9 @@ class Store(Source):
         self, chosen: Sequence[Described], report: Report, left: Left, to_server: bool = False
     ) -> Offered:
         """Entries as another place can take them; what none can goes to ``left``."""
-        from torchkeeper.stores.offering import Chosen
+        from torchkeeper.stores.offering import portable
 
-        return Chosen(chosen, self, left)
+        return Taken([one.item for one in portable(chosen, left)], self)
 
     def for_bundle(
         self, chosen: Sequence[Described], left: Left

@@ -24,7 +24,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from torchkeeper.artifacts import elf
-from torchkeeper.artifacts.layout import HEADERS, is_code_stem, is_triton_key, kernel_folder, locate
+from torchkeeper.artifacts.layout import HEADERS, is_code_stem, kernel_folder, locate
+from torchkeeper.artifacts.triton import is_key
 from torchkeeper.stores.folders.locks import alive, take
 
 #: What a path looked like: time of last change, size, inode.
@@ -122,7 +123,7 @@ def _candidates(root: str) -> Iterator[_Found]:
                     elif not name.startswith((".", "tmp.")):
                         # Neither the trash nor what another Torchkeeper is importing.
                         pending.append(entry.path)
-                        if is_triton_key(name):
+                        if is_key(name):
                             yield _Found(entry.path, name, folder=True)
         except OSError:
             continue  # gone or unreadable: then there is nothing of ours in it

@@ -176,7 +176,7 @@ def test_of_each_changed_bit_the_entry_is_named(
     """Wherever it lies: in a payload, in what is between two of them, in a file or its header."""
     whole = signed.read_bytes()
     with zipfile.ZipFile(signed) as archive:
-        listed = manifest.parse(archive.read(manifest.NAME)).entries
+        listed = [*manifest.begin(archive.read(manifest.NAME)).entries]
         data = archive.read(manifest.MEGA_CACHE)
     begin = whole.index(data)
     owners: list[tuple[range, str]] = []
@@ -286,7 +286,7 @@ def test_a_mega_cache_with_its_sums_put_right_is_another(
     with pytest.raises(Problem) as caught:
         signing.signature_of(str(changed), str(signers), Report())
     with zipfile.ZipFile(signed) as archive:
-        listed = manifest.parse(archive.read(manifest.NAME)).entries
+        listed = [*manifest.begin(archive.read(manifest.NAME)).entries]
     graph = next(one.key for one in listed if one.kind == "fxgraph")
     said = caught.value
     part = "fxgraph evil" if how == "one more" else f"fxgraph {graph}"

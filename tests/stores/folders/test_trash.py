@@ -132,7 +132,7 @@ def test_now_removes_at_once(fixture_cache: Path) -> None:
 def test_emptying(fixture_cache: Path) -> None:
     done = purge(fixture_cache)
     totals = receipts.in_trash(str(fixture_cache))
-    assert sum(receipt.entries for receipt in totals) == done.entries
+    assert sum(receipt.counts["entries"] for receipt in totals) == done.entries
     gone = trash.empty(str(fixture_cache), Report())
     assert (gone.entries, gone.files, gone.bytes) == (done.entries, done.files, done.bytes)
     assert list(fixture_cache.iterdir()) == []

@@ -18,10 +18,10 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.items import File, Item
+from torchkeeper.stores.items import File, Item, Left
 from torchkeeper.stores.reader import Reader
 from torchkeeper.stores.redis import patience, publishing, removing
-from torchkeeper.stores.redis.payloads import Left, Streamed, portable
+from torchkeeper.stores.redis.payloads import Streamed, portable
 from torchkeeper.stores.redis.publishing import Publisher
 from torchkeeper.stores.redis.removing import expire, remove
 from torchkeeper.stores.redis.server import MEANINGS, look

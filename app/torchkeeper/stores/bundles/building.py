@@ -109,12 +109,8 @@ class Environment:
             return None
         try:
             with source.open(item.files[0]) as stream:
-                data = stream.read(MAX_SOURCE)
-        except OSError:
-            return None
-        try:
-            text = data.decode()
-        except UnicodeDecodeError:
+                text = stream.read(MAX_SOURCE).decode()
+        except (OSError, UnicodeDecodeError):
             return None
         for number, (extra, portable) in enumerate(self._commands):
             if key_of(text, extra) == item.key:

@@ -99,9 +99,7 @@ class Bundle(Store):
         self.total = len(self._items)
 
     def _check_holes(self) -> None:
-        """Raises Problem("bundle-damaged") for one whose holes would take longer to be read than
-        what is in it is worth: nobody writes them so.
-        """
+        """Raises Problem("bundle-damaged") for one of holes that would take too long to be read."""
         status = os.fstat(self._file.fileno())
         allocated = status.st_blocks * 512
         budget = Budget()
@@ -110,17 +108,14 @@ class Bundle(Store):
             raise Problem("bundle-damaged", why="Most of it is a hole, and not on the disk")
 
     def close(self) -> None:
-        """Close the file."""
         if self._zip:
             self._zip.close()
         self._file.close()
 
     def items(self, _report: Report | None = None) -> list[Item]:
-        """Everything in it that a place can hold, in the order of ``items.group``."""
         return self._items
 
     def stream(self, _report: Report) -> Iterator[Item]:
-        """The same, one by one."""
         return iter(self._items)
 
     def items_beside(self, _path: str, _report: Report) -> list[Item]:
@@ -294,9 +289,7 @@ class Bundle(Store):
             self.built[item.path] = built
 
     def built_with(self, item: Item) -> tuple[File, str] | None:
-        """The source of an item's object, and the portable text of the command that built it, as
-        the manifest claims; None where it does not tell.
-        """
+        """The source of an item's object and the command that built it, as the manifest claims."""
         built = self.built.get(item.path)
         if built is None or built.command is None or self.native is None:
             return None
@@ -369,7 +362,6 @@ class Told:
         self._bundle = bundle
 
     def made(self, item: Item, _: Source) -> Made | None:
-        """As ``Makers``."""
         built = self._bundle.built.get(item.path)
         if built is None:
             return None

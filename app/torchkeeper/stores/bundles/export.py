@@ -4,17 +4,18 @@ to the byte before.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
 import stat
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BufferedRandom
-from typing import BinaryIO, NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 import torchkeeper
 from torchkeeper.artifacts import layout, manifest, megacache
@@ -30,7 +31,7 @@ from torchkeeper.stores.describe import Described, Singly
 from torchkeeper.stores.items import (
     CHUNK,
     File,
-    Item,
+    Left,
     Source,
     digest_of,
     is_group,
@@ -38,7 +39,7 @@ from torchkeeper.stores.items import (
     portable_bytes,
 )
 from torchkeeper.stores.offering import homes, mega_key
-from torchkeeper.stores.pouring import Pouring, Progress, Take, drop, unchanged, unreadable
+from torchkeeper.stores.pouring import Pouring, Progress, Take, drop, opened, unchanged, unreadable
 from torchkeeper.stores.preconditions import unwritable
 
 #: The kinds whose payloads a mega-cache holds, in the order of its sections.
@@ -50,7 +51,6 @@ _BUFFER = CHUNK // 4
 #: Bytes that a file takes besides its content, about: its headers, and its lines in the manifest.
 _ABOUT = 512
 
-Left = Callable[[Item, Problem], None]
 _Value = TypeVar("_Value")
 
 
@@ -68,6 +68,13 @@ class Exported:
     size: int = 0
     held: AtomicFile | None = None
     listed: list[Listed] = field(default_factory=list)
+
+    def add(self, one: Described, listed: Listed) -> None:
+        """Count an entry, as the manifest lists it."""
+        self.entries += 1
+        self.files += len(one.item.files)
+        self.bytes += one.entry.size
+        self.listed.append(listed)
 
 
 def export(
@@ -100,7 +107,10 @@ def export(
     total = sum(one.item.size for one in taken)
     made: AtomicFile | None = None
     try:
-        made = AtomicFile(output, _mode_of(output), _BUFFER)
+        mode = None
+        with contextlib.suppress(FileNotFoundError):
+            mode = stat.S_IMODE(os.stat(output).st_mode)  # of the file that is replaced
+        made = AtomicFile(output, mode, _BUFFER)
         done = Progress(report, total)
         out = cast(BufferedRandom, made.stream)
         exported = _write(taken, alone, out, done, report, left, Record(makers))
@@ -125,18 +135,8 @@ def export(
     return exported
 
 
-def _mode_of(output: str) -> int | None:
-    """The permissions of a file that is replaced, which its bundle shall have, too."""
-    try:
-        return stat.S_IMODE(os.stat(output).st_mode)
-    except FileNotFoundError:
-        return None
-
-
 def holdable(chosen: Iterable[Described], alone: Singly, left: Left) -> list[Described]:
-    """Those that a bundle can hold, in the order it holds them, each on its own; the others go to
-    ``left``.
-    """
+    """Those that a bundle can hold, each on its own, in its order; the others go to ``left``."""
     taken = []
     seen: set[tuple[str, str]] = set()
     for one in chosen:
@@ -182,7 +182,8 @@ def _write(
                 start = stream.tell()
                 writer = megacache.Writer(stream)
                 for one in _mega_cache(mega, reading, writer, done, left):
-                    _account(exported, one, one.entry.sha256 or "", manifest.MEGA_CACHE, ())
+                    if one.entry.kind not in FILES:  # or it is listed once, with its file
+                        exported.add(one, _listed(one, one.entry.sha256))
                 sums = writer.close(report)
                 stream.seek(start)  # its counts and sizes are filled in by now
                 digest = digest_of(stream, report)
@@ -200,16 +201,9 @@ def _write(
                     left(one.item, problem)
                 else:
                     built = record.add(one.item, source, files)
-                    path = bundled(one.item.kind, one.item.path)
-                    _account(exported, one, sha256, path, files, built)
+                    exported.add(one, _listed(one, sha256, files, built))
         exported.objects, exported.described = record.objects, record.described
-        made = manifest.Manifest(
-            f"torchkeeper {torchkeeper.__version__}",
-            common_origin(one.facts.get("made_in") for one in taken),
-            tuple(exported.listed),
-            record.native,
-            digest,
-        )
+        made = _manifest(taken, exported.listed, record, digest)
         with archive.open(info(manifest.NAME), "w") as member:
             size = 0
             for piece in made.pieces():
@@ -238,26 +232,30 @@ def _settled(taken: list[Described], reading: _Reading, left: Left) -> list[Desc
     return sorted(found, key=_order)
 
 
-def _account(
-    exported: Exported,
+def _listed(
     one: Described,
-    sha256: str,
-    path: str,
-    files: tuple[ListedFile, ...],
+    sha256: str | None,
+    files: tuple[ListedFile, ...] = (),
     built: Build | None = None,
-) -> None:
-    entry = one.entry
-    if entry.kind == "autotune" and not files:
-        return  # listed once, with its file
-    exported.entries += 1
-    exported.files += len(one.item.files)
-    exported.bytes += entry.size
-    # What the bundle holds: a kernel's group file has another size in each folder.
-    size = sum(file.size for file in files) if files else entry.size
+) -> Listed:
+    """An entry as the manifest lists it; without files, it is in the mega-cache."""
+    kind, key, name = one.entry.kind, one.entry.key, one.item.files[0].name
+    path = bundled(kind, one.item.path) if files else manifest.MEGA_CACHE
     if files and files[0].path == path:
         path = files[0].path  # one text for both
-    name = told_name(one)
-    exported.listed.append(Listed(entry.kind, entry.key, sha256, size, path, files, built, name))
+    # What the bundle holds: a kernel's group file has another size in each folder.
+    size = sum(file.size for file in files) if files else one.entry.size
+    name = name if layout.is_only(kind, name) else ""
+    return Listed(kind, key, sha256 or "", size, path, files, built, name)
+
+
+def _manifest(
+    taken: Iterable[Described], listed: Iterable[Listed], record: Record, digest: str | None
+) -> manifest.Manifest:
+    """The manifest of these. digest: of the mega-cache, None without one."""
+    made_by = f"torchkeeper {torchkeeper.__version__}"
+    made_in = common_origin(one.facts.get("made_in") for one in taken)
+    return manifest.Manifest(made_by, made_in, tuple(listed), record.native, digest)
 
 
 def _mega_cache(
@@ -296,13 +294,13 @@ class _Reading:
 
         Raises Problem("entry-changed" | "checksum-wrong") and as ``pouring.unreadable``.
         """
-        try:
-            stream = self._source.open(file)
-        except OSError as e:
-            raise unreadable(e) from e
-        with stream:
+        with opened(self._source, file) as stream:
             if is_group(one.item.kind, file.name) and file.size <= CHUNK:
-                digest = self._group(one.item.kind, file, stream, take)
+                try:
+                    data = portable_bytes(one.item.kind, file.name, stream.read(CHUNK))
+                except OSError as e:
+                    raise unreadable(e) from e
+                digest, _ = self._pouring.pour(io.BytesIO(data), len(data), take)
             else:
                 digest, size = self._pouring.pour(stream, file.size, take)
                 if size > file.size or (one.unhashed and size < file.size):
@@ -313,23 +311,10 @@ class _Reading:
             raise Problem("checksum-wrong")
         return digest
 
-    def _group(self, kind: str, file: File, stream: BinaryIO, take: Take) -> str:
-        try:
-            data = portable_bytes(kind, file.name, stream.read(CHUNK))
-        except OSError as e:
-            raise unreadable(e) from e
-        return self._pouring.pour(io.BytesIO(data), len(data), take)[0]
-
 
 def bundled(kind: str, path: str) -> str:
     """The path in the bundle of a file that is at a path of the place."""
     return manifest.FILES + (path if kind == "aoti_eager" else layout.canonical(path))
-
-
-def told_name(one: Described) -> str:
-    """What the manifest says of the name of an entry's file."""
-    name = one.item.files[0].name
-    return name if layout.is_only(one.entry.kind, name) else ""
 
 
 def _files(
@@ -383,8 +368,6 @@ _MANY = (1 << 16) - 1
 
 
 class OfKind(NamedTuple):
-    """How much of a kind."""
-
     kind: str
     entries: int
     files: int
@@ -395,7 +378,7 @@ class OfKind(NamedTuple):
 class Planned:
     """What would go into a bundle.
 
-    bytes: of the entries; size: of the whole bundle; room: what the disk needs while it is
+    bytes: of the entries; size: of the whole bundle, which the disk needs while it is
     written. kinds: in the order of KINDS. torches, devices: how many entries were made by and for
     which, the most first; None is not among them. made_in: as the bundle will say. objects,
     described: as of ``building.Record``.
@@ -405,7 +388,6 @@ class Planned:
     files: int
     bytes: int
     size: int
-    room: int
     kinds: list[OfKind]
     torches: list[tuple[str, int]]
     devices: list[tuple[str, int]]
@@ -425,25 +407,22 @@ def plan(
     record = Record(makers)
     alone = Singly(source)
     taken = holdable(chosen, alone, left)
-    mega = _export_plan_mega_cache(taken)
+    sections = [
+        (megacache.TYPE_OF_KIND[kind], ones)
+        for kind in MEGA
+        if (ones := [(mega_key(one), one.entry.size) for one in taken if one.entry.kind == kind])
+    ]
+    mega = megacache.size_of(sections) if sections else 0
     members = [(manifest.MEGA_CACHE, mega, True)] if mega else []
     listed = []
     for one in taken:
         report.check()
-        files = tuple(_export_plan_files(one, alone)) if one.entry.kind in FILES else ()
+        files = tuple(_planned_files(one, alone)) if one.entry.kind in FILES else ()
         members += [(file.path, file.size, file.size > MAY_BE_BIG) for file in files]
-        entry = one.entry
-        path = bundled(entry.kind, one.item.path) if files else manifest.MEGA_CACHE
-        sha256 = entry.sha256 or ""
-        size = sum(file.size for file in files) if files else entry.size
         built = record.add(one.item, alone, files)
-        name = told_name(one)
-        listed.append(Listed(entry.kind, entry.key, sha256, size, path, files, built, name))
-    made_in = common_origin(one.facts.get("made_in") for one in taken)
-    made_by = f"torchkeeper {torchkeeper.__version__}"
+        listed.append(_listed(one, one.entry.sha256, files, built))
     # A digest is as long as any other.
-    digest = "0" * 64 if mega else None
-    whole = manifest.Manifest(made_by, made_in, tuple(listed), record.native, digest)
+    whole = _manifest(taken, listed, record, "0" * 64 if mega else None)
     about = sum(map(len, whole.pieces()))
     size = _zip([*members, (manifest.NAME, about, False)])
     entries = [one.entry for one in taken]
@@ -452,11 +431,10 @@ def plan(
         files=sum(len(one.item.files) for one in taken),
         bytes=sum(entry.size for entry in entries),
         size=size,
-        room=size,
         kinds=_kinds(entries),
         torches=Counter(entry.torch for entry in entries if entry.torch).most_common(),
         devices=Counter(entry.device for entry in entries if entry.device).most_common(),
-        made_in=made_in,
+        made_in=whole.made_in,
         objects=record.objects,
         described=record.described,
     )
@@ -470,32 +448,14 @@ def _kinds(entries: list[Entry]) -> list[OfKind]:
     return [found[kind] for kind in KINDS if kind in found]
 
 
-def _export_plan_files(one: Described, source: Source) -> Iterator[ListedFile]:
+def _planned_files(one: Described, source: Source) -> Iterator[ListedFile]:
     """The files as the manifest will list them; a digest is as long as any other."""
     for file in sorted(one.item.files):
-        size = _portable_size(one.item.kind, file, source)
+        size = file.size
+        if is_group(one.item.kind, file.name) and size <= CHUNK:
+            with contextlib.suppress(OSError), source.open(file) as stream:
+                size = len(portable_bytes(one.item.kind, file.name, stream.read(CHUNK)))
         yield ListedFile(bundled(one.item.kind, file.path), size, "0" * 64)
-
-
-def _portable_size(kind: str, file: File, source: Source) -> int:
-    if not is_group(kind, file.name) or file.size > CHUNK:
-        return file.size
-    try:
-        with source.open(file) as stream:
-            return len(portable_bytes(kind, file.name, stream.read(CHUNK)))
-    except OSError:
-        return file.size
-
-
-def _export_plan_mega_cache(taken: list[Described]) -> int:
-    """The size of the mega-cache; 0 where there is none."""
-    sections = []
-    for kind in MEGA:
-        ones = [one for one in taken if one.entry.kind == kind]
-        if ones:
-            artifacts = [(mega_key(one), one.entry.size) for one in ones]
-            sections.append((megacache.TYPE_OF_KIND[kind], artifacts))
-    return megacache.size_of(sections) if sections else 0
 
 
 def _zip(members: list[tuple[str, int, bool]]) -> int:

@@ -114,14 +114,7 @@ def _members_header(made: zipfile.ZipInfo, roomy: bool) -> bytes:
 
 
 #: What zipfile raises for a damaged or unsupported member.
-ZIP_ERRORS = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    RuntimeError,
-    NotImplementedError,
-    UnicodeDecodeError,
-)
+ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeDecodeError)
 
 
 class Slice(io.RawIOBase):
@@ -134,21 +127,17 @@ class Slice(io.RawIOBase):
         self._at = 0
 
     def readable(self) -> bool:
-        """True."""
         return True
 
     def seekable(self) -> bool:
-        """True."""
         return True
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """As of any stream."""
         base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
         self._at = max(0, base + offset)
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer from the part."""
         # The file is shared with other parts and the zip, so its position is never used.
         some = memoryview(buffer)[: max(0, self._size - self._at)]
         got = os.preadv(self._file.fileno(), [some], self._offset + self._at) if some else 0
@@ -238,9 +227,7 @@ def check(
 
 
 def altered(stream: BinaryIO, listed: bytes, report: Report) -> str | None:
-    """Of a mega-cache, the first artifact that is not as its manifest promises, as the kind and
-    key that it has there; None where all are.
-    """
+    """The first artifact of a mega-cache that is not as promised, as ``kind key``, or None."""
     keys: dict[tuple[str, str, str], str] = {}
     for entry in manifest.begin(listed).entries:
         report.check()

@@ -183,7 +183,12 @@ def _opened(path: str) -> Iterator[_Opened | None]:
                 if listed is None:
                     raise Problem("bundle-damaged", file=path, why="It has no manifest")
                 check_size(listed)
-                _check_names(path, members)
+                for name, one in members.items():
+                    # One that no manifest has to be read for: where it was that of a signature,
+                    # nobody is to hear that there is none.
+                    ours = name in parts.OUR_OWN or name.startswith(manifest.FILES)
+                    if not ours and not (name.endswith("/") and not one.file_size):
+                        raise Problem("bundle-more", file=path, part=name[:200])
                 if signed is not None and signed.file_size > sshsig.MAX_SIZE:
                     raise Problem("signature-wrong", file=path, why="It is too large for one")
                 whole = archive.read(listed)
@@ -194,16 +199,6 @@ def _opened(path: str) -> Iterator[_Opened | None]:
         except ZIP_ERRORS as e:
             raise Problem("bundle-damaged", file=path, why=f"It cannot be read ({e})") from e
         yield _Opened(stream, members, whole, signature)
-
-
-def _check_names(path: str, members: Mapping[str, zipfile.ZipInfo]) -> None:
-    """Raise Problem("bundle-more") for a name that no manifest has to be read for: where it was
-    that of a signature, nobody is to hear that there is none.
-    """
-    for name, one in members.items():
-        folder = name.endswith("/") and not one.file_size
-        if name not in parts.OUR_OWN and not name.startswith(manifest.FILES) and not folder:
-            raise Problem("bundle-more", file=path, part=name[:200])
 
 
 def _asked(path: str, opened: _Opened, signers: str | None) -> tuple[str, str | None]:
@@ -228,8 +223,7 @@ def _asked(path: str, opened: _Opened, signers: str | None) -> tuple[str, str | 
 
         fits = asked("check-novalidate", "-n", sshsig.NAMESPACE, data=opened.manifest)
         if fits.returncode:
-            why = "It is not one of this manifest"
-            raise Problem("signature-wrong", file=path, why=why)
+            raise Problem("signature-wrong", file=path, why="It is not one of this manifest")
         if signers is None or not os.path.exists(signers):
             return "unknown", None
         named = asked("find-principals", "-f", signers)

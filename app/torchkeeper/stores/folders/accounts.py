@@ -31,7 +31,6 @@ class Who(NamedTuple):
     name: str | None = None
 
     def to_json(self) -> shapes.Who:
-        """As a flat JSON object."""
         return {"kind": self.kind, "number": self.number, "name": self.name}
 
 
@@ -51,7 +50,6 @@ class Accounts:
         return uid in (self.me, 0)
 
     def user(self, uid: int) -> Who:
-        """A user."""
         if uid not in self._users:
             self._users[uid] = None
             with contextlib.suppress(ImportError, KeyError):
@@ -66,7 +64,6 @@ class Accounts:
         return self.user(self.me).name
 
     def group(self, gid: int) -> Who:
-        """A group."""
         return Who("group", gid, self._group(gid)[0])
 
     def _group(self, gid: int) -> tuple[str | None, frozenset[str]]:

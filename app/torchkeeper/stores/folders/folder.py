@@ -22,6 +22,7 @@ from torchkeeper.stores.folders.walking import Root, Walk, file_at
 from torchkeeper.stores.items import (
     File,
     Item,
+    Left,
     Offered,
     allocated,
     group,
@@ -29,9 +30,9 @@ from torchkeeper.stores.items import (
     kernel_items,
     located,
 )
-from torchkeeper.stores.lists import FilesIn, taken_apart
+from torchkeeper.stores.lists import files_in, taken_apart
 from torchkeeper.stores.needs import Living
-from torchkeeper.stores.store import Left, Removal, Store
+from torchkeeper.stores.store import Removal, Store
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import MadeIn
@@ -62,24 +63,6 @@ def rests_on(root: str) -> str:
     return "day" if flags & getattr(os, "ST_RELATIME", 4096) else "read"
 
 
-def uses(folder: Root, items: Sequence[Item], report: Report) -> tuple[list[float | None], str]:
-    """When each item was last used, seconds since the epoch, and which of RESTS that rests on.
-
-    That is when the last of its files was read or written, by whomever: a backup reads them as
-    well. Torchkeeper's own reading leaves no trace in files of one's own. None for what is gone.
-    """
-    rests = rests_on(folder.root)
-    if rests == "written":
-        return [_written(item) for item in items], rests
-    found: list[float | None] = []
-    for number, item in enumerate(items):
-        if number % _OFTEN == 0:
-            report.check()
-        times = [x for file in item.files if (x := _used(f"{folder.root}/{file.path}")) is not None]
-        found.append(max(times) if times else _written(item))
-    return found, rests
-
-
 def _used(path: str) -> float | None:
     try:
         status = os.lstat(path)
@@ -107,7 +90,6 @@ class Folder(Root, Store):
         self.seen = owners.Seen(self.root)
 
     def items(self, report: Report) -> list[Item]:
-        """Everything in it, unread, without the trash."""
         return in_order(self.stream(report))
 
     def stream(self, report: Report) -> Iterator[Item]:
@@ -133,7 +115,7 @@ class Folder(Root, Store):
         except OSError as e:
             raise Problem("place-unreadable", place=self.place, why=e.strerror) from e
         found = located(rest, among(self.root), proven)
-        items = in_order(taken_apart(found, _folders(rest), self))
+        items = in_order(taken_apart(found, files_in(rest), self))
         self.total = count + len(items)
         yield from items
 
@@ -193,9 +175,6 @@ class Folder(Root, Store):
         """Whether the last survey could read every folder."""
         return not self.unreadable
 
-    def close(self) -> None:
-        """Nothing is kept open."""
-
     def index(self, file: str | None) -> Index:
         return Index(self.root, file)
 
@@ -207,10 +186,19 @@ class Folder(Root, Store):
     def _foreign(self) -> int:
         return sum(map(hash, self.seen.foreign.items()))
 
-    def uses(
-        self, items: Sequence[Item], report: Report
-    ) -> tuple[list[float | None] | None, str | None]:
-        return uses(self, items, report)
+    def uses(self, items: Sequence[Item], report: Report) -> tuple[list[float | None], str]:
+        """That is when the last of its files was read or written, by whomever: a backup reads them
+        as well. Our own reading leaves no trace in files of one's own. None for what is gone.
+        """
+        rests = rests_on(self.root)
+        found: list[float | None] = []
+        for number, item in enumerate(items):
+            if number % _OFTEN == 0:
+                report.check()
+            names = [] if rests == "written" else [f"{self.root}/{x.path}" for x in item.files]
+            times = [used for name in names if (used := _used(name)) is not None]
+            found.append(max(times) if times else _written(item))
+        return found, rests
 
     def owners(self) -> list[Owned] | None:
         return owners.findings(self.place, self.seen)
@@ -269,19 +257,6 @@ class Folder(Root, Store):
         from torchkeeper.stores.offering import FromFolder
 
         return FromFolder(chosen, self, report, left, hashed=to_server)
-
-
-def _folders(files: list[File]) -> FilesIn:
-    """The files in each folder, of those of a walk."""
-    found: dict[str, list[File]] = {}
-
-    def files_in(folder: str) -> list[File]:
-        if not found:
-            for file in files:
-                found.setdefault(file.path.rpartition("/")[0], []).append(file)
-        return found.get(folder, [])
-
-    return files_in
 
 
 def survey(place: str, report: Report | None = None) -> list[Item]:

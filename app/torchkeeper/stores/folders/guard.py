@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from torchkeeper.artifacts.entry import Problem
@@ -19,7 +19,6 @@ from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.journal import CutOff
 from torchkeeper.stores.folders.locks import taken
 from torchkeeper.stores.folders.restoring import restore
-from torchkeeper.stores.items import Item
 
 if TYPE_CHECKING:
     from torchkeeper.stores import shapes
@@ -58,7 +57,6 @@ class Recovered:
     file: str
 
     def to_json(self) -> shapes.CutOff:
-        """Its fields."""
         return cast("shapes.CutOff", asdict(self))
 
 
@@ -89,57 +87,46 @@ def recover(root: str, report: Report, keep: bool = True, insisted: str = "") ->
     everything is as it was, for the next time; and ("place-busy") where somebody may be at work
     whose lock cannot be seen.
     """
-    told = []
-    for path in journal.in_folder(root):
-        if (one := _recover(root, path, keep, insisted, report)) is not None:
-            told.append(one)
-    told += _of_others(root)
+    found = [_recover(root, path, keep, insisted, report) for path in journal.in_folder(root)]
+    told = [*filter(None, found), *_of_others(root)]
     for one in told:
         report.finding(recovered=one.to_json())
     return told
 
 
 def seen(root: str) -> list[Recovered]:
-    """What was cut off in a folder whose lock is ours, as far as its journals say. Nothing is done
-    about it.
-    """
+    """What was cut off in a folder whose lock is ours, as its journals say; nothing is done."""
     told = []
     for path in journal.in_folder(root):
         try:
             cut = journal.said(path)
         except journal.NotOurs:
-            told.append(_not_believed(root, path))
+            told.append(_told(root, path, "not-believed"))
         except OSError:
             continue
         else:
             if not cut.proven:
-                told.append(_not_believed(root, path, cut))
+                told.append(_told(root, path, "not-believed", cut))
             elif not cut.running and _what(cut):
-                told.append(Recovered(root, _what(cut), "waiting", _made(cut), 0, 0, 0, 0, path))
+                told.append(_told(root, path, "waiting", cut))
     return [*told, *_of_others(root)]
 
 
 def _of_others(root: str) -> list[Recovered]:
-    return [
-        Recovered(root, "", "of-another", None, 0, 0, 0, 0, path)
-        for path in journal.of_others(root)
-    ]
+    return [_told(root, path, "of-another") for path in journal.in_folder(root, mine=False)]
 
 
-def _not_believed(root: str, path: str, cut: CutOff | None = None) -> Recovered:
+def _told(
+    root: str, path: str, outcome: str, cut: CutOff | None = None, ended: _Ended = _NOTHING
+) -> Recovered:
     cut = cut or CutOff()
-    return Recovered(root, _what(cut), "not-believed", _made(cut), 0, 0, 0, 0, path)
+    return Recovered(root, _what(cut), outcome, receipts.made(cut.about), *ended[1:], path)
 
 
 def _what(cut: CutOff) -> str:
     """What a journal is about; "" for what none of ours is."""
     what = cut.about.get("what")
     return what if isinstance(what, str) and what in _KNOWN else ""
-
-
-def _made(cut: CutOff) -> float | None:
-    made = cut.about.get("made")
-    return float(made) if isinstance(made, (int, float)) and 0 < made < 1e11 else None
 
 
 def _recover(root: str, path: str, keep: bool, insisted: str, report: Report) -> Recovered | None:
@@ -171,19 +158,18 @@ def _recover(root: str, path: str, keep: bool, insisted: str, report: Report) ->
         _remove_above(root, cut)
     if not ended.outcome:
         return None
-    return Recovered(root, _what(cut), *ended[:1], _made(cut), *ended[1:], path)
+    return _told(root, path, ended.outcome, cut, ended)
 
 
 def _forgotten(root: str, path: str, cut: CutOff, insisted: str) -> Recovered:
     """Pass a journal over that is not believed, or remove it, if that is wished."""
-    told = _not_believed(root, path, cut)
     if insisted != FORGET:
-        return told
+        return _told(root, path, "not-believed", cut)
     try:
         journal.remove(path)
     except OSError as e:
         raise Problem("place-unfinished", place=root, why=e.strerror or str(e), file=path) from e
-    return replace(told, outcome="forgotten")
+    return _told(root, path, "forgotten", cut)
 
 
 def _ended(root: str, cut: CutOff, report: Report) -> _Ended:
@@ -261,20 +247,15 @@ def _purge(root: str, about: Mapping[str, object], done: bool) -> _Ended:
 
 
 def _restore(root: str, bin_: str | None, about: Mapping[str, object], outcome: str) -> _Ended:
-    """Put back what a receipt holds; what cannot be, for something has come into its place, stays
-    in the trash.
-    """
+    """Put back what a receipt holds; what has been replaced meanwhile stays in the trash."""
     if bin_ is None:
         return _NOTHING
     if not receipts.lies(bin_):
         receipts.discard(bin_)  # the trash may have been made for it
         return _Ended(outcome)
     _sweep(root, about.get("id"))
-
-    def left(_item: Item, _problem: Problem) -> None:
-        """It is in the trash, where undo finds it."""
-
-    done, full = restore(root, bin_, receipts.trashed(bin_), Report(), left)
+    # What is left is in the trash, where undo finds it.
+    done, full = restore(root, bin_, receipts.trashed(bin_), Report(), lambda _item, _why: None)
     stays = len(receipts.trashed(bin_))
     ended = "no-room" if full else outcome
     return _Ended(ended, done.entries, done.files, done.bytes, stays)
@@ -321,7 +302,12 @@ def _held(place: str, patience: float) -> Iterator[str]:
     deadline = time.monotonic() + patience
     root = os.path.realpath(place)
     while True:
-        handle = _opened(root, place)
+        try:
+            handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError as e:
+            raise Problem("place-missing", place=place) from e
+        except OSError as e:
+            raise Problem("place-unreadable", place=place, why=e.strerror) from e
         try:
             # Where there are no locks, as on some NFS, it goes on unguarded.
             if not taken(handle) and _is_there(handle, root):
@@ -332,15 +318,6 @@ def _held(place: str, patience: float) -> Iterator[str]:
         if time.monotonic() > deadline:
             raise Problem("place-busy", place=place)
         time.sleep(0.05)
-
-
-def _opened(root: str, place: str) -> int:
-    try:
-        return os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except FileNotFoundError as e:
-        raise Problem("place-missing", place=place) from e
-    except OSError as e:
-        raise Problem("place-unreadable", place=place, why=e.strerror) from e
 
 
 def _is_there(handle: int, root: str) -> bool:
@@ -354,9 +331,7 @@ def _is_there(handle: int, root: str) -> bool:
 
 
 def cut_off(place: str) -> list[Recovered]:
-    """What was cut off in a folder, unless somebody is at work there; nothing is changed. Raises
-    nothing: whoever only wants to look can.
-    """
+    """What was cut off in a folder where nobody is at work. Changes nothing, raises nothing."""
     if journal.lies_in(os.path.realpath(place)):
         with contextlib.suppress(Problem), _held(place, 0) as root:
             return seen(root)

@@ -8,7 +8,6 @@ are missing. What PyTorch keeps in a list is put into that. Each step is in a jo
 from __future__ import annotations
 
 import contextlib
-import errno
 import functools
 import os
 import shutil
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.atomic import sync_folder
+from torchkeeper.stores.atomic import handle_of, no_room, sync_folder
 from torchkeeper.stores.folders import merging, steps
 from torchkeeper.stores.folders.guard import changing
 from torchkeeper.stores.folders.journal import Journal
@@ -53,8 +52,7 @@ _FILES, _BYTES, _AT_ONCE = 64, 64 << 20, 8
 @dataclass
 class Written:
     """An entry that was written. files: temporary path and path of each, in order. folder: the
-    temporary path of a kernel's folder, and its path. listed: the list that it comes into then, and
-    as what.
+    temporary path of a kernel's folder, and its path. listed: the list it comes into, and as what.
     """
 
     files: list[tuple[str, str]] = field(default_factory=list)
@@ -62,15 +60,6 @@ class Written:
     replaced: frozenset[str] = frozenset()
     listed: tuple[str, Listed] | None = None
     size: int = 0
-
-    @property
-    def names(self) -> Iterable[str]:
-        """The paths that are taken by then."""
-        yield from (path for _, path in self.files)
-        if self.folder:
-            yield self.folder[1]
-        if self.listed:
-            yield self.listed[0]
 
 
 class Arriving:
@@ -118,7 +107,8 @@ class Arriving:
     def add(self, written: Written) -> bool:
         """Have an entry wait; whether as many do as should."""
         self._waiting.append(written)
-        self._names.update(written.names)
+        folder = written.folder and written.folder[1]
+        self._names.update(_names(written.files, folder, written.listed))
         count = sum(len(one.files) for one in self._waiting)
         return count >= _FILES or sum(one.size for one in self._waiting) >= _BYTES
 
@@ -144,7 +134,6 @@ class Arriving:
         return late
 
     def close(self) -> None:
-        """Have all names on the disk."""
         self._sync(self._touched, sync_folder)
         if self._pool:
             self._pool.shutdown()
@@ -160,9 +149,8 @@ class Arriving:
             names = self._relative(temporary), self._relative(path)
             aside = None
             if path in one.replaced:
-                aside = self._relative(
-                    steps.temporary_file(os.path.dirname(path), self._journal.id)
-                )
+                aside = steps.temporary_file(os.path.dirname(path), self._journal.id)
+                aside = self._relative(aside)
             found.append(["file", *names, steps.stamp_of(temporary), aside])
         return found
 
@@ -223,11 +211,8 @@ class Arriving:
 
 
 def _sync_file(path: str) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
+    with handle_of(path, os.O_RDONLY | os.O_NOFOLLOW) as handle:
         os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 Offer = TypeVar("Offer", bound=Offered)
@@ -293,7 +278,7 @@ def import_bundles(
                 _take_back(root, journal, report)
                 raise
     except OSError as e:
-        if e.errno in (errno.ENOSPC, errno.EDQUOT):
+        if no_room(e):
             raise Problem("disk-full", place=place) from e
         raise Problem("place-unwritable", place=place, why=e.strerror or str(e)) from e
     finally:
@@ -322,8 +307,7 @@ def _take_back(root: str, journal: Journal, report: Report) -> None:
         journal.leave()
     with contextlib.suppress(OSError):  # the folder may be gone
         left = steps.there(root, journal.steps)
-        told = {"place": root, "files": gone, "left": left, "whole": whole}
-        report.finding(taken_back=told)
+        report.finding(taken_back={"place": root, "files": gone, "left": left, "whole": whole})
 
 
 def _import(
@@ -344,10 +328,10 @@ def _import(
             placing.left = functools.partial(left, offered)
             for item, problem in items:
                 progress.begin(item)
-                if problem is not None:
-                    placing.left(item, problem)
-                else:
+                if problem is None:
                     placing.place(item, offered)
+                else:
+                    placing.left(item, problem)
                 past += item.size
                 progress.reach(past)
             placing.arrive()
@@ -393,7 +377,8 @@ class _Placing:
         mark = len(self._journal.steps)
         try:
             plan = self._target.plan(item, offered, self._pouring)
-            if plan.listed or self._arriving.taken(_names(plan)):
+            names = _names(plan.todo, plan.folder if plan.whole else None, plan.listed)
+            if plan.listed or self._arriving.taken(names):
                 self.arrive()
                 mark = len(self._journal.steps)
                 plan = self._target.plan(item, offered, self._pouring)
@@ -418,9 +403,7 @@ class _Placing:
             self.arrive()
 
     def _was_being_built(self, plan: Plan) -> bool:
-        """Whether PyTorch was at work on an object that is to be placed. Raises Problem("in-use")
-        where it still is, and Cancelled.
-        """
+        """Whether PyTorch was at work on an object. Raises Problem("in-use"), and Cancelled."""
         waited = False
         for _, target in plan.todo:
             path = os.path.relpath(target, self._root)
@@ -452,7 +435,6 @@ class _Placing:
             self.arrive()
 
     def close(self) -> None:
-        """Have all names on the disk. Raises OSError."""
         self._arriving.close()
 
     def _write(self, plan: Plan, item: Item, offered: Offered) -> Written:
@@ -480,25 +462,28 @@ class _Placing:
     ) -> tuple[str, str]:
         """Write a file beside its path; its path until then, and its sha256."""
         folder = os.path.dirname(target)
-        for last in (False, True):
+
+        def written() -> tuple[str, str]:
             self._arriving.make_folders(folder)
             path = self._arriving.temporary(folder)
-            try:
-                return path, _write(path, offered, item, file, self._pouring, plan.folder)
-            except FileNotFoundError:
-                # Somebody who purges or mends a place around this one has taken the empty folder.
-                if last:
-                    raise
-        raise AssertionError
+            return path, _write(path, offered, item, file, self._pouring, plan.folder)
+
+        try:
+            return written()
+        except FileNotFoundError:
+            # Somebody who purges or mends a place around this one has taken the empty folder.
+            return written()
 
 
-def _names(plan: Plan) -> Iterator[str]:
-    """The paths that come with what a plan says."""
-    yield from (target for _, target in plan.todo)
-    if plan.whole:
-        yield plan.folder
-    if plan.listed:
-        yield plan.listed[0]
+def _names(
+    files: Iterable[tuple[object, str]], folder: str | None, listed: tuple[str, Listed] | None
+) -> Iterator[str]:
+    """The paths that are taken when an entry has come."""
+    yield from (path for _, path in files)
+    if folder:
+        yield folder
+    if listed:
+        yield listed[0]
 
 
 def _write(

@@ -95,9 +95,7 @@ class OtherMounts:
         return {path for path in found if path}
 
     def overlaps(self, pid: int, path: str) -> bool:
-        """Whether a folder that it knows by a path is this one, in it, or above it."""
-        if not os.path.isabs(path):
-            path = os.path.join(os.readlink(f"{PROC}/{pid}/cwd"), path)
+        """Whether a folder that it knows by a whole path is this one, in it, or above it."""
         root = f"{PROC}/{pid}/root"
         seen = root + os.path.normpath(path)
         with contextlib.suppress(OSError):
@@ -202,9 +200,8 @@ def users(root: str, report: Report, items: Sequence[Item] = ()) -> InUse:
     """
     try:
         pids = processes.listed()
+        os.stat(f"{PROC}/self/maps")
     except OSError:
-        return InUse(sees="none")
-    if not os.path.exists(f"{PROC}/self/maps"):
         return InUse(sees="none")
     found, hidden = [], 0
     above = set(_ancestors())
@@ -307,22 +304,17 @@ class _Look:
             kernels = os.path.join(home, ".triton", "cache") if home else None
         models = env.get("VLLM_CACHE_ROOT")
         if vllm and not models:
-            models = _vllm_root(env)
+            home = env.get("HOME")
+            base = env.get("XDG_CACHE_HOME") or (home and os.path.join(home, ".cache"))
+            models = os.path.join(base, "vllm") if base else None  # vllm/envs.py
         return any(self._overlaps(pid, path) for path in (inductor, kernels, models) if path)
 
     def _overlaps(self, pid: int, path: str) -> bool:
-        if self._others.has(pid):
-            return self._others.overlaps(pid, path)
         if not os.path.isabs(path):
             path = os.path.join(os.readlink(f"{PROC}/{pid}/cwd"), path)
+        if self._others.has(pid):
+            return self._others.overlaps(pid, path)
         if path not in self._real:
             self._real[path] = os.path.realpath(path)
         mine, theirs = self._root.rstrip("/") + "/", self._real[path].rstrip("/") + "/"
         return mine.startswith(theirs) or theirs.startswith(mine)
-
-
-def _vllm_root(env: dict[str, str]) -> str | None:
-    """Where vLLM keeps its caches without variables of its own (vllm/envs.py)."""
-    if base := env.get("XDG_CACHE_HOME"):
-        return os.path.join(base, "vllm")
-    return os.path.join(env["HOME"], ".cache", "vllm") if env.get("HOME") else None

@@ -19,8 +19,8 @@ _OPEN = 32
 
 
 class Inside:
-    """A folder by its handle. Every method raises OSError, also where a link is on the way, and
-    ValueError for a path that is none below it.
+    """A folder by its handle, whose methods do as those of ``os``. Every one raises OSError, also
+    where a link is on the way, and ValueError for a path that is none below it.
     """
 
     def __init__(self, root: str) -> None:
@@ -33,15 +33,10 @@ class Inside:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of it."""
         self._forget()
         os.close(self._handle)
 
     def stat(self, path: str) -> os.stat_result:
-        """As lstat."""
         with self._above(path) as (folder, name):
             return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
@@ -66,23 +61,19 @@ class Inside:
             return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
 
     def make_folder(self, path: str, mode: int = 0o777) -> None:
-        """As mkdir."""
         with self._above(path) as (folder, name):
             os.mkdir(name, mode, dir_fd=folder)
 
     def unlink(self, path: str) -> None:
-        """As unlink."""
         with self._above(path) as (folder, name):
             os.unlink(name, dir_fd=folder)
 
     def remove_folder(self, path: str) -> None:
-        """As rmdir."""
         self._forget(path)
         with self._above(path) as (folder, name):
             os.rmdir(name, dir_fd=folder)
 
     def rename(self, path: str, other: str) -> None:
-        """As rename."""
         self._forget(path)
         with self._above(path) as (one, name), self._above(other) as (two, named):
             os.rename(name, named, src_dir_fd=one, dst_dir_fd=two)
@@ -130,9 +121,7 @@ class Inside:
                 yield here, real, [*files, *links], handle
 
     def remove_tree(self, path: str) -> None:
-        """Remove a folder with all that is in it. Raises OSError for the first thing that stays,
-        after trying the others.
-        """
+        """Remove a folder with all in it. Raises OSError for what stays, after trying the rest."""
         failed: OSError | None = None
         for _, folders, files, handle in self.walk(path):
             for remove, names in ((os.unlink, files), (os.rmdir, folders)):

@@ -26,7 +26,7 @@ from typing import Any
 from torchkeeper.artifacts.layout import JOURNAL
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import atrest
-from torchkeeper.stores.atomic import sync_folder
+from torchkeeper.stores.atomic import handle_of, no_room, sync_folder
 from torchkeeper.stores.atrest import here, may_work
 
 # What shows that a journal in a folder was begun here, by this user, in that very folder.
@@ -54,12 +54,6 @@ _LONG = 180 * 86400.0
 _PROOF_LARGEST = 1 << 16
 _NONCE = re.compile(r"[0-9a-f]{32}")
 _RECORD = re.compile(r"[0-9a-f]{16}-[0-9a-f]{32}\.json")
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-def new_nonce() -> str:
-    """A number that nobody can guess."""
-    return os.urandom(16).hex()
 
 
 def keep(root: str, nonce: str, first: bytes, journal: os.stat_result) -> None:
@@ -78,7 +72,7 @@ def keep(root: str, nonce: str, first: bytes, journal: os.stat_result) -> None:
                 os.mkdir(folder, 0o700)
             with _opened(folder) as handle:
                 _clean(handle, root, _identity(journal))
-                _proof_write(handle, _name(root, nonce), text)
+                _proof_write(handle, f"{_of(root)}-{nonce}.json", text)
             sync_folder(folder)
         except OSError as e:
             failed = failed or e
@@ -140,14 +134,11 @@ def _of_another(path: str) -> bool:
 @contextlib.contextmanager
 def _opened(folder: str) -> Iterator[int]:
     """A folder of ours that nobody else can write to. Raises OSError."""
-    handle = os.open(folder, _FOLDER)
-    try:
+    with handle_of(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW) as handle:
         at = os.fstat(handle)
         if at.st_uid != os.geteuid() or at.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise PermissionError(f"{folder} is not this user's alone")
         yield handle
-    finally:
-        os.close(handle)
 
 
 def _proof_write(folder: int, name: str, text: str) -> None:
@@ -175,8 +166,7 @@ def _read(folder: int, name: str) -> bytes:
 
 def _clean(folder: int, root: str, new: list[int]) -> None:
     """Remove records of this place whose journals are gone, and what is very old. new: the identity
-    of the journal that is begun, whose number an earlier one may have had. No other place is looked
-    at, which may be on a disk that does not answer.
+    of the journal that is begun. No other place is looked at: its disk may not answer.
     """
     begin, now = f"{_of(root)}-", time.time()
     here = _identity(os.stat(root))
@@ -186,20 +176,12 @@ def _clean(folder: int, root: str, new: list[int]) -> None:
                 os.unlink(name, dir_fd=folder)
             elif name.startswith(begin):
                 said = json.loads(_read(folder, name))
-                there = said["journal"] != new and _lies(root, said["journal"])
-                if said["root"] == here and not there:
+                with os.scandir(root) as entries:
+                    there = [_identity(one.stat(follow_symlinks=False)) for one in entries]
+                # An earlier one may have had the number of the journal that is begun.
+                gone = said["journal"] == new or said["journal"] not in there
+                if said["root"] == here and gone:
                     os.unlink(name, dir_fd=folder)
-
-
-def _lies(root: str, journal: object) -> bool:
-    """Whether a file with the identity of a journal is in a folder."""
-    with os.scandir(root) as entries:
-        return any([one.stat(follow_symlinks=False).st_dev, one.inode()] == journal
-                   for one in entries)  # fmt: skip
-
-
-def _name(root: str, nonce: str) -> str:
-    return f"{_of(root)}-{nonce}.json"
 
 
 def _of(root: str) -> str:
@@ -233,29 +215,20 @@ _NAME = re.compile(re.escape(JOURNAL) + r"[0-9]+-[0-9]+-[0-9a-f]{6}\.jsonl")
 _LEFT = 0o400
 
 
-def in_folder(root: str) -> list[str]:
-    """The paths of all journals of this user in a folder, the oldest first: of what is at work
-    there, and of what was cut off.
+def in_folder(root: str, mine: bool = True) -> list[str]:
+    """The paths of all journals of this user, or of others, in a folder, the oldest first: of what
+    is at work there, and of what was cut off.
     """
-    return [path for path in _all(root) if os.path.basename(path).startswith(_begin())]
-
-
-def lies_in(place: str) -> bool:
-    """Whether there is any journal in a folder."""
-    return bool(_all(place))
-
-
-def of_others(root: str) -> list[str]:
-    """The paths of the journals of other users in a folder."""
-    return [path for path in _all(root) if not os.path.basename(path).startswith(_begin())]
-
-
-def _all(root: str) -> list[str]:
     try:
         names = sorted(filter(_NAME.fullmatch, os.listdir(root)))
     except OSError:
         return []
-    return [os.path.join(root, name) for name in names]
+    return [os.path.join(root, name) for name in names if name.startswith(_begin()) == mine]
+
+
+def lies_in(place: str) -> bool:
+    """Whether there is any journal in a folder."""
+    return bool(in_folder(place) or in_folder(place, mine=False))
 
 
 def _begin() -> str:
@@ -274,7 +247,7 @@ class Journal:
         self.steps: list[Step] = []
         #: What the names of temporary files of the operation have in common.
         self.id = os.urandom(3).hex()
-        self._root, self._report, self._nonce = root, report, new_nonce()
+        self._root, self._report, self._nonce = root, report, os.urandom(16).hex()
         self._about = {"version": 2, "what": what, "id": self.id, "nonce": self._nonce,
                        **here(), **about}  # fmt: skip
         self._path = os.path.join(root, f"{_begin()}{time.time_ns()}-{self.id}.jsonl")
@@ -367,14 +340,12 @@ def _write(handle: int, data: bytes) -> None:
 
 
 def begun(root: str, what: str, report: Report, **about: object) -> Journal | None:
-    """A journal that is begun, or None where there is no room for one, and the operation can do
-    without. Raises OSError.
-    """
+    """A journal that is begun; None where there is no room, and it goes without. Raises OSError."""
     journal = Journal(root, what, report, **about)
     try:
         journal.open()
     except OSError as e:
-        if e.errno in (errno.ENOSPC, errno.EDQUOT):
+        if no_room(e):
             return None
         raise
     return journal

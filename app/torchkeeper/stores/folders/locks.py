@@ -56,6 +56,7 @@ from collections.abc import Iterator
 
 from torchkeeper.artifacts.layout import MEMOIZED, inner_cache
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.atomic import handle_of
 
 #: Seconds to wait for PyTorch, which takes a lock for a moment to look, for longer to build.
 PATIENCE = 10.0
@@ -98,14 +99,10 @@ def ours(lock: str) -> Iterator[bool]:
 
 def held(lock: str) -> bool:
     """Whether another process holds a lock; False where there is none or it cannot be asked."""
-    try:
-        handle = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+    with contextlib.suppress(OSError), handle_of(lock, flags) as handle:
         return taken(handle)
-    finally:
-        os.close(handle)
+    return False
 
 
 def taken(handle: int) -> bool:
@@ -161,9 +158,7 @@ def _written(kind: str, path: str) -> bool:
 
 
 def writers(path: str) -> list[int]:
-    """The processes that the names of a temporary file and its folders carry; none where they do
-    not.
-    """
+    """The processes that the names of a temporary file and its folders carry, if any."""
     found = (_TEMPORARY.fullmatch(part) for part in path.split("/"))
     return [int(match[1] or match[2]) for match in found if match]
 

@@ -147,8 +147,7 @@ def glance(place: str) -> list[Owned]:
 
 def findings(place: str, seen: Seen) -> list[Owned]:
     """What can be said of a folder of which so much was seen, what is grave first."""
-    found = _Place(place, seen).findings()
-    return sorted(found, key=lambda one: not one["grave"])
+    return sorted(_Place(place, seen).findings(), key=lambda one: not one["grave"])
 
 
 class _Place:
@@ -190,9 +189,7 @@ class _Place:
         return found
 
     def changers(self) -> Iterator[tuple[str, Who, bool]]:
-        """What on the way to a file, and the file, can others change: it, who, and whether it
-        belongs to them.
-        """
+        """What others can change of a file and the way to it, who, and whether it is theirs."""
         for path, status in self._way.items():
             if not self._accounts.trusted(status.st_uid) and not unmapped(status.st_uid):
                 yield path, self._accounts.user(status.st_uid), True
@@ -244,7 +241,8 @@ class _Place:
             return [self._finding("link", path, who, bool(among))] if foreign else []
         found = []
         # Elsewhere it is somebody who looks after the machine.
-        if foreign and among and not self._of_same(status.st_uid):
+        of_same = self._root is not None and self._way[self._root].st_uid == status.st_uid
+        if foreign and among and not of_same:
             found.append(self._finding("above", path, who, True, owned=True))
         if status.st_mode & stat.S_ISVTX or self._closed(path):
             return found
@@ -255,10 +253,6 @@ class _Place:
             mine = self._mine(status)
             found.append(self._finding("above", path, who, grave, owned=False, mine=mine))
         return found
-
-    def _of_same(self, uid: int) -> bool:
-        """Whether the place itself is that user's, which is said of it."""
-        return self._root is not None and self._way[self._root].st_uid == uid
 
     def _among(self, path: str) -> str:
         """The innermost folder above another where everybody may make what they want; or ""."""
@@ -277,9 +271,7 @@ class _Place:
                 yield path, status
 
     def _closed(self, folder: str, but: int | None = None) -> bool:
-        """Whether no other user gets to what is in a folder on the way; ``but``: one who passes
-        what is his own.
-        """
+        """Whether no other user, or ``but`` only to his own, gets to what is in a folder."""
         return any(
             not status.st_mode & stat.S_IXOTH
             and status.st_uid != but

@@ -27,7 +27,7 @@ from torchkeeper.stores.items import (
 )
 from torchkeeper.stores.lists import MARK
 from torchkeeper.stores.offering import Named
-from torchkeeper.stores.pouring import Pouring, Take, drop, unchanged, unreadable
+from torchkeeper.stores.pouring import Pouring, Take, drop, opened, unchanged
 
 #: Payloads that name others come last, so that torch never finds one whose needs are missing.
 ORDER = (
@@ -144,10 +144,19 @@ class Target:
         there = merging.listed(path)
         for one in self._listed.get(path, ()):
             there = merging.merged(there, one)
-        return (path, made) if merging.lacks(path, there, made, self._exists) else None
+
+        def exists(path: str) -> bool:
+            return path in self._claimed or os.path.exists(path)
+
+        return (path, made) if merging.lacks(path, there, made, exists) else None
 
     def _plan_kernel(self, item: Item, offered: Offered, pouring: Pouring) -> Plan:
-        home = self._home_of_kernel(item)
+        if self._style == "inductor":
+            # Inductor has a cache of Triton's for each device (triton_cache_dir in
+            # torch/_inductor/runtime/runtime_utils.py). Of most kernels nobody has said which.
+            home = item.path if item.path != item.key else f"triton/0/{item.key}"
+        else:
+            home = item.key if self._style == "triton" else f"triton_cache/{item.key}"
         folder = os.path.join(self.root, home)
         if os.path.islink(folder) or (os.path.lexists(folder) and not os.path.isdir(folder)):
             raise Problem("key-taken", path=home)
@@ -171,15 +180,6 @@ class Target:
         missing.sort(key=lambda pair: is_group(item.kind, pair[0].name))
         return Plan(home, tuple(missing), frozenset(replaced), folder=folder, there=tuple(there))
 
-    def _home_of_kernel(self, item: Item) -> str:
-        if self._style == "triton":
-            return item.key
-        if self._style == "vllm":
-            return f"triton_cache/{item.key}"
-        # Inductor has a cache of Triton's for each device (triton_cache_dir in
-        # torch/_inductor/runtime/runtime_utils.py). Of most kernels nobody has said which.
-        return item.path if item.path != item.key else f"triton/0/{item.key}"
-
     def claim(self, plan: Plan) -> None:
         """Take a plan for carried out, where it is not: what follows finds its files there."""
         if plan.folder:
@@ -189,9 +189,6 @@ class Target:
         if plan.listed:
             path, item = plan.listed
             self._listed.setdefault(path, []).append(item)
-
-    def _exists(self, path: str) -> bool:
-        return path in self._claimed or os.path.exists(path)
 
     def _digest(self, path: str, kind: str, pouring: Pouring) -> str | None:
         return self._claimed.get(path) or _digest_at(path, kind, pouring)
@@ -216,7 +213,7 @@ def _style(root: str, items: Iterable[Item]) -> str:
     kinds, homes = {item.kind for item in items}, {item.path for item in items}
     if kinds - {"triton"} or any(map(layout.is_shard, names)):
         return "inductor"
-    if any(map(layout.is_triton_key, names)):
+    if any(map(triton.is_key, names)):
         return "triton"
     return "inductor" if any("/" in home for home in homes) else "triton"
 
@@ -280,12 +277,8 @@ def deliver(
     Raises Problem("size-wrong" | "payload-unreadable" | "entry-changed") and as
     ``pouring.unreadable``; "checksum-wrong" after the last byte.
     """
-    try:
-        source = offered.open(file)
-    except OSError as e:
-        raise unreadable(e) from e
     group: list[bytes] = []
-    with source:
+    with opened(offered, file) as source:
         if is_group(item.kind, file.name):
             digest, size = pouring.pour(source, file.size, lambda data: group.append(bytes(data)))
         else:

@@ -35,9 +35,7 @@ class Proving:
         self._names: dict[str, list[str]] = {}
 
     def __call__(self, file: File) -> bool:
-        """Whether a file is what its path says, if it says something. Of locks only empty ones
-        are: PyTorch writes nothing into them.
-        """
+        """Whether a file is what its path says, if it says something. PyTorch's locks are empty."""
         path = file.path
         if path.endswith(".lock") and file.size:
             return False
@@ -57,8 +55,13 @@ class Proving:
     def _begins(self, path: str, proof: proofs.Proof) -> bool:
         if proof.head is None:
             return True
-        head = self._head(path)
-        return head is not None and bool(proof.head(head))
+        with contextlib.suppress(OSError):
+            handle = open_quietly(os.path.join(self._root, path))
+            try:
+                return bool(proof.head(os.read(handle, proofs.HEAD)))
+            finally:
+                os.close(handle)
+        return False
 
     def _folders(self, parts: list[str]) -> Iterator[str]:
         """The folders that a path with ``*`` means."""
@@ -78,16 +81,3 @@ class Proving:
                     found = [entry.name for entry in itertools.islice(entries, _MOST)]
             self._names[folder] = found
         return self._names[folder]
-
-    def _head(self, path: str) -> bytes | None:
-        """The first bytes of a file; None where it cannot be read."""
-        try:
-            handle = open_quietly(os.path.join(self._root, path))
-        except OSError:
-            return None
-        try:
-            return os.read(handle, proofs.HEAD)
-        except OSError:
-            return None
-        finally:
-            os.close(handle)

@@ -9,7 +9,6 @@ followed on the way to a receipt, or in it (folders.inside).
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import re
@@ -23,10 +22,11 @@ from typing import TYPE_CHECKING
 from torchkeeper.artifacts.entry import COUNTS, Problem, measured, tally
 from torchkeeper.artifacts.layout import TRASH, among
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.atomic import no_room
 from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.walking import Root, file_at
 from torchkeeper.stores.items import File, Item, allocated, group
-from torchkeeper.stores.lists import taken_apart
+from torchkeeper.stores.lists import files_in, taken_apart
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Amount, Tally
@@ -53,13 +53,7 @@ class Receipt:
     files: int
     bytes: int
 
-    @property
-    def entries(self) -> int:
-        """How many of it are entries."""
-        return self.counts["entries"]
-
     def to_json(self) -> ReceiptRow:
-        """One flat JSON object."""
         size = measured(self.bytes, on_disk=True)
         return {"receipt": self.receipt, "made": self.made, **self.counts, "files": self.files,
                 **size}  # fmt: skip
@@ -89,7 +83,9 @@ def make(root: str, name: str, paths: Iterable[str]) -> str:
         folder = os.path.dirname(path)
         while folder not in folders:
             with contextlib.suppress(OSError):
-                folders[folder] = _mode_and_times(os.path.join(root, folder))
+                found = os.lstat(os.path.join(root, folder))
+                mode = stat.S_IMODE(found.st_mode)
+                folders[folder] = [mode, found.st_atime_ns, found.st_mtime_ns]
             if not folder:
                 break
             folder = os.path.dirname(folder)
@@ -113,15 +109,10 @@ def make(root: str, name: str, paths: Iterable[str]) -> str:
                 os.fsync(out.fileno())
     except OSError as e:
         discard(bin_)
-        if e.errno in (errno.ENOSPC, errno.EDQUOT):
+        if no_room(e):
             raise Problem("trash-full", place=root) from e
         raise Problem("place-unwritable", place=root, why=e.strerror) from e
     return bin_
-
-
-def _mode_and_times(path: str) -> list[int]:
-    at = os.lstat(path)
-    return [stat.S_IMODE(at.st_mode), at.st_atime_ns, at.st_mtime_ns]
 
 
 def discard(bin_: str) -> str | None:
@@ -230,15 +221,12 @@ def trashed(bin_: str) -> list[File]:
 
 def items_of(bin_: str, files: list[File]) -> list[Item]:
     """The files of one receipt as the entries that they were."""
-    folders: dict[str, list[File]] = {}
-    for file in files:
-        folders.setdefault(file.path.rpartition("/")[0], []).append(file)
-    items = group(files, among(os.path.dirname(os.path.dirname(bin_))))
+    items = group(files, among(root_of(bin_)))
     try:
         source = Root(os.path.join(bin_, FILES))
     except Problem:
         return items
-    return taken_apart(items, lambda folder: folders.get(folder, []), source)
+    return taken_apart(items, files_in(files), source)
 
 
 def in_trash(place: str) -> list[Receipt]:
@@ -246,18 +234,16 @@ def in_trash(place: str) -> list[Receipt]:
     found = []
     for bin_ in folders_of(Root(place).root):
         files = trashed(bin_)
-        made = said_by(bin_).get("made")
-        when = float(made) if isinstance(made, (int, float)) and 0 < made < 1e11 else None
-        found.append(
-            Receipt(
-                os.path.basename(bin_),
-                when,
-                tally(item.kind for item in items_of(bin_, files)),
-                len(files),
-                allocated(files),
-            )
-        )
+        counts = tally(item.kind for item in items_of(bin_, files))
+        name, when = os.path.basename(bin_), made(said_by(bin_))
+        found.append(Receipt(name, when, counts, len(files), allocated(files)))
     return found
+
+
+def made(said: Mapping[str, object]) -> float | None:
+    """When a receipt or a journal says that it was made, if that makes sense."""
+    at = said.get("made")
+    return float(at) if isinstance(at, (int, float)) and 0 < at < 1e11 else None
 
 
 def totals(place: str) -> Trash:
@@ -346,7 +332,6 @@ class Folders:
                 inside.set_mode(folder, self.said[folder][0] & 0o7777)
 
     def prune(self, inside: Inside) -> None:
-        """Remove those that are empty."""
         for folder in sorted(filter(None, self.said), key=lambda path: -path.count("/")):
             with contextlib.suppress(OSError):
                 inside.remove_folder(folder)

@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from torchkeeper.artifacts import aoti_eager
 from torchkeeper.artifacts.entry import Problem, measured, tally
 from torchkeeper.artifacts.layout import eager_library, locate
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.folders import merging
+from torchkeeper.stores.atomic import no_room
+from torchkeeper.stores.folders import merging, receipts
 from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.merging import Listed
-from torchkeeper.stores.folders.receipts import (
-    FILES,
-    Folders,
-    discard,
-    items_of,
-    said_by,
-    trashed,
-    within,
-)
-from torchkeeper.stores.items import File, Item, allocated, is_group
+from torchkeeper.stores.folders.receipts import FILES, Folders, within
+from torchkeeper.stores.items import File, Item, Left, allocated, is_group
 from torchkeeper.stores.lists import MARK
 
 if TYPE_CHECKING:
@@ -55,9 +47,7 @@ def is_list(path: str) -> bool:
 
 
 def parted(root: str, items: Iterable[Item]) -> list[Item]:
-    """Items that are to go from a folder, without what others need that stay: their list, and a
-    library that two of it name.
-    """
+    """Items that go from a folder, without the lists and libraries that others need that stay."""
     every = list(items)
     lists: dict[str, list[Listed]] = {}
     for item in every:
@@ -151,7 +141,6 @@ def give_back(root: str, path: str, trash: str) -> bool:
     return not left
 
 
-Left = Callable[[Item, Problem], None]
 Back = Callable[[list[Item]], None]
 
 
@@ -179,32 +168,19 @@ class Purged:
 
     @property
     def counts(self) -> Tally:
-        """Its counts alone."""
         return {"entries": self.entries, "locks": self.locks, "headers": self.headers,
                 "unknown": self.unknown}  # fmt: skip
 
     @property
     def amount(self) -> Amount:
-        """How much it was."""
         return {**self.counts, "files": self.files, **measured(self.bytes, on_disk=True)}
 
     @property
     def nothing(self) -> bool:
-        """Whether nothing was done."""
         return not (self.files or self.entries or self.locks or self.headers or self.unknown)
 
     def to_json(self) -> Done:
-        """Its fields, and what its bytes are."""
-        return {
-            "entries": self.entries,
-            "locks": self.locks,
-            "headers": self.headers,
-            "unknown": self.unknown,
-            "files": self.files,
-            "bytes": self.bytes,
-            "disk_bytes": self.bytes,
-            "receipt": self.receipt,
-        }
+        return cast("Done", {**self.amount, "receipt": self.receipt})
 
 
 def restore(
@@ -215,43 +191,36 @@ def restore(
     Returns what was done, and whether the disk was too full for all: no further entry is tried
     then. No link is followed, in the folder or its trash. Raises OSError where the folder is gone.
     """
-    with Inside(root) as inside:
-        return _restore(inside, bin_, files, report, left, told)
-
-
-def _restore(
-    inside: Inside, bin_: str, files: list[File], report: Report, left: Left, told: Back | None
-) -> tuple[Purged, bool]:
-    folders = Folders.of(said_by(bin_))
+    folders = Folders.of(receipts.said_by(bin_))
     done = Purged(receipt=os.path.basename(bin_))
     back: list[File] = []
     paths: set[str] = set()
-    items = items_of(bin_, files)
-    number, full = 0, False
-    # Lists last: PyTorch takes none of one of which a library is missing.
-    for item in sorted(items, key=lambda item: any(is_list(file.path) for file in item.files)):
-        try:
-            back += _restore_item(inside, bin_, item, folders, paths, left)
-        except OSError as e:
-            if e.errno in (errno.ENOSPC, errno.EDQUOT):
-                full = True
-                break
-            left(item, Problem("cannot-restore", path=item.path, why=e.strerror))
-        number += len(item.files)
-        report.progress(number, len(files), "files")
+    items = receipts.items_of(bin_, files)
+    number, full, touched = 0, False, {""}
+    with Inside(root) as inside:
+        # Lists last: PyTorch takes none of one of which a library is missing.
+        for item in sorted(items, key=lambda item: any(is_list(file.path) for file in item.files)):
+            try:
+                back += _restore_item(inside, bin_, item, folders, paths, left)
+            except OSError as e:
+                if no_room(e):
+                    full = True
+                    break
+                left(item, Problem("cannot-restore", path=item.path, why=e.strerror))
+            number += len(item.files)
+            report.progress(number, len(files), "files")
+        for path in paths:
+            while (path := os.path.dirname(path)) and path not in touched:
+                touched.add(path)
+        if not receipts.trashed(bin_):
+            # Also of what one that was cut off has put back.
+            touched |= folders.said.keys()
+            folders.restore_times(inside, touched)
+            receipts.discard(bin_)
+        if paths or not files:
+            folders.restore_times(inside, touched)
     whole = [item for item in items if all(file.path in paths for file in item.files)]
     done.count(item.kind for item in whole)
-    touched = {""}
-    for path in paths:
-        while (path := os.path.dirname(path)) and path not in touched:
-            touched.add(path)
-    if not trashed(bin_):
-        # Also of what one that was cut off has put back.
-        touched |= folders.said.keys()
-        folders.restore_times(inside, touched)
-        discard(bin_)
-    if paths or not files:
-        folders.restore_times(inside, touched)
     done.files = len(back)
     done.bytes = allocated(back)
     if told is not None:

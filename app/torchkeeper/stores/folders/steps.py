@@ -79,7 +79,7 @@ def take_back(root: str, steps: Sequence[Step], report: Report | None = None) ->
             if step[0] == "folder" and step[1] in kept:
                 return 0
             with contextlib.suppress(ValueError, TypeError):
-                return _UNDO[step[0]](inside, *step[1:])
+                return _UNDO[step[0]](inside, *step[1:]) or 0
             return 0
 
         for some in _alike(todo):
@@ -133,9 +133,7 @@ def _is_file(inside: Inside, path: str) -> bool:
 
 
 def settle(root: str, steps: Sequence[Step]) -> None:
-    """Keep what was placed; what had to give way goes, and so does every folder that was made for
-    nothing.
-    """
+    """Keep what was placed; what had to give way goes, and folders that were made for nothing."""
     with Inside(root) as inside:
         for step in reversed(steps):
             with contextlib.suppress(OSError, ValueError, TypeError):
@@ -145,22 +143,19 @@ def settle(root: str, steps: Sequence[Step]) -> None:
                     inside.remove_folder(_path(step[1]))
 
 
-def _take_new(inside: Inside, path: object) -> int:
-    """Remove a temporary file or folder."""
+def _take_new(inside: Inside, path: object) -> None:
     here = _path(path, _FILE, _FOLDER)
     with contextlib.suppress(OSError):
         if inside.is_folder(here):
             inside.remove_tree(here)
         else:
             inside.unlink(here)
-    return 0
 
 
-def _take_folder(inside: Inside, path: object) -> int:
+def _take_folder(inside: Inside, path: object) -> None:
     """Remove a folder, if nothing is in it."""
     with contextlib.suppress(OSError):
         inside.remove_folder(_path(path))
-    return 0
 
 
 def _take_file(
@@ -195,28 +190,26 @@ def _take_kernel(
     return 0
 
 
-def _take_lock(inside: Inside, path: object) -> int:
+def _take_lock(inside: Inside, path: object) -> None:
     """Remove the lock of a list that nobody holds."""
     here = _path(path)
     if here.endswith(".lock") and _is_file(inside, here):
         with ours(os.path.join(inside.root, here)) as mine, contextlib.suppress(OSError):
             if mine:
                 inside.unlink(here)
-    return 0
 
 
 def _take_listed(
     inside: Inside, path: object, item: merging.Listed, before: list[merging.Listed]
-) -> int:
+) -> None:
     """Take an item off a list, and give back what was there in its place."""
     here = _path(path)
     # PyTorch locks a list by its path; that no link is on it is seen before.
     if inside.there(here) or (before and inside.is_folder(os.path.dirname(here))):
         merging.take(os.path.join(inside.root, here), [item], before)
-    return 0
 
 
-_UNDO: dict[str, Callable[..., int]] = {
+_UNDO: dict[str, Callable[..., int | None]] = {
     "new": _take_new,
     "folder": _take_folder,
     "file": _take_file,

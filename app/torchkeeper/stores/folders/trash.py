@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem, measured, tally
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.stores.atomic import sync_folder
+from torchkeeper.stores.atomic import no_room, sync_folder
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders import receipts, restoring
 from torchkeeper.stores.folders.guard import changing
@@ -24,9 +24,9 @@ from torchkeeper.stores.folders.journal import Journal, begun
 from torchkeeper.stores.folders.locks import holding
 from torchkeeper.stores.folders.merging import lock_of
 from torchkeeper.stores.folders.receipts import FILES
-from torchkeeper.stores.folders.restoring import Back, Left, Purged, restore
+from torchkeeper.stores.folders.restoring import Back, Purged, restore
 from torchkeeper.stores.folders.walking import Root, file_at
-from torchkeeper.stores.items import File, Item, allocated, is_group
+from torchkeeper.stores.items import File, Item, Left, allocated, is_group
 from torchkeeper.stores.store import Removal
 
 if TYPE_CHECKING:
@@ -84,9 +84,7 @@ def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
 
 
 class FolderRemoval(Removal):
-    """A purge of a folder, to which all that is to go is added at once. What processes use stays,
-    unless it is insisted on.
-    """
+    """A purge of a folder, added all at once. What processes use stays, unless insisted on."""
 
     def __init__(self, place: str, root: str, insisted: bool) -> None:
         self.place = place
@@ -253,7 +251,9 @@ def _take_files(
     try:
         for file in item.files:
             with contextlib.suppress(FileNotFoundError):
-                if not _same(file, file_at(file.path, os.lstat(os.path.join(root, file.path)))):
+                there = file_at(file.path, os.lstat(os.path.join(root, file.path)))
+                about = there.size, there.mtime_ns, there.inode
+                if about != (file.size, file.mtime_ns, file.inode):
                     raise Problem("entry-changed")
         # Before its library is gone: PyTorch takes none of a list of which one is missing.
         kept = None if bin_ is None else os.path.join(bin_, FILES)
@@ -263,7 +263,7 @@ def _take_files(
         left(item, problem)
         return None
     except OSError as e:
-        if _full(e) and bin_ and not now:
+        if no_room(e) and bin_ and not now:
             raise
         left(item, Problem("cannot-remove", path=item.path, why=e.strerror))
         return None
@@ -281,7 +281,7 @@ def _take_files(
             if bin_ is not None:
                 _give_back(root, bin_, item, gone)
                 gone = []
-            if _full(e) and bin_ and not now:
+            if no_room(e) and bin_ and not now:
                 raise
             left(item, Problem("cannot-remove", path=file.path, why=e.strerror))
             return gone or None
@@ -299,22 +299,14 @@ def _give_back(root: str, bin_: str, item: Item, gone: list[File]) -> None:
             restoring.give_back(root, restoring.list_of(item), os.path.join(bin_, FILES))
 
 
-def _full(e: OSError) -> bool:
-    return e.errno in (errno.ENOSPC, errno.EDQUOT)
-
-
 def _move(path: str, target: str, now: bool) -> None:
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         os.rename(path, target)
     except OSError as e:
-        if not now or not (_full(e) or e.errno == errno.EXDEV):
+        if not now or not (no_room(e) or e.errno == errno.EXDEV):
             raise
         os.unlink(path)  # it would be removed in the end
-
-
-def _same(file: File, now: File) -> bool:
-    return (file.size, file.mtime_ns, file.inode) == (now.size, now.mtime_ns, now.inode)
 
 
 def _prune(root: str, folder: str) -> bool:

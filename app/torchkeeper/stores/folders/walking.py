@@ -13,16 +13,15 @@ import os
 import select
 import stat
 import subprocess
-import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, cast
 
-import torchkeeper
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import JOURNAL, TRASH
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores import processes
 from torchkeeper.stores.folders.proving import open_quietly
 from torchkeeper.stores.folders.walk_process import LENGTH, NUMBERS, Odd, numbers, scan
 from torchkeeper.stores.items import File
@@ -138,8 +137,7 @@ class Walk:
                 raise
             self.unreadable.append((folder, e.strerror or str(e)))
             return []
-        self._come(folders)
-        self._tell_odd(found)
+        self._take(folders, found)
         if not folder:
             return [file for file in files if not file.path.startswith(JOURNAL)]
         return files
@@ -151,17 +149,14 @@ class Walk:
         self._tell()
         if why is not None:
             self.unreadable.append((folder, why))
-        self._come(folders)
-        self._tell_odd(found)
+        self._take(folders, found)
         return folder, files
 
-    def _tell_odd(self, found: Iterable[Odd]) -> None:
-        if self._note is not None:
-            for one in found:
-                self._note(*one)
-
-    def _come(self, folders: list[str]) -> None:
+    def _take(self, folders: list[str], odd: list[Odd]) -> None:
         self._pending.extend(folder for folder in folders if folder != TRASH)
+        if self._note is not None:
+            for one in odd:
+                self._note(*one)
 
     def _look(self) -> None:
         self._looked += 1
@@ -180,22 +175,11 @@ class _Helper:
     """The second process, and what it was asked."""
 
     def __init__(self, root: str) -> None:
-        source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))
-        boot = (
-            "import sys; sys.path.insert(0, sys.argv[1]); "
-            "from torchkeeper.stores.folders.walk_process import main; main()"
-        )
         self._given: deque[list[str]] = deque()
         self._rest = bytearray()
         self._process: subprocess.Popen[bytes] | None = None
         with contextlib.suppress(OSError):
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-B", "-c", boot, source],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                cwd="/",
-            )
+            self._process = processes.begin("torchkeeper.stores.folders.walk_process")
             self._send(root)
 
     def _send(self, what: object) -> None:
@@ -205,7 +189,6 @@ class _Helper:
 
     @property
     def busy(self) -> bool:
-        """Whether answers are to come."""
         return bool(self._given)
 
     def give(self, pending: deque[str]) -> None:
@@ -266,12 +249,5 @@ class _Helper:
     def close(self) -> None:
         """End it. One that hangs on a dead mount is left to itself."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_GRACE)
-        for pipe in (process.stdin, process.stdout):
-            if pipe:
-                with contextlib.suppress(OSError):
-                    pipe.close()
+        if process is not None:
+            processes.end(process, _GRACE)

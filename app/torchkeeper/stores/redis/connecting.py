@@ -89,17 +89,15 @@ class Bounds:
                 if end < 0:
                     self._rest = self._begun(data[at:])
                     break
-                if data[at] != _TEXT:
-                    self._line(data[at], data[at + 1 : end])
-                    at = end + 2
+                kind, head, at = data[at], data[at + 1 : end], end + 2
+                if kind != _TEXT:
+                    self._line(kind, head)
                     if is_open:
                         at, is_open[-1] = _texts(data, at, is_open[-1])
-                elif (count := _number(data[at + 1 : end], min(MAX_TEXT, self.most))) < 0:
+                elif (count := _number(head, min(MAX_TEXT, self.most))) < 0:
                     self._ended()
-                    at = end + 2
                 else:
                     self._skip = count + 2
-                    at = end + 2
             if not self.within:
                 self._bytes = size - at
         if self.within and self._bytes > self.most:
@@ -178,7 +176,6 @@ _TICK = 0.1
 _BUFFER = 256 << 10
 
 Argument = bytes | str | int
-Reply = object
 
 
 class Refusal(Exception):
@@ -212,7 +209,6 @@ _ANSWERS = (
 
 
 def problem_of(answer: str, server: str) -> Problem:
-    """The problem that an error answer is."""
     for start, code in _ANSWERS:
         if answer.startswith(start):
             return Problem(code, server=server, why=answer[:200])
@@ -243,13 +239,8 @@ def can_be_key(text: str) -> bool:
 
 
 def encoded(text: str) -> bytes:
-    """A key as the server has it; the reverse of ``decoded``."""
+    """A key as the server has it; what is not UTF-8 are lone surrogates, as in names of files."""
     return text.encode("utf-8", "surrogateescape")
-
-
-def decoded(key: bytes) -> str:
-    """A key as text: what is not UTF-8 becomes lone surrogates, as in names of files."""
-    return key.decode("utf-8", "surrogateescape")
 
 
 def _hiredis() -> ModuleType:
@@ -331,7 +322,6 @@ class Connection:
         return str(name[0]) if isinstance(name, tuple) else ""
 
     def close(self) -> None:
-        """Close it. May be called twice."""
         if self._socket:
             with contextlib.suppress(OSError):
                 self._socket.close()
@@ -350,13 +340,13 @@ class Connection:
                 self._fill(time.monotonic() + CONNECT_TIMEOUT)
             raise self._lost(e) from e
 
-    def read(self) -> Reply:
+    def read(self) -> object:
         """The next answer; an error answer is returned, not raised."""
         return self.read_many(1)[0]
 
-    def read_many(self, count: int) -> list[Reply]:
+    def read_many(self, count: int) -> list[object]:
         """The next answers, error answers as Refusals."""
-        replies: list[Reply] = []
+        replies: list[object] = []
         gets, none, add = self._reader.gets, self._none, replies.append
         deadline = 0.0
         try:
@@ -375,10 +365,13 @@ class Connection:
 
     def _no_redis(self) -> Problem:
         """What arrived is no answer of a Redis."""
-        code = "server-not-redis"
-        if self._welcome and self.address.scheme == "redis" and _speaks_tls(self.address):
-            code = "server-wants-tls"
         self.close()
+        return self._unless_tls("server-not-redis")
+
+    def _unless_tls(self, code: str) -> Problem:
+        """A problem, unless it is that the server wants TLS."""
+        plain = self._welcome and self.address.scheme == "redis"
+        code = "server-wants-tls" if plain and _speaks_tls(self.address) else code
         return Problem(code, server=self._server)
 
     def _fill(self, deadline: float) -> int:
@@ -417,9 +410,7 @@ class Connection:
         return len(data)
 
     def _nothing_unasked(self) -> None:
-        """See that all that has arrived was asked for: what else there is would be taken for the
-        answers to what is asked next.
-        """
+        """What has arrived unasked would be taken for the answers to what is asked next."""
         if self._bounds.within or self._bounds.answers != self._read:
             self.close()
             raise Problem("server-not-redis", server=self._server)
@@ -431,27 +422,23 @@ class Connection:
             return _tls_problem(error, self.address, self._server)
         if isinstance(error, TimeoutError):
             return Problem("server-timeout", server=self._server)
-        if self._welcome and self.address.scheme == "redis" and _speaks_tls(self.address):
-            return Problem("server-wants-tls", server=self._server)
-        return Problem("server-lost", server=self._server)
+        return self._unless_tls("server-lost")
 
-    def ask(self, *arguments: Argument) -> Reply:
+    def ask(self, *arguments: Argument) -> object:
         """The answer to a command; an error answer is returned as a Refusal."""
         self._nothing_unasked()
         self.send(pack(*arguments))
         return self.read()
 
-    def call(self, *arguments: Argument) -> Reply:
+    def call(self, *arguments: Argument) -> object:
         """The answer to a command; an error answer is raised as the Problem it is."""
         reply = self.ask(*arguments)
         if isinstance(reply, Refusal):
             raise problem_of(str(reply), self._server)
         return reply
 
-    def many(self, commands: Iterable[bytes], most: int = MAX_ANSWER) -> list[Reply]:
-        """The answers to packed commands, all sent at once, each of so many bytes at most; error
-        answers are Refusals.
-        """
+    def many(self, commands: Iterable[bytes], most: int = MAX_ANSWER) -> list[object]:
+        """The answers to packed commands, sent at once; each of ``most`` bytes, or a Refusal."""
         commands = list(commands)
         self._nothing_unasked()
         self.send(b"".join(commands))

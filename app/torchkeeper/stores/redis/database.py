@@ -6,10 +6,12 @@ Only PyTorch's and Triton's keys are items; all others are counted and never tou
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import time
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, BinaryIO, TypeVar
 
@@ -32,14 +34,12 @@ from torchkeeper.stores.redis.connecting import (
 )
 from torchkeeper.stores.redis.patience import PASSING, Endless, Patience, patiently
 
-# Which keys a scan has given already, in 16 to 32 bytes a key.
-
-#: The fewest places of the table; a power of two.
+#: The fewest places of a table of keys seen; a power of two.
 _LEAST = 1 << 12
 
 
 class Seen:
-    """Keys that were seen, by a 64-bit hash of their own with a seed of this process's.
+    """Keys that a scan has given, by a 64-bit hash with a seed of this process's: 16 to 32 bytes.
 
     A set of a million keys takes 160 MB. That two of a million have the same hash, so that one is
     passed over, happens once in some forty million scans.
@@ -139,10 +139,8 @@ class RedisItem(Item):
             return None
         raise AttributeError(name)
 
-    @property
-    def count(self) -> int:
-        """One."""
-        return 1
+    #: It is one file.
+    count = 1
 
     @property
     def size(self) -> int:
@@ -166,7 +164,8 @@ class Database:
         else:
             self.address = place
         if password is None:
-            password = _environment_password(self.address)
+            named = addresses.from_environment(os.environ)
+            password = next((one.password for one in named if one.address == self.address), None)
         #: The place's name; never has a password in it.
         self.place = str(self.address)
         self._password = password
@@ -227,7 +226,6 @@ class Database:
         self.close()
 
     def close(self) -> None:
-        """Close the connection."""
         self.connection.close()
 
     def reconnect(self) -> None:
@@ -244,15 +242,13 @@ class Database:
         return patiently(self._report, work, self.reconnect) if self.patient else work()
 
     def items(self, report: Report) -> list[Item]:
-        """Everything in it, unread."""
         return in_order(self.stream(report))
 
     def stream(self, report: Report) -> Iterator[Item]:
         """Everything in it, unread: payloads while the server is scanned, then Triton's kernels.
 
         Says ``progress`` in keys, of about as many as the server has. ``total`` and ``others`` are
-        known at the end. Raises Problem("server-lost" | "server-timeout" | …) where the scan
-        cannot go on.
+        known at the end. Raises Problem where the scan cannot go on.
         """
         self.total, self.others, self.kernels_maybe = None, 0, 0
         kernels: dict[str, list[File]] = {}
@@ -277,10 +273,8 @@ class Database:
             try:
                 # One of its own, because values are fetched while answers are still to come.
                 connection = Connection(self.address, self._password, report.check)
-                try:
+                with closing(connection):
                     yield from self._scan(connection, report, seen, untold)
-                finally:
-                    connection.close()
                 return
             except Problem as problem:
                 if not self.patient or problem.code not in PASSING:
@@ -288,13 +282,10 @@ class Database:
                 patience = patience or Patience(report)
                 patience.spend(problem)
 
-    @property
-    def whole(self) -> bool:
-        """True: a scan that cannot go on raises."""
-        return True
+    #: A scan that cannot go on raises.
+    whole = True
 
     def items_beside(self, path: str, report: Report) -> list[Item]:
-        """The item at a path, if it is there. Raises as ``stream``."""
         return self.items_at([path], report)
 
     def items_at(self, paths: Sequence[str], report: Report) -> list[Item]:
@@ -420,10 +411,7 @@ class Database:
         return io.BytesIO(payload)
 
     def piece(self, path: str, start: int) -> bytes:
-        """The next PIECE bytes of a value, fewer at its end, none after it.
-
-        Raises OSError where it is not a string.
-        """
+        """The next PIECE bytes of a value, fewer at its end. Raises OSError where it is no text."""
         return self._bytes(self.reply_of(path, start))
 
     def reply_of(self, path: str, start: int) -> object:
@@ -443,13 +431,11 @@ class Database:
                 raise FileNotFoundError(path)
             return self._bytes(reply)
         value = bytearray()
-        while True:
-            piece = self.piece(path, len(value))
+        while len(piece := self.piece(path, len(value))) == PIECE:
             value += piece
-            if len(piece) < PIECE:
-                break
             if len(value) > remote.MAX_VALUE:
                 raise OSError("value-too-large")
+        value += piece
         if not value:
             raise FileNotFoundError(path)
         return bytes(value)
@@ -479,11 +465,9 @@ class _Pieces(io.RawIOBase):
         self._fetch()
 
     def readable(self) -> bool:
-        """True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer with what comes next."""
         while not self._ready and self._fetched < self._file.size:
             self._fetch()
         count = min(len(buffer), len(self._ready))
@@ -521,15 +505,6 @@ def info(connection: Connection, *sections: str) -> dict[str, str]:
     return fields
 
 
-def _environment_password(address: Address) -> str | None:
-    for named in addresses.from_environment(os.environ):
-        if named.address == address:
-            return named.password
-    return None
-
-
-# When a server drops what it holds, and when that was last used.
-
 #: When an item expires and was last used, as Entry has it.
 Times = tuple[float | None, float | None]
 
@@ -544,30 +519,22 @@ def times(store: Database, items: Sequence[Item]) -> list[Times]:
     commands = [pack(*c) for key in keys for c in (("PTTL", key), ("OBJECT", "IDLETIME", key))]
     replies = iter(store.again(lambda: store.connection.many(commands)))
     # Where looking counts as use, the last who used it was our own listing.
-    quiet = store.connection.quiet
-    now = time.time()
-    return [_of_item(replies, len(item.files), now, quiet) for item in items]
-
-
-def _of_item(replies: Iterator[object], count: int, now: float, quiet: bool) -> Times:
-    left: list[int] = []
-    idle: list[int] = []
-    for _ in range(count):
-        ttl, since = next(replies), next(replies)
-        if isinstance(ttl, int) and ttl >= -1:
-            left.append(ttl)
-        if isinstance(since, int) and quiet:
-            idle.append(since)
-    ending = [ttl for ttl in left if ttl >= 0]
-    expires = now + min(ending) / 1000 if ending else 0.0 if left else None
-    return expires, now - min(idle) if idle else None
+    now, found, quiet = time.time(), list[Times](), store.connection.quiet
+    for item in items:
+        said = list(itertools.islice(replies, 2 * len(item.files)))
+        left = [ttl for ttl in said[::2] if isinstance(ttl, int) and ttl >= -1]
+        idle = [since for since in said[1::2] if isinstance(since, int) and quiet]
+        ending = [ttl for ttl in left if ttl >= 0]
+        expires = now + min(ending) / 1000 if ending else 0.0 if left else None
+        found.append((expires, now - min(idle) if idle else None))
+    return found
 
 
 def knows_use(store: Database) -> bool:
-    """Whether the server can say when anything was last used.
+    """Whether the server can say when anything was last used. Raises Problem as Connection does.
 
     Before 7.2 it takes a look for a use, and where it throws out what is used least often, it
-    counts uses instead. Raises Problem as Connection does.
+    counts uses instead.
     """
     policy = info(store.connection, "memory").get("maxmemory_policy", "")
     return store.connection.quiet and not policy.endswith("-lfu")

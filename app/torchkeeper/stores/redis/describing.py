@@ -11,8 +11,7 @@ from torchkeeper.artifacts import remote, triton
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import Described, describe, unread
-from torchkeeper.stores.items import File, Item
-from torchkeeper.stores.offering import Left
+from torchkeeper.stores.items import File, Item, Left
 from torchkeeper.stores.offering import portable as portable_ones
 from torchkeeper.stores.reader import MAX_PAYLOAD, Budget, Reader
 from torchkeeper.stores.redis.database import Database
@@ -104,7 +103,6 @@ class FromServer:
                 self._files[file.path] = one.item.kind, File(key, sizes.get(key, file.size))
 
     def items(self) -> list[Item]:
-        """The entries."""
         return [one.item for one in self.chosen]
 
     def open(self, file: File) -> BinaryIO:

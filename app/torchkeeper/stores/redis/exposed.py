@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.stores.folders import owners
 from torchkeeper.stores.redis.address import Address
-from torchkeeper.stores.redis.connecting import Connection, pack
+from torchkeeper.stores.redis.connecting import pack
 from torchkeeper.stores.redis.database import Database
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def found(store: Database) -> list[Owned]:
         open_ = store.anonymous if wanted is None else not wanted
     if address.scheme == "unix":
         return _socket(address, store.place) if open_ else []
-    here = _is_here(connection)
+    here = _is_loopback(connection.peer)
     some: list[Owned] = []
     if open_:
         reach, everywhere = "network", False
@@ -63,25 +63,19 @@ def found(store: Database) -> list[Owned]:
         some.append({**_about("server-open", reach == "network", address, store.place),
                      "reach": reach, "all": everywhere})  # fmt: skip
     if address.scheme == "redis" and not here:
-        some.append(_plain(address, store.place))
+        some.append(_about("server-plain", True, address, store.place))
     return some
 
 
 def glance(address: Address, *, bare: bool = False) -> list[Owned]:
-    """What an address alone tells; nothing is connected to. bare: it has no password where
-    programs find it.
-    """
+    """What an address alone tells. bare: it has no password where programs find it."""
     place = str(address)
     some: list[Owned] = []
     if bare and address.scheme != "unix":
         some.append(_about("server-bare", False, address, place))
     if address.scheme == "redis" and not _is_loopback(address.host):
-        some.append(_plain(address, place))
+        some.append(_about("server-plain", True, address, place))
     return some
-
-
-def _plain(address: Address, place: str) -> Owned:
-    return _about("server-plain", True, address, place)
 
 
 def _about(what: str, grave: bool, address: Address, place: str) -> Owned:
@@ -90,7 +84,6 @@ def _about(what: str, grave: bool, address: Address, place: str) -> Owned:
 
 
 def _socket(address: Address, place: str) -> list[Owned]:
-    some = owners.of_program_files([address.path])
     return [
         {
             "what": "socket-open",
@@ -100,14 +93,9 @@ def _socket(address: Address, place: str) -> list[Owned]:
             "who": one["who"],
             "owned": one["owned"],
         }
-        for one in some
+        for one in owners.of_program_files([address.path])
         if one["path"] == os.path.realpath(address.path)
     ]
-
-
-def _is_here(connection: Connection) -> bool:
-    """Whether the other end of a connection is this machine."""
-    return _is_loopback(connection.peer)
 
 
 def _is_loopback(host: str) -> bool:

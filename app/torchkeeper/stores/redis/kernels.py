@@ -17,14 +17,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import MAX_SOURCE, Described, unread
 from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.reader import Reader, Reading
-from torchkeeper.stores.redis.connecting import (
-    Connection,
-    Refusal,
-    can_be_key,
-    encoded,
-    pack,
-    problem_of,
-)
+from torchkeeper.stores.redis.connecting import Connection, Refusal, can_be_key, encoded, pack
 from torchkeeper.stores.redis.patience import Endless
 
 #: Files of one kernel that a group file may name; Triton's have ten.
@@ -133,8 +126,6 @@ def _scanned(store: Server, key: str, report: Report) -> Item | None:
     while True:
         report.check()
         reply = store.connection.ask("SCAN", cursor, "MATCH", escaped, "COUNT", 5000)
-        if isinstance(reply, Refusal):
-            raise problem_of(str(reply), store.place)
         cursor, some = store.page_of(reply)
         before = len(paths)
         paths |= {one.decode("utf-8", "surrogateescape") for one in some}

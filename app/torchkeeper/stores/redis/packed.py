@@ -33,7 +33,6 @@ class Packed:
         yield from self._waiting
 
     def add(self, items: Iterable[Item]) -> None:
-        """Add some more."""
         for item in items:
             self._count += 1
             self.keys += len(item.files) if item.kind == "triton" else 1

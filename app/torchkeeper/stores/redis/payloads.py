@@ -6,7 +6,7 @@ import hashlib
 import io
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import BinaryIO
@@ -14,7 +14,7 @@ from typing import BinaryIO
 from torchkeeper.artifacts import layout, remote, triton
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.items import File, Item
+from torchkeeper.stores.items import File, Item, Left
 from torchkeeper.stores.redis.connecting import Refusal, encoded, forbids_key, pack, problem_of
 from torchkeeper.stores.redis.database import PIECE, Database
 
@@ -26,9 +26,6 @@ BATCH = 256
 SPOOL = 32 << 20
 #: A kernel has several values, which are fetched together as far as this.
 MAX_KERNEL = 96 << 20
-
-#: Told of an item that is left, and why.
-Left = Callable[[Item, Problem], None]
 
 
 @dataclass
@@ -156,15 +153,11 @@ def _made(
         raise Problem("redis-only", kind=item.kind)
     payload, compile_s, problem = remote.decode(item.kind, value)
     if payload is None:
-        raise _bad(problem)
+        raise Problem(problem or "value-not-json")
     sha256 = hashlib.sha256(payload).hexdigest()
     path = _path(item, sha256, [payload], describing)
     found = Item(item.kind, item.key, path, [File(path, len(payload), sha256=sha256)])
     return Fetched(found, item, compile_s, {path: payload})
-
-
-def _bad(code: str | None) -> Problem:
-    return Problem(code or "value-not-json")
 
 
 def _content(store: Database, file: File, reply: object) -> bytes:

@@ -14,10 +14,9 @@ from typing import BinaryIO
 from torchkeeper.artifacts import remote, triton
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.items import File, Item, Source
+from torchkeeper.stores.items import Item, Left, Source, digest_of
 from torchkeeper.stores.redis.connecting import Refusal, encoded, pack, problem_of
 from torchkeeper.stores.redis.database import PIECE, Database
-from torchkeeper.stores.redis.payloads import Left
 
 #: Bytes of values that wait to be sent at once, and how many.
 BATCH_BYTES = 8 << 20
@@ -136,7 +135,6 @@ class Publisher:
         return self.done
 
     def flush(self) -> None:
-        """Send what waits."""
         waiting, self._waiting, self._bytes = self._waiting, [], 0
         if waiting:
             sent: set[int] = set()
@@ -144,9 +142,7 @@ class Publisher:
 
     def gone(self) -> list[Item]:
         """What was there and is not any more, because the server was started anew and had not saved
-        it: to be put once more. It does not count as done until then.
-
-        Raises as ``finish``, to be called after that.
+        it: to be put once more, before ``finish``. It does not count as done until then.
         """
         if self._store.reconnected == self._connections:
             return []
@@ -235,8 +231,6 @@ class Publisher:
         """Whether what is there holds the payload that we have; the time may be another."""
         try:
             there = self._store.value(part.redis_key, len(part.value))
-        except FileNotFoundError:
-            return False
         except OSError:
             return False
         if there == part.value:
@@ -251,10 +245,9 @@ class Publisher:
     ) -> None:
         file, key = item.files[0], encoded(redis_key)
         connection = self._store.connection
-        length = connection.ask("STRLEN", key)
-        if length:
-            same = self._digest_there(key) == _digest(source, file, self._report)
-            self._tell(item, None if same else Problem("key-taken", path=redis_key[:200]), 0)
+        taken = Problem("key-taken", path=redis_key[:200])
+        if connection.ask("STRLEN", key):
+            self._tell(item, None if self._holds(key, source, item) else taken, 0)
             return
         if self._dry:
             self._tell(item, None, file.size)
@@ -281,24 +274,25 @@ class Publisher:
         if isinstance(answer, Refusal):
             self._tell(item, problem_of(str(answer), self._store.place), 0)
         elif answer is None:
-            same = self._digest_there(key) == _digest(source, file, self._report)
-            self._tell(item, None if same else Problem("key-taken", path=redis_key[:200]), 0)
+            self._tell(item, None if self._holds(key, source, item) else taken, 0)
         else:
             self._tell(item, None, file.size)
 
-    def _digest_there(self, key: bytes) -> str | None:
-        """The sha256 of the payload that is there, or None where it is none."""
+    def _holds(self, key: bytes, source: Source, item: Item) -> bool:
+        """Whether the payload that is there is that of an item."""
         decoder, digest, done = remote.Decoder(), hashlib.sha256(), 0
         while True:
             self._report.check()
             reply = self._store.connection.ask("GETRANGE", key, done, done + PIECE - 1)
             if not isinstance(reply, bytes):
-                return None
+                return False
             digest.update(decoder.feed(reply))
             done += len(reply)
             if len(reply) < PIECE:
                 break
-        return None if decoder.end().problem else digest.hexdigest()
+        with source.open(item.files[0]) as stream:
+            ours = digest_of(stream, self._report)
+        return not decoder.end().problem and digest.hexdigest() == ours
 
 
 _OURS = frozenset({
@@ -322,12 +316,3 @@ def _exactly(stream: BinaryIO, count: int) -> bytes:
         parts.append(data)
         count -= len(data)
     return b"" if count else b"".join(parts)
-
-
-def _digest(source: Source, file: File, report: Report) -> str:
-    digest = hashlib.sha256()
-    with source.open(file) as stream:
-        while data := stream.read(1 << 20):
-            report.check()
-            digest.update(data)
-    return digest.hexdigest()

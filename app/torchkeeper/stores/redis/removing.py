@@ -11,11 +11,10 @@ from torchkeeper.artifacts.entry import Problem, measured, tallied, tally
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders.in_use import InUse
-from torchkeeper.stores.items import File, Item
+from torchkeeper.stores.items import File, Item, Left
 from torchkeeper.stores.redis.connecting import Refusal, encoded, pack, problem_of
 from torchkeeper.stores.redis.database import Database
 from torchkeeper.stores.redis.packed import Packed
-from torchkeeper.stores.redis.payloads import Left
 from torchkeeper.stores.store import Removal
 
 if TYPE_CHECKING:
@@ -147,7 +146,11 @@ def _remove(store: Database, batch: list[Item], done: Removed, left: Left) -> No
         replies = store.connection.many([
             pack("MULTI"), *(pack("UNLINK", key) for _, key in keys), pack("EXEC")
         ])  # fmt: skip
-        refused = _refused(keys, replies[1:-1])
+        refused = {
+            item.path: str(reply)
+            for (item, _), reply in zip(keys, replies[1:-1], strict=True)
+            if isinstance(reply, Refusal)
+        }
         if any(said.startswith("OOM") for said in refused.values()):
             # Where its memory is full a server queues no command, not even one that frees some.
             _remove_by_script(store, batch, done, fail)
@@ -210,14 +213,6 @@ def _remove_by_script(store: Database, batch: list[Item], done: Removed, fail: L
             fail(item, problem_of(str(answer), store.place))
         else:
             fail(item, Problem("entry-changed"))
-
-
-def _refused(keys: list[tuple[Item, bytes]], replies: list[object]) -> dict[str, str]:
-    return {
-        item.path: str(reply)
-        for (item, _), reply in zip(keys, replies, strict=True)
-        if isinstance(reply, Refusal)
-    }
 
 
 def _unchanged(store: Database, batch: list[Item], fail: Left) -> list[Item]:

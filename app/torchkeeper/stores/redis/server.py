@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -45,17 +47,30 @@ class Server:
     owners: list[Owned] = field(default_factory=list)
 
 
-#: What figures of a server can mean; the words are with who shows them.
-MEANINGS = (
-    "replica",
-    "policy-noeviction-no-limit",
-    "policy-noeviction-full",
-    "evicting",
-    "evicts-nothing-of-ours",
-    "never-expires",
-    "looking-counts-as-use",
-    "facts-forbidden",
-)
+#: Of the limit, from where on a server that evicts nothing is as good as full.
+_FULL = 0.9
+
+
+def _is_full(page: Server) -> bool:
+    limited = page.policy == "noeviction" and page.max_memory
+    return bool(limited) and (page.used_memory or 0) > _FULL * (page.max_memory or 0)
+
+
+#: What figures of a server can mean, and when they do; the words are with who shows them.
+MEANINGS: dict[str, Callable[[Server], object]] = {
+    "replica": lambda page: page.read_only,
+    # Without a limit the policy never comes to bear.
+    "policy-noeviction-no-limit": lambda page: page.max_memory == 0,
+    "policy-noeviction-full": _is_full,
+    "evicting": lambda page: page.evicted,
+    # It evicts keys with an expiry only, and PyTorch never sets one.
+    "evicts-nothing-of-ours": lambda page: (
+        page.max_memory and (page.policy or "").startswith("volatile-") and not page.expiring
+    ),
+    "never-expires": lambda page: page.keys and page.expiring == 0,
+    "looking-counts-as-use": lambda page: not page.quiet,
+    "facts-forbidden": lambda page: page.forbidden,
+}
 #: What can be changed on a server, and a command that would, of a key that there is none of: it
 #: changes nothing, and is refused as if it did.
 _NO_KEY = b"pt2:fx-graph-v1::torchkeeper-looks-whether-it-may:c1"
@@ -64,18 +79,15 @@ CHANGES = {
     "expire": pack("PEXPIRE", _NO_KEY, 1),
     "purge": pack("UNLINK", _NO_KEY),
 }
-#: Of the limit, from where on a server that evicts nothing is as good as full.
-_FULL = 0.9
-#: Digits of a figure at most: those of what 64 bits hold.
-_DIGITS = 18
+#: A figure, of digits that 64 bits hold.
+_FIGURE = re.compile("[0-9]{1,18}")
 
 
 def look(store: Database) -> Server:
     """The page of a store's server. Raises Problem as Connection does."""
     page = Server(read_only=store.read_only, quiet=store.connection.quiet)
-    about = info(
-        store.connection, "server", "memory", "stats", "clients", "replication", "keyspace"
-    )
+    sections = "server", "memory", "stats", "clients", "replication", "keyspace"
+    about = info(store.connection, *sections)
     if about:
         page.version = about.get("redis_version")
         page.role = about.get("role")
@@ -100,20 +112,17 @@ def look(store: Database) -> Server:
         page.policy = _config(store, page, "maxmemory-policy")
     if page.max_memory is None:
         page.max_memory = _number(_config(store, page, "maxmemory"))
-    page.changes = _changes(store)
-    page.meanings = _meanings(page)
+    if store.read_only:
+        page.changes = dict.fromkeys(CHANGES, "server-read-only")
+    else:
+        replies = store.connection.many(CHANGES.values())
+        page.changes = {
+            name: problem_of(str(reply), store.place).code if isinstance(reply, Refusal) else None
+            for name, reply in zip(CHANGES, replies, strict=True)
+        }
+    page.meanings = [meaning for meaning, meant in MEANINGS.items() if meant(page)]
     page.owners = exposed.found(store)
     return page
-
-
-def _changes(store: Database) -> dict[str, str | None]:
-    if store.read_only:
-        return dict.fromkeys(CHANGES, "server-read-only")
-    replies = store.connection.many(CHANGES.values())
-    return {
-        name: problem_of(str(reply), store.place).code if isinstance(reply, Refusal) else None
-        for name, reply in zip(CHANGES, replies, strict=True)
-    }
 
 
 def _config(store: Database, page: Server, name: str) -> str | None:
@@ -128,31 +137,5 @@ def _config(store: Database, page: Server, name: str) -> str | None:
     return None
 
 
-def _meanings(page: Server) -> list[str]:
-    found = []
-    limit, used = page.max_memory, page.used_memory or 0
-    if page.read_only:
-        found.append("replica")
-    if limit == 0:
-        # Without a limit the policy never comes to bear.
-        found.append("policy-noeviction-no-limit")
-    elif limit and page.policy == "noeviction" and used > _FULL * limit:
-        found.append("policy-noeviction-full")
-    if page.evicted:
-        found.append("evicting")
-    if limit and (page.policy or "").startswith("volatile-") and not page.expiring:
-        # It evicts keys with an expiry only, and PyTorch never sets one.
-        found.append("evicts-nothing-of-ours")
-    if page.keys and page.expiring == 0:
-        found.append("never-expires")
-    if not page.quiet:
-        found.append("looking-counts-as-use")
-    if page.forbidden:
-        found.append("facts-forbidden")
-    return found
-
-
 def _number(text: str | None) -> int | None:
-    return (
-        int(text) if text and text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
-    )
+    return int(text) if text and _FIGURE.fullmatch(text) else None

@@ -14,16 +14,15 @@ from torchkeeper.artifacts.remote import redis_key
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import query
 from torchkeeper.stores.describe import Carried, Described, unread
-from torchkeeper.stores.items import Item, Offered, Source
+from torchkeeper.stores.items import Item, Left, Offered, Source
 from torchkeeper.stores.needs import Living, Relatives, needed
 from torchkeeper.stores.reader import Budget, Reader
 from torchkeeper.stores.redis.database import Database, info
 from torchkeeper.stores.redis.kernels import named
-from torchkeeper.stores.store import Batches, Left, Memory, Removal, Store
+from torchkeeper.stores.store import Batches, Memory, Removal, Store
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import MadeIn
-    from torchkeeper.stores.redis.describing import FromServer
     from torchkeeper.stores.shapes import Beside, Owned, Room, Strays
 
 #: What its listing knows of each entry.
@@ -180,18 +179,17 @@ class Redis(Database, Store):
     def offer(
         self, chosen: Sequence[Described], report: Report, left: Left, to_server: bool = False
     ) -> Offered:
-        return self._offered(chosen, left, to_server)
+        from torchkeeper.stores.redis.describing import FromServer
+
+        return FromServer(chosen, self, left, to_server)
 
     def for_bundle(
         self, chosen: Sequence[Described], left: Left
     ) -> tuple[Sequence[Described], Source]:
-        offered = self._offered(chosen, left, to_redis=False)
-        return offered.chosen, offered
-
-    def _offered(self, chosen: Sequence[Described], left: Left, to_redis: bool) -> FromServer:
         from torchkeeper.stores.redis.describing import FromServer
 
-        return FromServer(chosen, self, left, to_redis)
+        offered = FromServer(chosen, self, left)
+        return offered.chosen, offered
 
 
 def _named(chosen: list[Described]) -> dict[tuple[str, str], None]:
