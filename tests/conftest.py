@@ -371,7 +371,7 @@ def vllm_rank(other_kinds: Path, filled: Path, kernels: Path, tmp_path: Path) ->
     own = {
         "cache_key_factors.json": '{"code_hash": "c", "compiler_hash": "d", "env": {}}',
         "vllm_compile_cache.py": "{((1, 8), 0, 'inductor'): ('key', 'path')}",
-        "computation_graph.py": "class GraphModule:\n    pass\n",
+        "computation_graph.py": "class GraphModule(torch.nn.Module):\n    def forward(self): ...\n",
     }
     for name, text in own.items():
         (rank / "backbone" / name).write_text(text)

@@ -515,11 +515,11 @@ MODULE, MODEL = "c" + "ab" * 25 + "c", "c" + "de" * 25 + "f"
         (f"{MODEL}/{MODULE}/{MODULE}.weights.o", "code", None),
         (f"{MODEL}/custom_objs_config.json", "code", None),
         (f"ab/{MODULE}.halide/generate_kernel.py", "code", None),
-        ("halide-runtime-host-x/hooks.cpp", "code", None),
+        (f"halide-runtime-host-{MODULE[1:]}/hooks.cpp", "code", None),
         ("cutedsl_compile_cache/" + "0a" * 32 + ".o", "code", None),
         ("cutedsl_compile_cache/tmp0a1b2c3d.o.tmp", "lock", "tmp0a1b2c3d.o.tmp"),
         ("unhashed_kernel_inputs/triton_run_0/tensor_0.pt", "code", None),
-        (f"tmpabcd_012/ab/{MODULE}.py", "lock", f"{MODULE}.py"),
+        (f"tmp0bcd_01x/ab/{MODULE}.py", "lock", f"{MODULE}.py"),
         ("bisect/inductor/lowerings_run_state.txt", "lock", "lowerings_run_state.txt"),
         ("bisect/inductor/cudagraphs_bisect_range.txt", "lock", "cudagraphs_bisect_range.txt"),
     ],
@@ -527,7 +527,11 @@ MODULE, MODEL = "c" + "ab" * 25 + "c", "c" + "de" * 25 + "f"
 def test_what_lies_beside_the_entries(tmp_path: Path, path: str, kind: str, name: str) -> None:
     place = tmp_path / "place"
     (place / path).parent.mkdir(parents=True)
-    said = {"run_state.txt": "bisect", "bisect_range.txt": "low=1\nhigh=-2\n"}
+    (place / path.partition("/")[0]).chmod(0o700)
+    said = {
+        "run_state.txt": "bisect", "bisect_range.txt": "low=1\nhigh=-2\n",
+        "0.pt": "PK\3\4" + 26 * "." + "tensor_0/data.pkl",
+    }  # fmt: skip
     (place / path).write_text(said.get(path.rpartition("/")[2].split("_", 1)[-1], "# nothing\n"))
     (one,) = entries(place)
     assert (one.kind, one.name, one.problem, one.files) == (kind, name, None, 1)
@@ -536,10 +540,54 @@ def test_what_lies_beside_the_entries(tmp_path: Path, path: str, kind: str, name
         assert exported(place, tmp_path / "a.torchcache") == [("code", "part-of-artifact")]
 
 
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("artifact_shape_None_subgraph_0", "mine"),
+        ("a/b/artifact_compile_range_1_8_subgraph_0", "mine"),
+        ("aoti_eager/ns/cpu/mm.json", '{"mine": 1}'),
+        (f"{'0a' * 32}/layer.npubin", "mine"),
+        (f"{'0a' * 32}/layer.mcfatbin", "mine"),
+        ("cache/.١٢.١٢٣٤٥٦٧.tmp", ""),
+        (f"ab/{MODULE}.halide/.١٢.١٢.tmp", ""),
+        ("autoheuristic/mine/notes.txt", '{"name": "mine"}'),
+        ("halide-runtime-host-mine/done", ""),
+        ("rank_0_0/computation_graph.py", "class GraphModule:\n    mine = 1\n"),
+        ("foo/rank_0_0/transformed_code.py", "mine = 1\n"),
+        ("63/exp_run_1/tensor_0.pt", "mine"),
+        ("unhashed_kernel_inputs/exp_run_1/tensor_0.pt", "mine"),
+        (f"tmp_project/ab/{MODULE}.py", "# one's own\n"),
+        (f"tmp_results/ab/{MODULE}.py", "# one's own\n"),
+        (f"tmp_folder1/ab/{MODULE}.py", "# one's own\n"),
+        (f"tmp0bcd_01x/ab/{MODULE}.py", "# of a folder that all may look into\n"),
+    ],
+)  # fmt: skip
+def test_what_is_called_as_a_writer_calls_its_own(tmp_path: Path, path: str, text: str) -> None:
+    place = tmp_path / "place"
+    (place / path).parent.mkdir(parents=True)
+    (place / path).write_text(text)
+    (place / path).with_suffix(".json").write_text(text)
+    (place / "aoti_eager/ns/cpu/lib").mkdir(parents=True)
+    (place / "foo/rank_0_0").mkdir(parents=True, exist_ok=True)
+    (place / "foo/rank_0_0/vllm_compile_cache.py").touch()
+    assert {one.kind for one in entries(place) if "vllm" not in one.path} == {"unknown"}
+
+
+def test_a_cache_in_use_is_no_temporary_one(tmp_path: Path, kept_291: Path) -> None:
+    """Whatever it is called: a compile without caches keeps no graphs."""
+    cache = tmp_path / "tmp0bcd_01x"
+    shutil.copytree(kept_291, cache)
+    cache.chmod(0o700)
+    assert "lock" not in {one.kind for one in entries(tmp_path)}
+
+
 def test_collected_measurements(tmp_path: Path) -> None:
     for path, text in (
         ("configs_0a1b2c3d.json", b'["{\\"gemm_kind\\": 0}", "{}"]'),
-        ("autoheuristic/NVIDIA_H200/pad_mm.txt", b'{"shared_memory": 1}\nm,k,n\n'),
+        (
+            "autoheuristic/NVIDIA_H200/pad_mm.txt",
+            b'{"shared_memory": 1, "name": "pad_mm", "numerical_features": []}\nm,k,n\n',
+        ),
         ("memoizer_cache.json", b'{"collections": {"should_pad": {"a": {}}}, "cache_size": 1}'),
         ("cache/" + "0a" * 16, b"\x5f\xec\xeb\x66"),
         ("cache/dir.lock", b""),

@@ -29,24 +29,28 @@ _SUFFIX = re.compile(
 #: What AOTInductor has beside the code of a model, and among its kernels.
 _OF_MODEL = re.compile(
     r"custom_obj_\d{1,6}|custom_objs_config\.json|cubins_combined\.[So]|CMakeLists\.txt|"
-    r"\w{1,200}\.(?:cubin|hsaco|spv|fatbin|ptx|ll|amdgcn|o|so)"
+    r"\w{1,200}\.(?:cubin|hsaco|spv|fatbin|ptx|ll|amdgcn|o|so)",
+    re.ASCII,
 )
 _OF_DEBUG = re.compile(
     r"fx_graph_(?:runnable|readable|transformed)\.py|ir_(?:pre|post)_fusion\.txt|"
     r"output_code\.(?:py|cpp)|compile\.(?:prof|stats)|autotuning_result_json_list\.txt|"
     r"(?:orig_fx_)?graph_diagram\.(?:svg|dot|png|pdf)|\w{1,60}\.log|"
-    r"inductor_\w{1,60}\.json|\w{1,60}\.(?:svg|dot)|minifier_launcher\.py"
+    r"inductor_\w{1,60}\.json|\w{1,60}\.(?:svg|dot)|minifier_launcher\.py",
+    re.ASCII,
 )
 _OF_HALIDE = re.compile(
-    r"generate_kernel\.py|halide_kernel\.(?:a|h|schedule\.h|o)|done|lock|\.\d+\.\d+\.tmp"
+    r"generate_kernel\.py|halide_kernel\.(?:a|h|schedule\.h|o)|done|lock|\.\d+\.\d+\.tmp",
+    re.ASCII,
 )
 _RUNTIME = re.compile(
-    r"halide-runtime-host(?:-cuda)?-[\w-]{1,64}/"
+    r"halide-runtime-host(?:-cuda)?-[a-z2-7]{51}/"
     r"(?:done|lock|hooks\.cpp|standalone_halide_runtime\.a|libStandaloneHalideRuntime\.so)"
 )
 #: Inputs of a Triton kernel that a user had dumped.
 _DUMPED = re.compile(
-    rf"(?:unhashed_kernel_inputs|{scratch.SHARD})/\w{{1,240}}_run_\d{{1,6}}/tensor_\d{{1,6}}\.pt"
+    rf"(?:unhashed_kernel_inputs|{scratch.SHARD})/\w{{1,240}}_run_\d{{1,6}}/tensor_\d{{1,6}}\.pt",
+    re.ASCII,
 )
 #: Lists of CUTLASS's operations, its own cache, and the links through which torch imports it.
 _CUTLASS = re.compile(r"configs_[0-9a-f]{8}\.json")
@@ -55,11 +59,12 @@ _LINKED = frozenset(
     {"cutlass", "cutlass_library", "cutlass_cppgen", "pycute", "cuda", "scipy", "pydot"}
 )
 _CUTEDSL = re.compile(r"cutedsl_compile_cache/([0-9a-f]{64})\.o")
-_MEASURED = re.compile(r"autoheuristic/[\w.()-]{1,100}/(\w{1,100})\.txt")
+_MEASURED = re.compile(r"autoheuristic/[\w.()-]{1,100}/(\w{1,100})\.txt", re.ASCII)
 #: What vLLM finds out about a model's classes, and which GPUs reach each other.
 _VLLM = re.compile(
     r"modelinfos/vllm-model_executor-models-[\w-]{1,200}\.json|"
-    r"gpu_p2p_access_cache_for_[0-9,]+\.json"
+    r"gpu_p2p_access_cache_for_[0-9,]+\.json",
+    re.ASCII,
 )
 
 

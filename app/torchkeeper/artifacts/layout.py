@@ -38,12 +38,13 @@ _PAYLOAD = re.compile(r"[a-z2-7]{51}")
 _AOT_PAYLOAD = re.compile(r"[a-z2-7]{51}|entry")
 #: Hexadecimal in torch 2.13 (AUTOTUNE_CACHE_KEY_STRATEGY in torch/_inductor/cache_key.py).
 _AUTOTUNE_STEM = re.compile(r"[0-9a-f]{64}|[a-z2-7]{51,52}")
-_PGO_FILE = re.compile(rf"code_state_({scratch.PROFILE_KEY})\.pkl")
+_PGO_FILE = re.compile(rf"code_state_({scratch.PROFILE_KEY})\.pkl", re.ASCII)
 _PGO_KEY = re.compile(
-    rf"(?={scratch.PROFILE_KEY}$)[^\x00-\x1f\x7f<>:\"/\\|?*.][^\x00-\x1f\x7f<>:\"/\\|?*]*"
+    rf"(?={scratch.PROFILE_KEY}$)[^\x00-\x1f\x7f<>:\"/\\|?*.][^\x00-\x1f\x7f<>:\"/\\|?*]*",
+    re.ASCII,
 )
 _TRITON_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,254}")
-_DEVICE = re.compile(triton.DEVICE)
+_DEVICE = re.compile(triton.DEVICE, re.ASCII)
 _HEADER = re.compile(rf"{HEADERS}/({scratch.CODE}\.h(?:\.gch|\.pch)?)")
 #: A cache inside a place: what leads from any folder of vLLM's to a rank, the caches of a rank or
 #: of a model, an artifact that torch saved unpacked there (torch/_inductor/standalone_compile.py),
@@ -65,7 +66,9 @@ _EAGER_ITEM = re.compile(
     _EAGER_ABOVE.pattern + r"[A-Za-z0-9_][A-Za-z0-9_.]{0,200}\.json#[0-9a-f]{12}"
 )
 #: The lists themselves.
-_EAGER_LIST = re.compile(rf"aoti_eager/\w{{1,100}}/[a-z]{{1,20}}/({scratch.OPERATOR})\.json")
+_EAGER_LIST = re.compile(
+    rf"aoti_eager/\w{{1,100}}/[a-z]{{1,20}}/({scratch.OPERATOR})\.json", re.ASCII
+)
 #: What vLLM writes for a graph beside its caches, and its compiled pieces.
 VLLM_FACTORS = "cache_key_factors.json"
 _VLLM_FILES = frozenset(
@@ -73,9 +76,7 @@ _VLLM_FILES = frozenset(
 )
 ARTIFACT = "artifact_"
 VLLM_MODEL = "model"
-_ARTIFACT = re.compile(
-    ARTIFACT + r"(?:compile_range_\d{1,10}_\d{1,10}|shape_(?:None|\d{1,10}))_subgraph_\d{1,6}"
-)
+_ARTIFACT = re.compile(scratch.PIECE, re.ASCII)
 #: The key of vLLM's own files where no folder names the part of the model.
 VLLM = "vllm"
 _RANK = re.compile(r"rank_[0-9]{1,6}_[0-9]{1,6}")
@@ -83,7 +84,8 @@ _RANK = re.compile(r"rank_[0-9]{1,6}_[0-9]{1,6}")
 #: model that it had compiled ahead.
 _VLLM_FOLDER = re.compile(
     r"(?:torch_compile_cache/)?(?:torch_aot_compile/)?(?:[^/]+/)?"
-    rf"{_RANK.pattern}/(?:(?!inductor_cache/|triton_cache/)[\w.-]{{1,100}}/)?"
+    rf"{_RANK.pattern}/(?:(?!inductor_cache/|triton_cache/)[\w.-]{{1,100}}/)?",
+    re.ASCII,
 )
 _VLLM_AHEAD = re.compile(
     rf"(?:torch_compile_cache/)?(?:torch_aot_compile/)?{scratch.HEX64}/{_RANK.pattern}/"

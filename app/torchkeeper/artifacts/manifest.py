@@ -149,7 +149,7 @@ def begin(data: bytes) -> Manifest:
     if whole.get("format") != FORMAT:
         raise Problem("bundle-damaged", why="Its manifest is of another format")
     version = whole.get("format_version")
-    if not isinstance(version, int):
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise Problem("bundle-damaged", why="Its manifest has no format version")
     if version > VERSION:
         raise Problem("bundle-newer", version=version)
@@ -276,7 +276,7 @@ def _file(file: object) -> ListedFile:
 
 def _size(item: Mapping[str, object]) -> int:
     size = item.get("size")
-    if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+    if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 1 << 63:
         raise Problem("bundle-damaged", why="A size in its manifest is no size")
     return size
 

@@ -21,12 +21,15 @@ class Proof(NamedTuple):
     """What tells: the first bytes of the file, and what must be in a folder.
 
     folder: a path in which ``*`` is any folder; name: of a file in it, or of a folder, or "" where
-    the file itself tells; head: how that file begins.
+    the file itself tells; head: how that file begins. private: the folder lets nobody but its owner
+    in, and nothing in it is called ``name``. also: another, which has to tell the same.
     """
 
     head: Callable[[bytes], object] | None = None
     folder: str = ""
     name: str = ""
+    private: bool = False
+    also: Proof | None = None
 
 
 def _begins(pattern: str) -> Callable[[bytes], object]:
@@ -44,6 +47,7 @@ def _begins_or_torn(*starts: bytes) -> Callable[[bytes], object]:
 #: How Python's pickles begin that are written today.
 _PICKLE = tuple(b"\x80%c" % n for n in range(2, 6))
 _ELF = b"\x7fELF"
+_GROUP = _begins_or_torn(b'{"child_paths": {')
 #: vLLM's list of compiled pieces, by range, number and compiler (vllm/compilation/backends.py).
 _VLLM_LIST = _begins_or_torn(b"{(")
 
@@ -61,10 +65,15 @@ _HEADS = (
     # whose table stands at the end of the first page), AutoHeuristic's measurements.
     (r"configs_[0-9a-f]{8}\.json", _begins(r'\s*\[\s*"\{\\"gemm_kind\\"')),
     (r"compiled_cache\.db", _begins(r"SQLite format 3\0.*\bcompiled_operations\b")),
-    (r"autoheuristic/[^/]+/[^/]+\.txt", _begins(r'\{"(?:shared_memory|device_capa|name)": ')),
+    (
+        r"autoheuristic/[^/]+/[^/]+\.txt",
+        _begins(r'\{"(?:shared_memory|device_capa|name)": .*"numerical_features": '),
+    ),
+    # _dump_launch_tensors (runtime/triton_heuristics.py): torch.save names an archive as its file.
+    (r"\w+_run_\d+/tensor_\d+\.pt", _begins(r"PK\x03\x04.{26}tensor_\d+/")),
     # vllm/compilation/backends.py, decorators.py and model_executor/models/registry.py,
     # vllm/distributed/device_communicators; of a compiled function torch/_dynamo/aot_compile.py.
-    (r"computation_graph\.py", _begins(r".*\bclass GraphModule\b")),
+    (r"computation_graph\.py", _begins(r".*\bclass GraphModule\(torch\.nn\.Module\):")),
     (r"vllm_compile_cache\.py", _VLLM_LIST),
     (
         r"cache_key_factors\.json",
@@ -74,6 +83,9 @@ _HEADS = (
         rf"{scratch.HEX64}/rank_\d+_\d+/model|rank_\d+_\d+/model|model",
         _begins(r"\x80[\x04\x05].*(?:signature|torch\._(?:dynamo|inductor|functorch)|vllm\.)"),
     ),
+    # CompiledArtifact.save (torch/_inductor/standalone_compile.py): a checksum in newer versions,
+    # the length of a header or of torch's key as eight bytes, and that.
+    (scratch.PIECE, _begins(r"\0*$|(?:.{4})?\0{7}[\x13-\x40]")),
     (r"modelinfos/[^/]+\.json", _begins(r'\s*\{\s*(?:"(?:hash|modelinfo)"|\}?\s*$)')),
     (r"gpu_p2p_access_cache_for_[0-9,]+\.json", _begins(r'\s*\{\s*(?:"\d+->\d+"|\}?\s*$)')),
     # write_kernel_autotune_defs_header (codegen/wrapper.py).
@@ -87,9 +99,14 @@ _HEADS = (
         rf"{scratch.SHARD}/{scratch.CODE}[^/]*\.txt",
         _begins_or_torn(*(b"%s%d" % (name, n) for name in (b"op", b"buf") for n in range(10))),
     ),
+    # What of an operator is compiled, for which inputs (torch/_inductor/aoti_eager.py).
+    (
+        r"aoti_eager/[^/]+/[^/]+/[^/]+\.json",
+        _begins(r'\s*(?:$|\[\s*(?:$|\{\s*"(?:meta_info|kernel_path)"))'),
+    ),
     # put_group in triton/runtime/cache.py, the stages of triton/backends/*/compiler.py, and
     # check_disk_cache in runtime/autotuner.py, where the folder's name is no proof.
-    (rf"{triton.COMMON}/{triton.GROUP_PREFIX}[^/]+\.json", _begins_or_torn(b'{"child_paths": {')),
+    (rf"{triton.COMMON}/{triton.GROUP_PREFIX}[^/]+\.json", _GROUP),
     (rf"{triton.COMMON}/[^/]+\.autotune\.json", _begins(r'\{"(?:key|configs_timings)": ')),
     (
         rf"{triton.COMMON}/[^/]+\.(?:ttir|ttgir|ttcir|tttcir|ttadapter|ttsharedir|mluir)",
@@ -117,19 +134,22 @@ _HEADS = (
         ),
     ),
 )
-_HEAD = [(re.compile(rf"(?:.*/)?(?:{end})"), begins) for end, begins in _HEADS]
+_HEAD = [(re.compile(rf"(?:.*/)?(?:{end})", re.ASCII), begins) for end, begins in _HEADS]
 #: Of a hundred thousand paths nearly all end in none of these.
-_ANY = re.compile(rf"(?:.*/)?(?:{'|'.join(end for end, _ in _HEADS)})")
+_ANY = re.compile(rf"(?:.*/)?(?:{'|'.join(end for end, _ in _HEADS)})", re.ASCII)
 _SURE_LOCK = re.compile(
     rf"(?:.*/)?(?:locks/(?:{scratch.CODE}|g\+\+)|{scratch.CODE}\.debug|memoizer_cache|"
-    r"inductor_on_disk_cache/locks/[0-9a-f]{4}|{scratch.PROFILE})\.lock"
+    rf"inductor_on_disk_cache/locks/[0-9a-f]{{4}}|{scratch.PROFILE})\.lock"
 )
 _VALUE_LOCK = re.compile(r"((?:.*/)?)(?:locks/([0-9a-f]{4})|dir)\.lock")
 _LIBRARY_LOCK = re.compile(r"((?:.*/)?aoti_eager/[^/]+/[^/]+/)lib/locks/([^/]+)\.lock")
 _OPERATOR_LOCK = re.compile(r"((?:.*/)?)locks/([^/]+)\.lock")
-_LIST = re.compile(r"((?:.*/)?aoti_eager/[^/]+/[^/]+/)[^/]+\.json")
+#: Stages of backends whose form is not known here.
+_STAGE = re.compile(rf"((?:.*/)?{triton.COMMON}/)[^/]+\.(?:npubin|mubin|mcfatbin)", re.ASCII)
 _TRANSFORMED = re.compile(r"((?:.*/)?)transformed_code\.py")
-_DUMPED = re.compile(rf"((?:.*/)?{scratch.SHARD}/)\w+_run_\d+/tensor_\d+\.pt")
+#: A cache of a compile without caches has no graphs, and mkdtemp lets nobody else in.
+_FRESH = re.compile(rf"(?:.*/)?{scratch.RANDOM}/", re.ASCII)
+_DUMPED = re.compile(rf"((?:.*/)?{scratch.SHARD}/)\w+_run_\d+/tensor_\d+\.pt", re.ASCII)
 
 
 def wanted(path: str) -> list[Proof]:
@@ -137,14 +157,17 @@ def wanted(path: str) -> list[Proof]:
 
     path: one that ``layout.locate`` knows.
     """
+    if match := _FRESH.match(path):
+        return [Proof(folder=match[0], name="fxgraph|aotautograd", private=True)]
     if _ANY.fullmatch(path):
-        return [Proof(head=next(begins for end, begins in _HEAD if end.fullmatch(path)))]
+        head = next(begins for end, begins in _HEAD if end.fullmatch(path))
+        if match := _DUMPED.fullmatch(path):
+            return [Proof(head, also=Proof(folder=match[1], name=rf"{scratch.CODE}\.py"))]
+        return [Proof(head)]
     if match := _TRANSFORMED.fullmatch(path):
-        return [Proof(_VLLM_LIST, match[1], r"vllm_compile_cache\.py")]
-    if match := _LIST.fullmatch(path):
-        return [Proof(folder=match[1], name="lib")]
-    if match := _DUMPED.fullmatch(path):
-        return [Proof(folder=match[1], name=rf"{scratch.CODE}\.py")]
+        return [Proof(_begins(r"\{\("), match[1], r"vllm_compile_cache\.py")]
+    if match := _STAGE.fullmatch(path):
+        return [Proof(_GROUP, match[1], rf"{triton.GROUP_PREFIX}[^/]+\.json")]
     if not path.endswith(".lock") or _SURE_LOCK.fullmatch(path):
         return []
     found = []
@@ -158,3 +181,12 @@ def wanted(path: str) -> list[Proof]:
         name = re.escape(match[2]) + r"\.lock"
         found.append(Proof(folder=f"{match[1]}aoti_eager/*/*/lib/locks/", name=name))
     return found
+
+
+def fits(path: str, head: bytes) -> bool:
+    """Whether a file that begins so may be what its path says, for all that it tells itself.
+
+    head: its first ``HEAD`` bytes, or all where it has fewer.
+    """
+    telling = [proof.head for proof in wanted(path) if proof.head and not proof.name]
+    return not telling or any(tells(head) for tells in telling)

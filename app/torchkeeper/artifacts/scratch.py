@@ -77,18 +77,22 @@ _SEARCHED = (
 _STATE = r"_(?:run_state|config|bisect_range|call_counter_debug_info)\.txt"
 #: The names of tempfile.mkdtemp and mkstemp.
 _NAMED = r"tmp[a-z0-9_]{8}"
+#: Those of them that are no words with a number behind, such as somebody gives a folder.
+RANDOM = r"(?!tmp[a-z_]*[0-9]*(?:/|$))" + _NAMED
+#: A piece of a graph that vLLM had compiled (vllm/compilation/compiler_interface.py).
+PIECE = r"artifact_(?:compile_range_\d{1,10}_\d{1,10}|shape_(?:None|\d{1,10}))_subgraph_\d{1,6}"
 
-_ATOMIC_NAME = re.compile(_ATOMIC)
+_ATOMIC_NAME = re.compile(_ATOMIC, re.ASCII)
 #: What Torchkeeper calls its own until they have their names.
 _OURS = re.compile(r"\.torchkeeper-(?:[0-9a-f]{12}|[A-Za-z0-9_]{8})\.tmp")
 _OUR_FOLDER = re.compile(r"tmp\.torchkeeper-[0-9a-f]{12}")
-_TEMPORARY = re.compile(_NAMED)
+_TEMPORARY = re.compile(RANDOM)
 #: Folders that are one leftover, with all that a writer puts into them.
 _BISECT = "bisect"
-_WHOLE = re.compile(rf"{_NAMED}|{_BISECT}")
-_OF_KERNEL = re.compile(rf"tmp\.pid_\d{{1,10}}_{_UUID}")
-_BUNDLED = re.compile(rf"(?:{triton.ABOVE})?tmp\.{_UUID}")
-_MID_WRITE = re.compile(rf"(.+)\.tmp\.pid_\d{{1,10}}_(?:{_UUID}|\d{{1,20}})")
+_WHOLE = re.compile(rf"{RANDOM}|{_BISECT}")
+_OF_KERNEL = re.compile(rf"tmp\.pid_\d{{1,10}}_{_UUID}", re.ASCII)
+_BUNDLED = re.compile(rf"(?:{triton.ABOVE})?tmp\.{_UUID}", re.ASCII)
+_MID_WRITE = re.compile(rf"(.+)\.tmp\.pid_\d{{1,10}}_(?:{_UUID}|\d{{1,20}})", re.ASCII)
 
 _LINES = (
     rf"fxgraph/(?P<fx>{SHARD})/f(?P=fx)[a-z2-7]{{49}}/{_ATOMIC}",
@@ -106,8 +110,8 @@ _LINES = (
     rf"cutedsl_compile_cache/{_NAMED}\.o\.tmp",
     rf"{_NAMED}\.py",
 )
-_LINE = re.compile("|".join(f"(?:{line})" for line in _LINES))
-_BISECTED = re.compile(rf"{_BISECT}/(?:bisect_status\.txt|{_SEARCHED}{_STATE})")
+_LINE = re.compile("|".join(f"(?:{line})" for line in _LINES), re.ASCII)
+_BISECTED = re.compile(rf"{_BISECT}/(?:bisect_status\.txt|{_SEARCHED}{_STATE})", re.ASCII)
 
 
 def is_leftover(path: str, parts: list[str]) -> bool:

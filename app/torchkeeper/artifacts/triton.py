@@ -25,23 +25,24 @@ _KEY = re.compile(rf"{_BASE32.pattern}|{COMMON}")
 #: Where Inductor has it (runtime/runtime_utils.py), and Triton (knobs.py: cache, dump, override).
 DEVICE = r"(?:\d{1,3}|cpu|cuda|hip|xpu|mps)"
 ABOVE = rf"(?:triton/(?:{DEVICE}/)?|\d{{1,3}}/|(?:cache|dump|override)/)"
-_ABOVE = re.compile(ABOVE)
+_ABOVE = re.compile(ABOVE, re.ASCII)
 #: What is compiled of C: launchers and helpers of drivers (triton/runtime/build.py).
 _HELPER = r"__triton_launcher|(?:cuda|hip|spirv|arch|npu|musa|mlu|maca|xpu|cpu|driver)_utils"
 _BUILT = r"(?:\.(?:cpython|pypy)[\w-]{1,60}|\.abi3)?\.(?:so|pyd)"
-_SUFFIX = re.compile(_BUILT + "$")
+_SUFFIX = re.compile(_BUILT + "$", re.ASCII)
 #: Names that nobody else gives a file: of group files, helpers, and stages that are Triton's alone
 #: (triton/backends/*/compiler.py, and the backends that are not in Triton).
 _TRITONS = re.compile(
     rf"{GROUP_PREFIX}[^/]{{1,250}}\.json|(?:{_HELPER}){_BUILT}|[^/]{{1,250}}\.(?:autotune\.json|"
-    r"ttir|ttgir|llir|amdgcn|hsaco|ttcir|tttcir|ttadapter|ttsharedir|npubin|mubin|mluir|mcfatbin)"
+    r"ttir|ttgir|llir|amdgcn|hsaco|ttcir|tttcir|ttadapter|ttsharedir|npubin|mubin|mluir|mcfatbin)",
+    re.ASCII,
 )
 #: Of these, helpers that other programs may well have in folders of such names.
-_ANYBODYS = re.compile(rf"(?:arch|cpu|driver)_utils{_BUILT}")
+_ANYBODYS = re.compile(rf"(?:arch|cpu|driver)_utils{_BUILT}", re.ASCII)
 #: The other stages, which other programs have, too.
 _COMPILED = re.compile(r"[^/]{1,250}\.(?:ptx|cubin|spv|zebin|sass|cnbin|source)")
 #: What is a kernel's where one that tells is beside it, of the same name.
-_OTHER = re.compile(rf"[^/.][^/]{{0,249}}\.(?:json|asm|o|obj)|\w{{1,250}}{_BUILT}")
+_OTHER = re.compile(rf"[^/.][^/]{{0,249}}\.(?:json|asm|o|obj)|\w{{1,250}}{_BUILT}", re.ASCII)
 
 
 def is_key(name: str) -> bool:

@@ -34,9 +34,9 @@ Mark = tuple[int, int, int]
 _BUILD = "_CxxBuild"
 _OBJECTS = (".so", ".o")
 _BUILT = (*_OBJECTS, ".gch", ".pch")
-_TEMPORARY = re.compile(r"\.(\d+)\.\d+\.tmp")
+_TEMPORARY = re.compile(r"\.(\d+)\.\d+\.tmp", re.ASCII)
 _PROFILE_TEMPORARY = ".pkl.tmp"
-_TRITON_TEMPORARY = re.compile(r"tmp\.(?:pid_(\d+)_)?[0-9a-f-]{30,}")
+_TRITON_TEMPORARY = re.compile(r"tmp\.(?:pid_(\d+)_)?[0-9a-f-]{30,}", re.ASCII)
 _STAGES = (".json", ".ttir", ".ttgir", ".llir", ".ptx", ".cubin", ".amdgcn", ".hsaco", ".spv")
 #: Seconds in which a temporary folder that nobody's name is on must not change.
 _STILL = 0.1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import os
@@ -256,6 +257,41 @@ def test_lies_of_a_manifest(name: str, good: Path, tmp_path: Path) -> None:
     assert done.entries == whole.entries - 1
     assert not list((tmp_path / "t").rglob("*.tmp"))
     assert {p.name for p in tmp_path.iterdir()} == {"evil.torchcache", "t", "whole"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda said: said.update(format_version=True),
+        lambda said: said.update(format_version=-1),
+        lambda said: first_code(said).update(size=10**30),
+        lambda said: first_code(said)["files"][0].update(size=10**30),
+    ],
+)
+def test_numbers_that_are_none(change: Callable[[Any], None], good: Path, tmp_path: Path) -> None:
+    edit(good, tmp_path / "evil.torchcache", change)
+    with pytest.raises(Problem, match="bundle-damaged"):
+        bring(tmp_path / "evil.torchcache", tmp_path / "t")
+
+
+def test_what_would_be_a_users_own_file_is_not_placed(good: Path, tmp_path: Path) -> None:
+    """Nobody would find it there, and no purge remove it."""
+    key, data = "0a" * 32, b"{}"
+    sha256 = hashlib.sha256(data).hexdigest()
+    path = f"files/cache/{key}"
+
+    def add(members: dict[str, bytes]) -> None:
+        said = json.loads(members["manifest.json"])
+        files = [{"path": path, "size": len(data), "sha256": sha256}]
+        entry = {"kind": "autotune", "key": key, "path": path, "files": files}
+        said["entries"].append({**entry, "size": len(data), "sha256": sha256})
+        members["manifest.json"] = json.dumps(said).encode()
+        members[path] = data
+
+    rewrite(good, tmp_path / "evil.torchcache", add)
+    _, left, _ = bring(tmp_path / "evil.torchcache", tmp_path / "t")
+    assert left.codes == ["payload-unreadable"]
+    assert not (tmp_path / "t/cache").exists()
 
 
 @pytest.mark.parametrize("name", ["files/xy/cxyz.py", "manifest.json.si'", "x", "files/x/"])

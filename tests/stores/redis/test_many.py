@@ -14,6 +14,7 @@ from torchkeeper.artifacts.entry import Problem, tallied
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.client.words.problems import removed_by_then
 from torchkeeper.stores.items import in_order
+from torchkeeper.stores.redis import patience
 from torchkeeper.stores.redis.database import Seen
 from torchkeeper.stores.redis.packed import Packed
 from torchkeeper.stores.redis.removing import remove
@@ -98,3 +99,19 @@ def test_a_purge_whose_server_ends_says_what_is_surely_gone(tmp_path: Path) -> N
     gone = {**tallied(1000), "bytes": 2000, "of": tallied(2000), "sure": False}
     assert found["removed"] == gone
     assert "at least 1,000" in removed_by_then(found["removed"])
+
+
+def test_a_server_that_gives_a_few_keys_a_second_is_given_up() -> None:
+    """Whatever number of keys it says it has."""
+    scan = patience.Endless("s", 0)
+    with pytest.raises(Problem, match="server-endless"):
+        for second in range(1, 200):
+            scan.page(b"7", 30, 30 * second, 10**11, float(second))
+
+
+def test_what_a_server_says_it_has_takes_little_memory() -> None:
+    seen = Seen()
+    seen.expect(10**11)
+    assert seen._table.itemsize * len(seen._table) <= 16 << 20
+    keys = [b"%d" % n for n in range(3_000)]
+    assert seen.new(keys) == keys

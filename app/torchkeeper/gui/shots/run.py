@@ -13,6 +13,7 @@ from typing import TypeVar
 from PySide6.QtCore import QtMsgType, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
 
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.app import application
 from torchkeeper.gui.background.engines import Engines
@@ -68,7 +69,7 @@ def photographed(
             take(stage)
             theme.look().choose(chosen)
     except OSError as e:
-        sys.stderr.write(f"{e.filename}: {e.strerror}\n")
+        sys.stderr.write(f"{printable(str(e.filename), 4096)}: {e.strerror}\n")
         return 1
     finally:
         qInstallMessageHandler(before)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QEvent, QSettings
 from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.base import ConfirmDialog
@@ -83,10 +84,10 @@ class Stage:
             turn(0.01)
             path = os.path.join(self._folder, f"{name}-{tone.value}{self._suffix}.png")
             if widget.grab().save(path):
-                sys.stdout.write(path + "\n")
+                sys.stdout.write(printable(path, 4096) + "\n")
             else:
                 self.failed = True
-                sys.stderr.write(f"{path} cannot be written\n")
+                sys.stderr.write(f"{printable(path, 4096)} cannot be written\n")
 
     def dialog(self, name: str, dialog: QDialog, rest: float = 0.12) -> None:
         """Take a dialog, and close it."""

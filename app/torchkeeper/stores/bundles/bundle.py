@@ -158,7 +158,8 @@ class Bundle(Store):
                 return cast(BinaryIO, Slice(self._file, start, file.size))
             return io.BufferedReader(Member(self._zip.open(self._packed[file.path])), CHUNK)
         except (KeyError, Problem, *ZIP_ERRORS) as e:
-            raise OSError(f"the bundle cannot be read: {e}") from e
+            why = e.params.get("why", e.code) if isinstance(e, Problem) else e
+            raise OSError(f"the bundle cannot be read: {why}") from e
 
     def _take_bundle(self, report: Report) -> None:
         try:

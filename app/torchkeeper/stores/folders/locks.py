@@ -62,7 +62,7 @@ from torchkeeper.stores.atomic import handle_of
 PATIENCE = 10.0
 _PAUSE = 0.02
 
-_TEMPORARY = re.compile(r"\.(\d+)\.\d+\.tmp|tmp\.pid_(\d+)_[0-9a-f-]+")
+_TEMPORARY = re.compile(r"\.(\d+)\.\d+\.tmp|tmp\.pid_(\d+)_[0-9a-f-]+", re.ASCII)
 
 
 def take(lock: str) -> tuple[int | None, bool]:

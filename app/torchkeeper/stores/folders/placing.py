@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from torchkeeper.artifacts import alone, aoti_eager, elf, layout, triton
+from torchkeeper.artifacts import alone, aoti_eager, elf, layout, proofs, triton
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.folders import merging
 from torchkeeper.stores.folders.merging import Listed
@@ -275,14 +275,23 @@ def deliver(
     they have in every place.
 
     Raises Problem("size-wrong" | "payload-unreadable" | "entry-changed") and as
-    ``pouring.unreadable``; "checksum-wrong" after the last byte.
+    ``pouring.unreadable``; "checksum-wrong" after the last byte, and "payload-unreadable" for what
+    would be taken there for a file of the user's own.
     """
     group: list[bytes] = []
+    head = bytearray()
+
+    def begun(data: bytes | memoryview) -> None:
+        head.extend(data[: max(0, proofs.HEAD - len(head))])
+        take(data)
+
     with opened(offered, file) as source:
         if is_group(item.kind, file.name):
             digest, size = pouring.pour(source, file.size, lambda data: group.append(bytes(data)))
         else:
-            digest, size = pouring.pour(source, file.size, take)
+            digest, size = pouring.pour(source, file.size, begun)
+            if not proofs.fits(file.path, bytes(head)):
+                raise Problem("payload-unreadable")
         if size > file.size:
             raise Problem("size-wrong", path=file.path)
         if file.sha256 is None and not (size == file.size and unchanged(file, source)):

@@ -6,12 +6,15 @@ import contextlib
 import itertools
 import os
 import re
+import stat
 from collections.abc import Iterator
 
 from torchkeeper.artifacts import proofs
 from torchkeeper.stores.items import File
 
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+#: The mode of a folder as mkdtemp makes it.
+_PRIVATE = stat.S_IFDIR | 0o700
 #: Names that are looked at for one proof.
 _MOST = 10_000
 
@@ -43,9 +46,15 @@ class Proving:
         return not wanted or any(map(self._is_there, [path] * len(wanted), wanted))
 
     def _is_there(self, path: str, proof: proofs.Proof) -> bool:
+        if proof.also and not self._is_there(path, proof.also):
+            return False
         if not proof.name:
             return self._begins(path, proof)
         named = re.compile(proof.name)
+        if proof.private:
+            return self._is_private(proof.folder) and not any(
+                map(named.fullmatch, self._in(proof.folder.rstrip("/")))
+            )
         return any(
             named.fullmatch(name) and self._begins(os.path.join(folder, name), proof)
             for folder in self._folders(proof.folder.strip("/").split("/"))
@@ -61,6 +70,12 @@ class Proving:
                 return bool(proof.head(os.read(handle, proofs.HEAD)))
             finally:
                 os.close(handle)
+        return False
+
+    def _is_private(self, folder: str) -> bool:
+        """Whether a folder, and no link to one, lets nobody but its owner in."""
+        with contextlib.suppress(OSError):
+            return os.lstat(os.path.join(self._root, folder.rstrip("/"))).st_mode == _PRIVATE
         return False
 
     def _folders(self, parts: list[str]) -> Iterator[str]:

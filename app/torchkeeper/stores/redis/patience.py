@@ -94,9 +94,9 @@ PAGES, SECONDS, KEYS = 10_000, 120.0, 10_000_000
 #: Keys on a page, and keys a second, that a server gives at the least while a scan repeats.
 _PER_PAGE, _PER_SECOND = 250, 10_000
 #: And a second of those that are waited for: one that gives a key now and then never ends, either.
-_SLOWEST = 20
+_SLOWEST = 200
 #: Keys that a server may say it has and be believed.
-_BELIEVED = 1_000_000_000
+_BELIEVED = 100_000_000
 
 
 class Endless:
