@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import DATA
+from tests.stores.building import filling
 from torchkeeper.artifacts import megacache
 from torchkeeper.artifacts.entry import Problem
 
@@ -37,7 +38,7 @@ def test_writes_what_torch_wrote() -> None:
             section = artifact.type
             writer.section(section)
         payload = data[artifact.offset : artifact.offset + artifact.size]
-        writer.artifact(artifact.key, iter([payload[:7], payload[7:]]))
+        writer.artifact(artifact.key, filling(iter([payload[:7], payload[7:]])))
     writer.close()
     assert out.getvalue() == data
 
@@ -53,9 +54,9 @@ def test_an_artifact_that_fails_leaves_no_trace() -> None:
         writer.section("pgo")
         if broken:
             with pytest.raises(OSError, match="gone"):
-                writer.artifact("k", fails())
+                writer.artifact("k", filling(fails()))
         writer.section("inductor")
-        writer.artifact("k", iter([b"whole"]))
+        writer.artifact("k", filling(iter([b"whole"])))
         writer.close()
     assert out.getvalue() == clean.getvalue()
     assert [a.type for a in megacache.artifacts(out)] == ["inductor"]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from tests.stores.building import import_bundle
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session
@@ -18,7 +19,6 @@ from torchkeeper.stores.copying import copy
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folders import guard, trash
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.folders.importing import import_bundle
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
 

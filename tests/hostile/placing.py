@@ -8,6 +8,7 @@ import stat
 
 from tests.hostile.listing import Told
 from tests.hostile.tripwires import Arena
+from tests.stores.building import import_bundle
 from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import Problem, entry_from_json
 from torchkeeper.artifacts.report import Report
@@ -19,7 +20,6 @@ from torchkeeper.stores.bundles import parts, signing
 from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.compare import compare
 from torchkeeper.stores.describe import describe
-from torchkeeper.stores.folders.importing import import_bundle
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
 

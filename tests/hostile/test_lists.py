@@ -11,6 +11,7 @@ from tests.hostile.placing import told
 from tests.hostile.running import Run
 from tests.hostile.tripwires import Arena
 from tests.snapshots import snapshot
+from tests.stores.building import import_bundle
 from torchkeeper.artifacts import alone, aoti_eager
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -19,7 +20,6 @@ from torchkeeper.stores.compare import compare
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders import merging
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.folders.importing import import_bundle
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
 

@@ -20,12 +20,12 @@ from tests.hostile.running import Run
 from tests.hostile.tripwires import Arena
 from tests.pace import LONG
 from tests.redis_server import Server, serving
+from tests.stores.building import import_bundle
 from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import Problem, entry_from_json
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.engine import wire
-from torchkeeper.stores.folders.importing import import_bundle
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.redis import kernels
 from torchkeeper.stores.redis.describing import FromServer, described

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.load.commands import Ran, Rows
+from tests.stores.building import import_bundle
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.folders import trash
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.folders.importing import import_bundle
 from torchkeeper.stores.items import Item
 
 KINDS = (

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from torchkeeper.artifacts.code import key_of
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.folders.importing import Imported, Placed, import_bundles
+from torchkeeper.stores.items import Item, Offered
 
 #: How an environment builds, as its probe tells it.
 NATIVE: dict[str, Any] = {
@@ -19,6 +24,27 @@ NATIVE: dict[str, Any] = {
          "portable": "None {cxx} i -I{torch}/include -O1"},
     ],
 }  # fmt: skip
+
+
+def filling(payload: Iterable[bytes]) -> Callable[[Callable[[bytes], object]], None]:
+    """What fills an artifact of a mega-cache with some pieces."""
+
+    def fill(write: Callable[[bytes], object]) -> None:
+        for data in payload:
+            write(data)
+
+    return fill
+
+
+def import_bundle(
+    offered: Offered,
+    place: str,
+    report: Report,
+    left: Callable[[Item, Problem], None],
+    placed: Placed | None = None,
+) -> Imported:
+    """``import_bundles`` of one."""
+    return import_bundles([offered], place, report, lambda _, item, why: left(item, why), placed)
 
 
 def pairs(cache: Path) -> list[Path]:

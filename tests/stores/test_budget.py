@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 import pytest
 
+from tests.stores.building import filling
 from torchkeeper.artifacts import megacache
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.layout import payload_name
@@ -97,7 +98,7 @@ def many(here: Path, place: str, count: int, data: bytes) -> Iterator[Store]:
         writer = megacache.Writer(stream)
         writer.section("inductor")
         for number in range(count):
-            writer.artifact(key(number), iter([data]))
+            writer.artifact(key(number), filling(iter([data])))
         writer.close()
     with Bundle(str(here / "many"), Report()) as bundle:
         yield bundle
@@ -282,7 +283,7 @@ def test_holes_of_a_bundle_are_not_read(tmp_path: Path) -> None:
     with file.open("w+b") as stream:
         writer = megacache.Writer(stream)
         writer.section("inductor")
-        writer.artifact(key(0), iter([b"x"]))
+        writer.artifact(key(0), filling(iter([b"x"])))
         writer.close()
     Bundle(str(file), Report()).close()
     os.truncate(file, 4 << 30)

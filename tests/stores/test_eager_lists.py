@@ -18,7 +18,7 @@ from filelock import FileLock
 from tests.conftest import RunPlain
 from tests.sampling import sampled
 from tests.snapshots import snapshot
-from tests.stores.building import NATIVE
+from tests.stores.building import NATIVE, import_bundle
 from tests.stores.bundles.test_bundle import Left, described, edit, make, rewrite
 from tests.stores.test_compare import look
 from torchkeeper.artifacts.aoti_eager import digest
@@ -32,7 +32,7 @@ from torchkeeper.stores.bundles.export import export
 from torchkeeper.stores.copying import copy
 from torchkeeper.stores.folders import merging
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.folders.importing import Imported, import_bundle
+from torchkeeper.stores.folders.importing import Imported
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
 from torchkeeper.verdict import machine

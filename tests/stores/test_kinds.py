@@ -15,6 +15,7 @@ from filelock import FileLock
 
 from tests.conftest import DATA, RunPlain
 from tests.snapshots import snapshot
+from tests.stores.building import import_bundle
 from torchkeeper.artifacts.entry import WITHOUT_VERDICT, Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.words.explaining import told
@@ -27,7 +28,6 @@ from torchkeeper.stores.bundles.export import export
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folders import receipts, trash
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.folders.importing import import_bundle
 from torchkeeper.stores.folders.locks import in_use
 from torchkeeper.stores.folders.restoring import parted
 from torchkeeper.stores.items import Item

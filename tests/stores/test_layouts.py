@@ -13,6 +13,7 @@ import pytest
 
 from tests.data import before_2_8
 from tests.redis_server import serving
+from tests.stores.building import filling
 from tests.stores.test_copying import carry, files
 from tests.stores.test_screening import ask, put
 from torchkeeper.artifacts import layout, manifest, megacache
@@ -119,7 +120,7 @@ def test_older_entries_keep_their_name_out_of_a_mega_cache(older: Path, tmp_path
         writer = megacache.Writer(stream)
         writer.section("aot_autograd")
         for path, data in autograd(older).items():
-            writer.artifact(path.split("/")[1], iter([data]))
+            writer.artifact(path.split("/")[1], filling(iter([data])))
         writer.close()
     carry(mega, tmp_path / "t")
     assert autograd(tmp_path / "t") == autograd(older)

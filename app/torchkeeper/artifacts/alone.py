@@ -19,8 +19,7 @@ from torchkeeper.artifacts.layout import Located, canonical, checked_path, eager
 
 #: Inputs that an operator may have; sizes and strides of one.
 _MOST_INPUTS, _MOST_SIZES = 256, 64
-#: What PyTorch makes of a name is whatever torch has under it, so that it had better be one of
-#: these.
+#: PyTorch makes of a name whatever torch has under it, so that it had better be one of these.
 _DTYPE = re.compile(
     r"torch\.(?:b?float\d{1,3}\w{0,16}|b?complex\d{1,3}|u?int\d{1,2}|bool|qu?int\w{1,8}|bits\w{1,8})"
 )
@@ -47,9 +46,7 @@ def alone(op: str, device: str, item: Mapping[str, object]) -> bytes:
 
 def checked(data: bytes, path: str, library: Sequence[str]) -> Alone:
     """A kernel on its own, if PyTorch could load it: from its text, the path of that and those of
-    its library's files, all checked.
-
-    Raises Problem("kernel-unloadable", why=…).
+    its library's files, all checked. Raises Problem("kernel-unloadable", why=…).
     """
     try:
         about = json.loads(data) if len(data) <= MAX_LIST else None
@@ -181,9 +178,8 @@ def paths(item: str, library: str) -> tuple[str, str]:
 
 
 def located(paths: Collection[str]) -> Located:
-    """What the checked paths of a kernel on its own are: its item, and files of one library.
-
-    Raises Problem("kernel-of-device" | "name-refused").
+    """What the checked paths of a kernel on its own are: its item, and files of one library. Raises
+    Problem("kernel-of-device" | "name-refused").
     """
     items = [path for path in paths if "#" in path]
     others = [path for path in paths if "#" not in path]

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 
 
 def facts(data: bytes, full: bool, file: str = "") -> Facts:
-    """name: the chosen configuration; device where recorded. Raises ValueError if not JSON.
-
-    file: its name, which tells a text that AutoHeuristic collected.
+    """name: the chosen configuration; device where recorded. Raises ValueError if not JSON. file:
+    its name, which tells a text that AutoHeuristic collected.
     """
     if file.endswith(".txt"):
         return {"name": f"measurements for {file.removesuffix('.txt')}"}

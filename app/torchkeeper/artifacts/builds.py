@@ -22,9 +22,7 @@ _WORDS = ("torch", "torch_key", "python", "compiler")
 
 
 class MadeIn(TypedDict):
-    """Where something says that it was made; None is what it does not tell, or where entries
-    differ. gpus: their names.
-    """
+    """Where something says it was made; None where it does not tell, or entries differ."""
 
     torch: str | None
     torch_git: str | None

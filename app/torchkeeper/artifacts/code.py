@@ -136,7 +136,6 @@ def facts(texts: dict[str, bytes], full: bool) -> Facts:
 
 def needed_by(objects: list[bytes]) -> Facts:
     """What objects that are loaded together may use: instructions and requires, as of ``facts``.
-
     What is behind a cut (MAX_OBJECT) may say more.
     """
     whole = all(len(data) < MAX_OBJECT for data in objects)

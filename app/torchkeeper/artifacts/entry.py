@@ -160,12 +160,12 @@ class Entry(NamedTuple):
     name: str | None
     size: int
     files: int
-    mtime: float | None
-    torch: str | None
-    device: str | None
-    compile_s: float | None
-    path: str
-    sha256: str | None
+    mtime: float | None = None
+    torch: str | None = None
+    device: str | None = None
+    compile_s: float | None = None
+    path: str = ""
+    sha256: str | None = None
     problem: str | None = None
     orphan: str | None = None
     expires: float | None = None
@@ -210,10 +210,8 @@ _TIMES = tuple(_CHECKED.index(name) for name in ("mtime", "compile_s", "expires"
 
 
 def entry_from_json(row: object) -> Entry:
-    """An Entry from what came over a wire.
-
-    Raises ValueError where a field is not as promised. Unknown fields are ignored, so that a newer
-    engine can say more.
+    """An Entry from what came over a wire. Raises ValueError where a field is not as promised.
+    Unknown fields are ignored, so that a newer engine can say more.
     """
     if not isinstance(row, dict):
         raise ValueError("a row is not an object")

@@ -39,14 +39,13 @@ def facts(data: bytes, full: bool) -> Facts:
     """What a CompiledFxGraph tells of itself; with ``full`` also its texts and key factors.
 
     name, torch, device ("hip" where torch says "cuda" of a GPU of AMD's), compile_s; made_in
-    (torch, git, cuda, gpus, threads); code_key, the key of its generated module; kernels, the
-    C++ kernels in it; code_names, the keys of the other sources it names, and opaque where that
-    may not be all; widths, for which vectors its C++ code may be (vectors.widths); own_key,
-    that under which it was written; libs, hashes of what Triton links into its kernels; group,
-    the same for all entries whose key factors differ in nothing but their graphs, None where
-    none are recorded; prints, as of ``prints``. Fields that an older or newer torch does not
-    write are absent. Raises whatever a bad pickle provokes, and TypeError for a pickle of
-    something else.
+    (torch, git, cuda, gpus, threads); code_key, the key of its generated module; kernels, the C++
+    kernels in it; code_names, the keys of the other sources it names, and opaque where that may not
+    be all; widths, for which vectors its C++ code may be (vectors.widths); own_key, that under
+    which it was written; libs, hashes of what Triton links into its kernels; group, the same for
+    all entries whose key factors differ in nothing but their graphs, None where none are recorded;
+    prints, as of ``prints``. Fields that an older or newer torch does not write are absent. Raises
+    whatever a bad pickle provokes, and TypeError for a pickle of something else.
     """
     obj = inert.load(data)
     if inert.class_name(obj) not in ("CompiledFxGraph", "OutputCode"):
@@ -72,6 +71,8 @@ def from_state(state: Mapping[str, Any], full: bool) -> Facts:
     types = inert.texts(state.get("device_types"), 16)
     devices = sorted({"hip" if one == "cuda" and rocm else one for one in types})
     bundle = inert.fields(state.get("_triton_bundle")).get("kernel_artifacts")
+    artifacts = bundle[:1000] if isinstance(bundle, list) else []
+    hashes = [inert.fields(item).get("kernel_hash") for item in artifacts]
     names, every = code.names(source)
     facts: Facts = {
         "name": graphs.title(found, ops, "backward" if backward else None),
@@ -87,7 +88,7 @@ def from_state(state: Mapping[str, Any], full: bool) -> Facts:
         "libs": inert.text(state.get("extern_libs_key")),
         "prints": prints([factors]),
         "opaque": None if every and inert.text(state.get("cache_key")) else True,
-        "triton_keys": _triton_keys(bundle),
+        "triton_keys": [key for key in hashes if isinstance(key, str)],
         "made_in": {
             "torch": torch,
             "torch_git": _first(_GIT, runnable),
@@ -109,9 +110,8 @@ def from_state(state: Mapping[str, Any], full: bool) -> Facts:
 
 
 def key_factors(lines: Any) -> list[tuple[str, str, str]]:
-    """(hash, name, value) of every line in ``_fx_graph_cache_debug_lines``.
-
-    Source: FxGraphCachePickler.debug_lines in torch/_inductor/codecache.py.
+    """(hash, name, value) of every line in ``_fx_graph_cache_debug_lines``. Source:
+    FxGraphCachePickler.debug_lines in torch/_inductor/codecache.py.
     """
     matches = map(_FACTOR.match, inert.texts(lines, MAX_FACTORS))
     return [(match[1], match[2], match[3]) for match in matches if match]
@@ -159,10 +159,3 @@ def _threads(factors: list[tuple[str, str, str]]) -> int | None:
         if name == "cpp_runtime_thread_count" and value.strip().isdigit():
             return int(value.strip()[:9])
     return None
-
-
-def _triton_keys(artifacts: Any) -> list[str]:
-    if not isinstance(artifacts, list):
-        return []
-    keys = (inert.fields(item).get("kernel_hash") for item in artifacts[:1000])
-    return [key for key in keys if isinstance(key, str)]

@@ -38,9 +38,8 @@ _HEAVY = re.compile(r"mm$|^b?addbmm|conv|attention|embedding|linear|lstm|gru|ein
 
 
 def function(graph: str) -> tuple[str, str] | None:
-    """The user's function a graph came from, and ``file:line``, or None.
-
-    From the ``# File: … in …`` comments that torch/fx/graph.py writes into readable graphs.
+    """The user's function a graph came from, and ``file:line``, or None. From the ``# File: … in
+    …`` comments that torch/fx/graph.py writes into readable graphs.
     """
     for match in _FILE.finditer(graph):
         path, line, name = match[1], match[2], match[3]

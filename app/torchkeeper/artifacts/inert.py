@@ -79,9 +79,7 @@ class _Unpickler(pickle.Unpickler):
 
     @property
     def named(self) -> list[tuple[str, str]]:
-        """Module and name of every class and function that was named so far. ``getattr`` is not
-        where all that was got with it is named.
-        """
+        """Module and name of what was named; not ``getattr`` where all that it got is."""
         return [one for one in self._classes if one != _GETATTR or not self._got_of_classes]
 
     def find_class(self, module: str, name: str) -> type[Inert]:
@@ -113,10 +111,8 @@ class _Unpickler(pickle.Unpickler):
 
 
 def load(data: bytes) -> Any:
-    """The object graph of a pickle, with Inert for every instance.
-
-    Raises pickle.UnpicklingError, EOFError, ValueError and whatever else a bad pickle provokes;
-    callers catch Exception.
+    """The object graph of a pickle, with Inert for every instance. Raises pickle.UnpicklingError,
+    EOFError, ValueError and whatever else a bad pickle provokes; callers catch Exception.
     """
     unpickler = _Unpickler(io.BytesIO(data))
     try:
@@ -130,9 +126,7 @@ _last: list[tuple[str, str]] = []
 
 
 def last_named() -> list[tuple[str, str]]:
-    """Module and name of every class and function that the pickle names which ``load`` read last,
-    whole or until it failed; those of each pickle are told once.
-    """
+    """What the pickle names that ``load`` read last, or named until it failed; told once."""
     named, _last[:] = list(_last), []
     return named
 
@@ -192,9 +186,7 @@ def text(value: Any) -> str | None:
 
 
 def place(file: Any, line: Any) -> str:
-    """``file:line``, with ``?`` for what is none; a value of any other type, which may hold itself
-    many times over, is not written out.
-    """
+    """``file:line``, with ``?`` for what is no text or number: that is not written out."""
     number = line if isinstance(line, int) and abs(line) < 1 << 63 else "?"
     return f"{text(file) or '?'}:{number}"
 

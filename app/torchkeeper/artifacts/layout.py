@@ -158,9 +158,8 @@ def is_graph_key(name: str) -> bool:
 
 @functools.lru_cache(maxsize=256)  # of one entry it is asked several times
 def payload_name(sha256_hex: str) -> str:
-    """The file name PyTorch gives a payload: base32 of its SHA-256 without the padding.
-
-    Source: COMPACT_CACHE_KEY_STRATEGY in torch/_inductor/cache_key.py.
+    """The file name PyTorch gives a payload: base32 of its SHA-256 without the padding. Source:
+    COMPACT_CACHE_KEY_STRATEGY in torch/_inductor/cache_key.py.
     """
     return base64.b32encode(bytes.fromhex(sha256_hex))[:51].decode().lower()
 
@@ -197,9 +196,8 @@ def _is_only(pieces: Iterable[bytes]) -> bool:
 
 
 def locate(path: str, above: str = "") -> Located:
-    """What the file at ``path`` (relative, ``/`` between parts) is. Never fails.
-
-    above: where the place lies in a folder of vLLM's (``among``).
+    """What the file at ``path`` (relative, ``/`` between parts) is. Never fails. above: where the
+    place lies in a folder of vLLM's (``among``).
     """
     found = _locate(path)
     if found is None and (inner := inner_cache(path)) and (more := _locate(path[len(inner) :])):
@@ -215,9 +213,8 @@ def inner_cache(path: str) -> str:
 
 
 def canonical(path: str) -> str:
-    """Where a file would lie in a cache of PyTorch or Triton alone.
-
-    Raises Problem("part-of-artifact") for what is of use only where it is.
+    """Where a file would lie in a cache of PyTorch or Triton alone. Raises
+    Problem("part-of-artifact") for what is of use only where it is.
     """
     inner = inner_cache(path)
     alone = path[len(inner) :]
@@ -284,9 +281,8 @@ def _locate_payload(path: str, parts: list[str]) -> Located | None:
 
 
 def _locate_generic(path: str, parts: list[str]) -> Located | None:
-    """GEMM choices, and files of the caches of torch/_inductor/cache.py.
-
-    The folder of such a cache may be a place of its own.
+    """GEMM choices, and files of the caches of torch/_inductor/cache.py. The folder of such a cache
+    may be a place of its own.
     """
     if parts[0] == "cache" and len(parts) == 2 and _HEX64.fullmatch(parts[1]):
         return Located("autotune", parts[1], path)
@@ -329,9 +325,8 @@ def _locate_code(path: str, parts: list[str]) -> Located | None:
 
 
 def eager_library(conf: str, kernel_path: str) -> str | None:
-    """Where the library is that an item of ``aoti_eager/<ns>/<device>/<op>.json`` names.
-
-    None for a path that no item has.
+    """Where the library is that an item of ``aoti_eager/<ns>/<device>/<op>.json`` names. None for a
+    path that no item has.
     """
     parts = kernel_path.split("/")
     if parts[0] != "lib" or not 2 <= len(parts) <= 8 or not all(map(_WORD.fullmatch, parts)):

@@ -95,9 +95,8 @@ class Scanner:
 
 
 def _texts(window: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The parts of a window that may hold texts, in order and apart: all of it, or some.
-
-    A secret has a run of letters in it, or a name beside it, or whatever has its name does.
+    """The parts of a window that may hold texts, in order and apart: all of it, or some. A secret
+    has a run of letters in it, or a name beside it, or whatever has its name does.
     """
     shift = max(start - _NEAR, 0)
     some = window[start:end:_EACH].translate(_PRINTABLE)
@@ -265,9 +264,7 @@ def _needles(value: bytes) -> Iterator[_Needle]:
 
 
 def _escaped(text: str, value: bytes) -> Iterator[bytes]:
-    """As Python, JSON and HTML write a text between quotes, also of what was written so before; and
-    in two bytes a character.
-    """
+    """As Python, JSON and HTML write a text between quotes, once and twice; and as UTF-16."""
     for once in (json.dumps(text), json.dumps(text, ensure_ascii=False)):
         yield once[1:-1].encode()
         yield once[1:-1].replace("/", "\\/").encode()

@@ -78,9 +78,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a bundle says of itself. ``native``: as ``builds.origin_from``; ``mega_cache``: the
-    sha256 of its mega-cache as a whole, None without one.
-    """
+    """What a bundle says of itself. native: as ``origin_from``; mega_cache: its sha256, or None."""
 
     made_by: str
     made_in: MadeIn | None

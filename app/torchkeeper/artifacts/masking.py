@@ -94,9 +94,8 @@ def has_login(text: str) -> bool:
 
 
 def brief(text: str, most: int) -> str:
-    """A text without passwords, and cut then: of one that is cut before, half a password stays.
-
-    One that is longer than what is looked through is not shown at all.
+    """A text without passwords, and cut then: of one that is cut before, half a password stays. One
+    that is longer than what is looked through is not shown at all.
     """
     return hidden([text])[0][:most] if len(text) <= MOST else "…"
 

@@ -53,9 +53,8 @@ def looks_like(head: bytes) -> bool:
 
 
 def artifacts(stream: BinaryIO, report: Report | None = None) -> list[Artifact]:
-    """The artifacts of a mega-cache. Payloads are not read, only summed up.
-
-    Raises Problem("mega-cache-damaged", why=…).
+    """The artifacts of a mega-cache. Payloads are not read, only summed up. Raises
+    Problem("mega-cache-damaged", why=…).
     """
     report = report or Report()
     return list(walk(stream, _check_sum(stream, report), report))
@@ -165,16 +164,7 @@ class Writer:
         self._count = 0
         self._stream.write(bytes(8))
 
-    def artifact(self, key: str, payload: Iterator[bytes]) -> None:
-        """One artifact. Where reading the payload raises, the artifact leaves no trace."""
-
-        def fill(write: Callable[[bytes], object]) -> None:
-            for data in payload:
-                write(data)
-
-        self.filled(key, fill)
-
-    def filled(
+    def artifact(
         self, key: str, fill: Callable[[Callable[[bytes | memoryview], object]], object]
     ) -> None:
         """One artifact whose payload ``fill`` writes. Where it raises, that leaves no trace."""
@@ -192,9 +182,8 @@ class Writer:
         self._count += 1
 
     def close(self, report: Report | None = None) -> tuple[int, int]:
-        """Complete the file; returns the CRC-32 of all of it, and its size in bytes.
-
-        The stream stays open, at its end.
+        """Complete the file; returns the CRC-32 of all of it, and its size in bytes. The stream
+        stays open, at its end.
         """
         report = report or Report()
         self._end_section()

@@ -26,9 +26,8 @@ def is_value(head: bytes) -> bool:
 
 
 def facts(data: bytes) -> Facts:
-    """name: the type of the value; prefix: of the version, hexadecimal; version where known.
-
-    Raises as ``inert.load`` does, and ValueError for a file without a prefix.
+    """name: the type of the value; prefix: of the version, hexadecimal; version where known. Raises
+    as ``inert.load`` does, and ValueError for a file without a prefix.
     """
     prefix, value = data[:_PREFIX], data[_PREFIX:]
     if not value:
@@ -40,9 +39,8 @@ def facts(data: bytes) -> Facts:
 
 
 def memoized(data: bytes) -> Facts:
-    """name: how many calls a program's memoizers remembered at its end, and of what.
-
-    Raises ValueError or TypeError for what is no such list.
+    """name: how many calls a program's memoizers remembered at its end, and of what. Raises
+    ValueError or TypeError for what is no such list.
     """
     collections = json.loads(data).get("collections")
     if not isinstance(collections, dict):

@@ -14,8 +14,7 @@ _STRIDE = 1 << 14
 _SIZES = {
     ord(opcode.code): 0 if opcode.arg is None else opcode.arg.n for opcode in pickletools.opcodes
 }
-#: What a size stands for that is less than zero: the argument is a text, after its length in so
-#: many bytes.
+#: What a size below zero stands for: a text, after its length in so many bytes.
 _LENGTHS = {
     pickletools.TAKEN_FROM_ARGUMENT1: 1,
     pickletools.TAKEN_FROM_ARGUMENT4: 4,
@@ -38,18 +37,13 @@ class Extent(NamedTuple):
 def is_pickle(data: bytes, start: int = 0, end: int | None = None) -> bool:
     """Whether bytes begin and end as a pickle that says its protocol, which all do since 2."""
     end = len(data) if end is None else end
-    return (
-        end - start > 3
-        and data[start] == _PROTO
-        and 2 <= data[start + 1] <= 5
-        and data[end - 1] == _STOP
-    )
+    begins = end - start > 3 and data[start] == _PROTO and 2 <= data[start + 1] <= 5
+    return begins and data[end - 1] == _STOP
 
 
 def texts(data: bytes, check: Callable[[], None]) -> Iterator[Extent]:
-    """The texts of a pickle, in order, and after one that is a pickle itself those in it.
-
-    Ends where the bytes are no pickle any more. ``check`` is called now and then.
+    """The texts of a pickle, in order, and after one that is a pickle itself those in it. Ends
+    where the bytes are no pickle any more. ``check`` is called now and then.
     """
     open_ = [Extent(0, len(data))]
     while open_:

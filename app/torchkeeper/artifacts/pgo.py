@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 def facts(data: bytes, full: bool) -> Facts:
     """name: the functions the profile is about. With ``full`` all of them with file and line.
-
     Raises as ``fxgraph.facts`` does.
     """
     obj = inert.load(data)

@@ -35,9 +35,8 @@ class NotPlain(ValueError):
 
 
 def encode(value: object) -> bytes:
-    """The bytes that pickle.dumps makes of it, by this Python's default protocol.
-
-    Raises NotPlain for what cannot be pickled. What can is not always plain: only ``decode`` says.
+    """The bytes that pickle.dumps makes of it, by this Python's default protocol. Raises NotPlain
+    for what cannot be pickled. What can is not always plain: only ``decode`` says.
     """
     try:
         return pickle.dumps(value)
@@ -47,7 +46,6 @@ def encode(value: object) -> bytes:
 
 def decode(data: bytes) -> Any:
     """The value of a pickle of any protocol. What follows its end is ignored, as by pickle.loads.
-
     Raises NotPlain for everything else, and imports, makes and calls nothing.
     """
     if len(data) > MAX_BYTES:

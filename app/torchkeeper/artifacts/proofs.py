@@ -52,91 +52,77 @@ _GROUP = _begins_or_torn(b'{"child_paths": {')
 _VLLM_LIST = _begins_or_torn(b"{(")
 
 #: The end of a path, and how such a file begins.
-_HEADS = (
+_HEADS: dict[str, Callable[[bytes], object]] = {
     # OnDiskCache and its like (torch/_inductor/cache.py), and Memoizer.
-    (r"[0-9a-f]{32}", ondisk.is_value),
-    (r"memoizer_cache\.json", _begins(r'\s*\{\s*"(?:collections|cache_size)"')),
+    r"[0-9a-f]{32}": ondisk.is_value,
+    r"memoizer_cache\.json": _begins(r'\s*\{\s*"(?:collections|cache_size)"'),
     # CacheBase.get_system and update_local_cache (codecache.py).
-    (
-        rf"cache/{scratch.HEX64}",
-        _begins(r'\s*\{\s*"system":\s*\{\s*(?:\}|"(?:device|version|hash)":)'),
+    rf"cache/{scratch.HEX64}": _begins(
+        r'\s*\{\s*"system":\s*\{\s*(?:\}|"(?:device|version|hash)":)'
     ),
     # CUTLASS's operations (codegen/cutlass/serialization.py) and cache (compiler.py of CUTLASS,
     # whose table stands at the end of the first page), AutoHeuristic's measurements.
-    (r"configs_[0-9a-f]{8}\.json", _begins(r'\s*\[\s*"\{\\"gemm_kind\\"')),
-    (r"compiled_cache\.db", _begins(r"SQLite format 3\0.*\bcompiled_operations\b")),
-    (
-        r"autoheuristic/[^/]+/[^/]+\.txt",
-        _begins(r'\{"(?:shared_memory|device_capa|name)": .*"numerical_features": '),
+    r"configs_[0-9a-f]{8}\.json": _begins(r'\s*\[\s*"\{\\"gemm_kind\\"'),
+    r"compiled_cache\.db": _begins(r"SQLite format 3\0.*\bcompiled_operations\b"),
+    r"autoheuristic/[^/]+/[^/]+\.txt": _begins(
+        r'\{"(?:shared_memory|device_capa|name)": .*"numerical_features": '
     ),
     # _dump_launch_tensors (runtime/triton_heuristics.py): torch.save names an archive as its file.
-    (r"\w+_run_\d+/tensor_\d+\.pt", _begins(r"PK\x03\x04.{26}tensor_\d+/")),
+    r"\w+_run_\d+/tensor_\d+\.pt": _begins(r"PK\x03\x04.{26}tensor_\d+/"),
     # vllm/compilation/backends.py, decorators.py and model_executor/models/registry.py,
     # vllm/distributed/device_communicators; of a compiled function torch/_dynamo/aot_compile.py.
-    (r"computation_graph\.py", _begins(r".*\bclass GraphModule\(torch\.nn\.Module\):")),
-    (r"vllm_compile_cache\.py", _VLLM_LIST),
-    (
-        r"cache_key_factors\.json",
-        _begins(r'\s*(?:\{\s*"(?:code|compiler|config|env)(?:_\w{1,20})?"|\{?\s*$)'),
+    r"computation_graph\.py": _begins(r".*\bclass GraphModule\(torch\.nn\.Module\):"),
+    r"vllm_compile_cache\.py": _VLLM_LIST,
+    r"cache_key_factors\.json": _begins(
+        r'\s*(?:\{\s*"(?:code|compiler|config|env)(?:_\w{1,20})?"|\{?\s*$)'
     ),
-    (
-        rf"{scratch.HEX64}/rank_\d+_\d+/model|rank_\d+_\d+/model|model",
-        _begins(r"\x80[\x04\x05].*(?:signature|torch\._(?:dynamo|inductor|functorch)|vllm\.)"),
+    rf"{scratch.HEX64}/rank_\d+_\d+/model|rank_\d+_\d+/model|model": _begins(
+        r"\x80[\x04\x05].*(?:signature|torch\._(?:dynamo|inductor|functorch)|vllm\.)"
     ),
     # CompiledArtifact.save (torch/_inductor/standalone_compile.py): a checksum in newer versions,
     # the length of a header or of torch's key as eight bytes, and that.
-    (scratch.PIECE, _begins(r"\0*$|(?:.{4})?\0{7}[\x13-\x40]")),
-    (r"modelinfos/[^/]+\.json", _begins(r'\s*\{\s*(?:"(?:hash|modelinfo)"|\}?\s*$)')),
-    (r"gpu_p2p_access_cache_for_[0-9,]+\.json", _begins(r'\s*\{\s*(?:"\d+->\d+"|\}?\s*$)')),
+    scratch.PIECE: _begins(r"\0*$|(?:.{4})?\0{7}[\x13-\x40]"),
+    r"modelinfos/[^/]+\.json": _begins(r'\s*\{\s*(?:"(?:hash|modelinfo)"|\}?\s*$)'),
+    r"gpu_p2p_access_cache_for_[0-9,]+\.json": _begins(r'\s*\{\s*(?:"\d+->\d+"|\}?\s*$)'),
     # write_kernel_autotune_defs_header (codegen/wrapper.py).
-    (r"tmp[a-z0-9_]{8}\.py", _begins(r"\s*import torch\n.*\bAlgorithmSelectorCache\b")),
+    r"tmp[a-z0-9_]{8}\.py": _begins(r"\s*import torch\n.*\bAlgorithmSelectorCache\b"),
     # A profile (torch/_dynamo/pgo.py) and a precompiled function (package.py): whatever PyTorch
     # would unpickle there.
-    (rf"dynamo/{scratch.PROFILE}(?:\.tmp)?", _begins_or_torn(*_PICKLE)),
-    (rf"dynamo/{scratch.HEX64}/(?:entry|dynamo|backends)", _begins_or_torn(*_PICKLE)),
+    rf"dynamo/{scratch.PROFILE}(?:\.tmp)?": _begins_or_torn(*_PICKLE),
+    rf"dynamo/{scratch.HEX64}/(?:entry|dynamo|backends)": _begins_or_torn(*_PICKLE),
     # What could not be fused, by the names of its nodes (write_text in codecache.py).
-    (
-        rf"{scratch.SHARD}/{scratch.CODE}[^/]*\.txt",
-        _begins_or_torn(*(b"%s%d" % (name, n) for name in (b"op", b"buf") for n in range(10))),
+    rf"{scratch.SHARD}/{scratch.CODE}[^/]*\.txt": _begins_or_torn(
+        *(b"%s%d" % (name, n) for name in (b"op", b"buf") for n in range(10))
     ),
     # What of an operator is compiled, for which inputs (torch/_inductor/aoti_eager.py).
-    (
-        r"aoti_eager/[^/]+/[^/]+/[^/]+\.json",
-        _begins(r'\s*(?:$|\[\s*(?:$|\{\s*"(?:meta_info|kernel_path)"))'),
+    r"aoti_eager/[^/]+/[^/]+/[^/]+\.json": _begins(
+        r'\s*(?:$|\[\s*(?:$|\{\s*"(?:meta_info|kernel_path)"))'
     ),
     # put_group in triton/runtime/cache.py, the stages of triton/backends/*/compiler.py, and
     # check_disk_cache in runtime/autotuner.py, where the folder's name is no proof.
-    (rf"{triton.COMMON}/{triton.GROUP_PREFIX}[^/]+\.json", _GROUP),
-    (rf"{triton.COMMON}/[^/]+\.autotune\.json", _begins(r'\{"(?:key|configs_timings)": ')),
-    (
-        rf"{triton.COMMON}/[^/]+\.(?:ttir|ttgir|ttcir|tttcir|ttadapter|ttsharedir|mluir)",
-        _begins(r"(?:\s|//[^\n]*\n)*(?:#\w+\s*=|!\w+\s*=|module\b|\"builtin\.module\")"),
+    rf"{triton.COMMON}/{triton.GROUP_PREFIX}[^/]+\.json": _GROUP,
+    rf"{triton.COMMON}/[^/]+\.autotune\.json": _begins(r'\{"(?:key|configs_timings)": '),
+    rf"{triton.COMMON}/[^/]+\.(?:ttir|ttgir|ttcir|tttcir|ttadapter|ttsharedir|mluir)": _begins(
+        r"(?:\s|//[^\n]*\n)*(?:#\w+\s*=|!\w+\s*=|module\b|\"builtin\.module\")"
     ),
-    (
-        rf"{triton.COMMON}/[^/]+\.llir",
-        _begins(r"\s*(?:; ModuleID|source_filename|target |define )"),
+    rf"{triton.COMMON}/[^/]+\.llir": _begins(r"\s*(?:; ModuleID|source_filename|target |define )"),
+    rf"{triton.COMMON}/[^/]+\.amdgcn": _begins(
+        r"\s*(?:;[^\n]*\n\s*)*\.(?:text|amdgcn_target|amdhsa)"
     ),
-    (
-        rf"{triton.COMMON}/[^/]+\.amdgcn",
-        _begins(r"\s*(?:;[^\n]*\n\s*)*\.(?:text|amdgcn_target|amdhsa)"),
-    ),
-    (rf"{triton.COMMON}/[^/]+\.(?:hsaco|so)", _begins_or_torn(_ELF)),
+    rf"{triton.COMMON}/[^/]+\.(?:hsaco|so)": _begins_or_torn(_ELF),
     # How far a search for a fault is (torch/_inductor/compiler_bisector.py).
-    (r"bisect/bisect_status\.txt", _begins(r"backend=\w+\nsubsystem=\w*\n$")),
-    (r"bisect/\w+/\w+_run_state\.txt", _begins(r"(?:test_disable|find_max_bounds|bisect)$")),
-    (r"bisect/\w+/\w+_bisect_range\.txt", _begins(r"low=-?\d+\nhigh=-?\d+\n$")),
-    (r"bisect/\w+/\w+_call_counter_debug_info\.txt", _begins(r"$|\d+=")),
-    (
-        r"bisect/\w+/\w+_config\.txt",
-        _begins(
-            r"(?:cse|fallback_random|emulate_precision_casts|layout_optimization|"
-            r"comprehensive_padding)=(?:True|False)\n$"
-        ),
+    r"bisect/bisect_status\.txt": _begins(r"backend=\w+\nsubsystem=\w*\n$"),
+    r"bisect/\w+/\w+_run_state\.txt": _begins(r"(?:test_disable|find_max_bounds|bisect)$"),
+    r"bisect/\w+/\w+_bisect_range\.txt": _begins(r"low=-?\d+\nhigh=-?\d+\n$"),
+    r"bisect/\w+/\w+_call_counter_debug_info\.txt": _begins(r"$|\d+="),
+    r"bisect/\w+/\w+_config\.txt": _begins(
+        r"(?:cse|fallback_random|emulate_precision_casts|layout_optimization|"
+        r"comprehensive_padding)=(?:True|False)\n$"
     ),
-)
-_HEAD = [(re.compile(rf"(?:.*/)?(?:{end})", re.ASCII), begins) for end, begins in _HEADS]
+}
+_HEAD = [(re.compile(rf"(?:.*/)?(?:{end})", re.ASCII), begins) for end, begins in _HEADS.items()]
 #: Of a hundred thousand paths nearly all end in none of these.
-_ANY = re.compile(rf"(?:.*/)?(?:{'|'.join(end for end, _ in _HEADS)})", re.ASCII)
+_ANY = re.compile(rf"(?:.*/)?(?:{'|'.join(_HEADS)})", re.ASCII)
 _SURE_LOCK = re.compile(
     rf"(?:.*/)?(?:locks/(?:{scratch.CODE}|g\+\+)|{scratch.CODE}\.debug|memoizer_cache|"
     rf"inductor_on_disk_cache/locks/[0-9a-f]{{4}}|{scratch.PROFILE})\.lock"

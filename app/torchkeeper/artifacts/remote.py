@@ -159,9 +159,8 @@ def redis_key(kind: str, key: str) -> str | None:
 
 
 def decode(kind: str, value: bytes) -> Value:
-    """The payload in a value of PyTorch's. Never raises for bad content.
-
-    Problems: "value-too-large", "value-not-json", "value-without-data", "value-not-base64".
+    """The payload in a value of PyTorch's. Never raises for bad content. Problems:
+    "value-too-large", "value-not-json", "value-without-data", "value-not-base64".
     """
     if len(value) > MAX_VALUE:
         return Value(None, problem="value-too-large")
@@ -282,9 +281,8 @@ def group_names(data: bytes) -> list[str]:
 
 
 def group_from_redis(data: bytes) -> bytes:
-    """A Triton group file as a folder has it, with relative paths.
-
-    In a Redis it is a list of names (RemoteCacheManager.put_group). What is not is left as it is.
+    """A Triton group file as a folder has it, with relative paths. In a Redis it is a list of names
+    (RemoteCacheManager.put_group). What is not is left as it is.
     """
     group, names = _group(data)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):

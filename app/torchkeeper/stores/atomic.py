@@ -22,9 +22,9 @@ def no_room(e: OSError) -> bool:
 
 
 @contextlib.contextmanager
-def handle_of(path: str, flags: int, dir_fd: int | None = None) -> Iterator[int]:
+def handle_of(path: str, flags: int) -> Iterator[int]:
     """A handle that is closed at the end. Raises OSError."""
-    handle = os.open(path, flags | os.O_CLOEXEC, dir_fd=dir_fd)
+    handle = os.open(path, flags | os.O_CLOEXEC)
     try:
         yield handle
     finally:
@@ -161,9 +161,8 @@ class AtomicFile:
 
 @contextlib.contextmanager
 def atomic_write(output: str, mode: int | None = None, replace: bool = True) -> Iterator[IO[bytes]]:
-    """A file that is written meanwhile and appears at the end, unless that is an exception.
-
-    Raises as ``AtomicFile`` and its ``commit``.
+    """A file that is written meanwhile and appears at the end, unless that is an exception. Raises
+    as ``AtomicFile`` and its ``commit``.
     """
     with AtomicFile(output, mode) as made:
         yield made.stream

@@ -31,9 +31,8 @@ def may_work(who: Mapping[str, object], status: os.stat_result) -> bool:
 
 
 def at_rest(status: os.stat_result) -> bool:
-    """Whether a lock would have told who writes to a file, or nobody has for long.
-
-    What may be shared with other machines, as NFS, does not always show their locks.
+    """Whether a lock would have told who writes to a file, or nobody has for long. What may be
+    shared with other machines, as NFS, does not always show their locks.
     """
     # A time that is yet to come is no sign of work: an archive may bring any.
     return is_local(status.st_dev) or abs(time.time() - status.st_mtime) > _LONG

@@ -46,12 +46,7 @@ def check_other(source: Store, target: str) -> None:
 
 
 def check_target(
-    source: Store,
-    target: str,
-    password: str | None,
-    report: Report,
-    replace: bool = False,
-    dry: bool = False,
+    source: Store, target: str, password: str | None, report: Report, replace: bool, dry: bool
 ) -> None:
     """See whether a copy can be made at all; ``dry``: whether it can be foretold.
 
@@ -141,13 +136,12 @@ def copy(
 ) -> Copied:
     """Write entries of one place into another; what it cannot hold or take goes to ``left``.
 
-    A folder is made where it is missing, a bundle is written anew: over one that is there only
-    with ``replace``. A payload that is there is never overwritten by a different one.
-    A server has one payload for each key: of several the newest goes.
-    ``placed`` hears of each entry that was put into a folder, and its path there. ``makers`` tell
-    a bundle how objects were built, ``names`` a folder under which names it gets them. ``screen``
-    looks at what goes, and holds back what should not.
-    Raises Problem as check_other and as the target's writer does (folders.importing,
+    A folder is made where it is missing, a bundle is written anew: over one that is there only with
+    ``replace``. A payload that is there is never overwritten by a different one. A server has one
+    payload for each key: of several the newest goes. ``placed`` hears of each entry that was put
+    into a folder, and its path there. ``makers`` tell a bundle how objects were built, ``names`` a
+    folder under which names it gets them. ``screen`` looks at what goes, and holds back what should
+    not. Raises Problem as check_other and as the target's writer does (folders.importing,
     bundles.export, stores.redis.publishing), and passes Cancelled on; a folder or a bundle is then
     as it was, in a server stays what has arrived. A server that breaks off is waited for; where it
     does not come back, raises Problem("server-broke-off"), and what has arrived stays, or
@@ -170,9 +164,12 @@ def copy(
         offered = source.offer(chosen, report, left)
         offered = screen.offered(offered) if screen else offered
         offered = names(offered) if names else offered
-        from torchkeeper.stores.folders.importing import import_bundle
+        from torchkeeper.stores.folders.importing import import_bundles
 
-        done = import_bundle(offered, target, report, left, placed)
+        def left_one(_: Offered, item: Item, problem: Problem) -> None:
+            left(item, problem)
+
+        done = import_bundles([offered], target, report, left_one, placed)
         return Copied(what, done.entries, done.files, done.bytes, done.exists)
     except Lost as lost:
         raise broke_off(lost, what, target) from lost
@@ -189,9 +186,8 @@ def plan_copy(
     names: Names | None = None,
     screen: Screen | None = None,
 ) -> Foretold:
-    """What ``copy`` would do, by the same rules; nothing is written.
-
-    Raises as ``copy``, but for a server that is lost, which is the Problem that it is.
+    """What ``copy`` would do, by the same rules; nothing is written. Raises as ``copy``, but for a
+    server that is lost, which is the Problem that it is.
     """
     what = scheme_of(target).becomes(target)
     check_other(source, target)

@@ -85,7 +85,6 @@ class Dead:
 
     def chosen(self, wanted: Wanted, may: May = lambda _: True) -> dict[int, list[str]]:
         """Entries that go, by their number in ``found``, and why. ``may``: those that may go.
-
         ``keep`` counts what all the others leave.
         """
         why: dict[int, list[str]] = {}
@@ -214,7 +213,6 @@ class Dead:
 
     def _over(self, limit: int, gone: set[int], mine: set[int]) -> list[int]:
         """The entries that were used longest ago, until what is left takes ``limit`` at most.
-
         Nothing goes before what needs it. Code goes with the last that does.
         """
         items = [self._item(n) for n in range(len(self.found))]

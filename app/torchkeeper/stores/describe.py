@@ -22,22 +22,14 @@ from torchkeeper.artifacts.entry import (
 from torchkeeper.artifacts.layout import is_code_stem, is_named_by_content, payload_name
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders.index import Index, Known, signature
-from torchkeeper.stores.items import (
-    CHUNK,
-    File,
-    Item,
-    Source,
-    is_group,
-    payload_digest,
-    portable_bytes,
-)
+from torchkeeper.stores.items import CHUNK, File, Item, is_group, payload_digest, portable_bytes
 from torchkeeper.stores.lists import MARK
 from torchkeeper.stores.needs import Living
 from torchkeeper.stores.reader import MAX_PAYLOAD, Budget, Reader, Reading, held
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.payload import Facts
-
+    from torchkeeper.stores.items import Source
 
 #: A source is read this far: enough for names, and a 100 MB constant in it does no harm.
 MAX_SOURCE = 1 << 20
@@ -147,7 +139,10 @@ def describe(
                 if one.reading:
                     one.facts = next(facts)
                     one.reading = None
-                if index and not one.kept and not one.partly and _lasting(one):
+                # What was worth finding, and will still be true if the files are the same.
+                problems = {one.problem, one.facts.get("problem")}
+                lasting = one.item.kind in READ and not problems & _PASSING
+                if index and lasting and not one.kept and not one.partly:
                     index.add(
                         one.item, Known(signature(one.item), one.sha256, one.problem, one.facts)
                     )
@@ -164,20 +159,7 @@ def unread(item: Item) -> Described:
         if not file.regular:
             problem = "value-wrong-type" if file.mode else "value-forbidden"
             break
-    entry = Entry(
-        kind=item.kind,
-        key=item.key,
-        name=None,
-        size=item.size,
-        files=len(files),
-        mtime=None,
-        torch=None,
-        device=None,
-        compile_s=None,
-        path=item.path,
-        sha256=None,
-        problem=problem,
-    )
+    entry = Entry(item.kind, item.key, None, item.size, len(files), path=item.path, problem=problem)
     return Described(entry, item, {})
 
 
@@ -199,7 +181,9 @@ def _batches(
     late: list[Item] = []
     for item, last in itertools.chain(((i, False) for i in items), ((i, True) for i in late)):
         report.check()
-        short = _too_short(item)
+        files = item.files
+        single = len(files) == 1 and files[0].regular
+        short = too_short(item.kind, files[0].size) if single else None
         kept = index.get(item) if index and not short and item.kind in READ else None
         if kept and budget is None and {kept.problem, kept.facts.get("problem")} & _ASKED:
             kept = None
@@ -235,21 +219,9 @@ def _batches(
         yield loaded
 
 
-def _too_short(item: Item) -> str | None:
-    """What is wrong with an item that holds less than any of its kind."""
-    files = item.files
-    return too_short(item.kind, files[0].size) if len(files) == 1 and files[0].regular else None
-
-
 def _is_heavy(item: Item) -> bool:
     """Whether hashing a file of a folder takes so long that the others are listed before."""
     return any(file.size >= HEAVY and file.inode is not None for file in item.files)
-
-
-def _lasting(one: _Loaded) -> bool:
-    """Whether it was worth finding, and will still be true if the files are the same."""
-    found = {one.problem, one.facts.get("problem")}
-    return one.item.kind in READ and not found & _PASSING
 
 
 @dataclass(slots=True)
@@ -483,9 +455,8 @@ class Singly:
         self._files: dict[str, File] = {}
 
     def of(self, one: Described) -> Described:
-        """An entry on its own, at its paths in a cache of PyTorch alone; others as they are.
-
-        Raises Problem as ``alone.checked`` and ``alone.paths``.
+        """An entry on its own, at its paths in a cache of PyTorch alone; others as they are. Raises
+        Problem as ``alone.checked`` and ``alone.paths``.
         """
         item = one.item
         if not item.about:
@@ -510,7 +481,6 @@ class Singly:
 
 def homes(item: Item) -> list[str]:
     """Where the text of an item lies, and the files of its library, in a cache of PyTorch alone.
-
     Raises Problem as ``alone.paths``, and "name-refused" for an item without a library.
     """
     if not item.about:

@@ -44,9 +44,8 @@ def duplicate(source: Folder, items: Iterable[Item], target: str, report: Report
     """Copy the items of a folder to ``target``, which must not exist yet.
 
     Group files of Triton's kernels name the new folder. A file that has just gone, or that cannot
-    be read, is passed over: a program will miss it in the original, too.
-    Raises Problem("disk-full" | "place-unwritable") and passes Cancelled on; what was copied by
-    then stays.
+    be read, is passed over: a program will miss it in the original, too. Raises Problem("disk-full"
+    | "place-unwritable") and passes Cancelled on; what was copied by then stays.
     """
     files = copied(items)
     progress = Progress(report, sum(file.size for _, file in files))

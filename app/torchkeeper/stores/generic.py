@@ -75,12 +75,10 @@ class InMemoryCache(Cache[Key, Value]):
         self._lock: Lock = Lock()
 
     def get(self: Self, key: Key) -> Value | None:
-        """The value, or None if there is none."""
         with self._lock:
             return self._cache.get(key)
 
     def insert(self: Self, key: Key, value: Value) -> bool:
-        """Put a value in, unless the key has one already; whether it did."""
         with self._lock:
             if key in self._cache:
                 return False
@@ -116,7 +114,6 @@ class InMemoryCache(Cache[Key, Value]):
     @classmethod
     def from_file_path(cls, fpath: Path) -> Self:
         """A cache with the dict that is pickled in a file; an empty one where there is no file.
-
         Raises CacheError if the file holds anything else, OSError if it cannot be read.
         """
         cache = cls()

@@ -184,9 +184,8 @@ _READING = tuple(dict.fromkeys(("fxgraph", "aotautograd", "precompile", "aoti_ea
 
 
 def in_order(items: Iterable[Item]) -> list[Item]:
-    """Items in the order in which they are read, then by path; of code, what names others first.
-
-    So that whatever tells something about another entry is read before that.
+    """Items in the order in which they are read, then by path; of code, what names others first. So
+    that whatever tells something about another entry is read before that.
     """
     by_kind: dict[str, list[Item]] = {kind: [] for kind in _READING}
     for item in items:
@@ -214,9 +213,8 @@ def group(files: Iterable[File], above: str = "", proven: Proven = lambda _: Tru
 
 
 def portable_bytes(kind: str, name: str, data: bytes) -> bytes:
-    """The bytes of a file as they are in every place: Triton's group files without their folder.
-
-    A group file that cannot be read is left as it is.
+    """The bytes of a file as they are in every place: Triton's group files without their folder. A
+    group file that cannot be read is left as it is.
     """
     if is_group(kind, name):
         with contextlib.suppress(ValueError, TypeError, RecursionError):

@@ -34,9 +34,8 @@ def files_in(files: list[File]) -> FilesIn:
 
 
 def taken_apart(items: list[Item], files_in: FilesIn, source: Source) -> list[Item]:
-    """The items with each list as the items it lists, and their libraries not again as code.
-
-    A list that cannot be read stays as it is.
+    """The items with each list as the items it lists, and their libraries not again as code. A list
+    that cannot be read stays as it is.
     """
     if not any(item.kind == "aoti_eager" for item in items):
         return items

@@ -8,36 +8,25 @@ listed is seen when they are copied, or before where their digests are asked for
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import PORTABLE, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import describe
 from torchkeeper.stores.describe import Described, Singly
-from torchkeeper.stores.items import (
-    File,
-    Item,
-    Left,
-    Offered,
-    Source,
-    is_group,
-    payload_digest,
-    portable_stream,
-)
+from torchkeeper.stores.items import File, Item, is_group, payload_digest, portable_stream
 from torchkeeper.stores.pouring import Pouring, Progress, drop, unreadable
+
+if TYPE_CHECKING:
+    from torchkeeper.stores.items import Left, Offered, Source
 
 
 class FromFolder:
     """Some entries of a folder under the names that every place gives them."""
 
     def __init__(
-        self,
-        chosen: Iterable[Described],
-        source: Source,
-        report: Report,
-        left: Left,
-        hashed: bool = False,
+        self, chosen: Iterable[Described], source: Source, report: Report, left: Left, hashed: bool
     ) -> None:
         """What is broken, or of this machine only, goes to ``left``.
 

@@ -72,7 +72,6 @@ def _candidates() -> Iterator[tuple[str, str]]:
 
 def _vllm_ranks() -> Iterator[str]:
     """``torch_compile_cache/<hash>/rank_i_j``, and ``torch_aot_compile/<hash>`` there or beside.
-
     Sources: vllm/envs.py, vllm/compilation/backends.py, decorators.py.
     """
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")

@@ -133,7 +133,6 @@ def inside(pid: int, path: str) -> str:
 
 def default_folder(pid: int, env: Mapping[str, str]) -> str:
     """Where torch keeps its cache without variables, as places.default_folder but for a process.
-
     torch/_inductor/runtime/cache_dir_utils.py; getpass and tempfile say what they ask in turn.
     """
     user = next((env[n] for n in ("LOGNAME", "USER", "LNAME", "USERNAME") if env.get(n)), None)
@@ -156,11 +155,6 @@ def is_ours(command: list[str]) -> bool:
     return program == "torchkeeper" or "-m\0torchkeeper" in "\0".join(command[:6])
 
 
-def runs_python(pid: int, maps: bytes) -> bool:
-    """Whether it can need an entry of a cache: it runs Python, or has torch or Triton loaded."""
-    return bool(TORCH.search(maps) or TRITON.search(maps)) or is_python(pid, maps)
-
-
 def is_python(pid: int, maps: bytes) -> bool:
     """Whether it is an interpreter of Python, or a program that has one in it."""
     if _PYTHON.search(maps):
@@ -169,9 +163,8 @@ def is_python(pid: int, maps: bytes) -> bool:
 
 
 def known_as(pid: int, command: list[str], python: bool) -> str:
-    """What a person knows it by, "python train.py" say, of printable characters.
-
-    No other arguments: there may be passwords among them.
+    """What a person knows it by, "python train.py" say, of printable characters. No other
+    arguments: there may be passwords among them.
     """
     name = os.path.basename(command[0])
     if python and len(command) > 2:

@@ -84,10 +84,8 @@ class Query(NamedTuple):
 
 
 def parse(text: str, now: float | None = None) -> Query:
-    """The Query for a text; an empty text matches everything.
-
-    ``now`` is the time ages are counted from, by default that of the call.
-    Raises Problem("bad-filter", token=…, why=…).
+    """The Query for a text; an empty text matches everything. ``now`` is the time ages are counted
+    from, by default that of the call. Raises Problem("bad-filter", token=…, why=…).
     """
     now = time.time() if now is None else now
     tests: list[Test] = []
@@ -124,9 +122,8 @@ def bytes_in(text: str) -> int:
 
 
 def seconds_in(text: str) -> float:
-    """Seconds of an age as filters have it: 30d, 2w, 12h; without a unit, days.
-
-    Raises Problem("bad-age").
+    """Seconds of an age as filters have it: 30d, 2w, 12h; without a unit, days. Raises
+    Problem("bad-age").
     """
     return _measured("bad-age", text, _AGES)
 
@@ -173,8 +170,7 @@ def _term(token: str, now: float) -> Test:
     return _number_term(token, field, operator, value, now)
 
 
-#: States that are no verdict; or are not only one: something may be broken that only what it needs
-#: tells of.
+#: States that are not only a verdict; what is broken may show only in what it needs.
 _STATES: dict[str, Mask] = {
     "orphan": lambda entries: [e.orphan is not None for e in entries],
     "foreign": lambda entries: [e.owner is not None for e in entries],

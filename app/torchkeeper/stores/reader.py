@@ -191,22 +191,15 @@ class Reader:
             self.close()
 
     def facts(
-        self,
-        readings: list[Reading],
-        report: Report,
-        full: bool = False,
-        budget: Budget | None = None,
+        self, asked: list[Reading], report: Report, full: bool = False, budget: Budget | None = None
     ) -> list[Facts]:
-        """The facts of each reading, in order; checked, so that callers may trust the types. Those
-        that there is no time for any more are "entry-unread".
-        """
-        if not readings:
+        """The facts of each reading, checked; "entry-unread" where there was no time for it."""
+        if not asked:
             return []
-        if self._begun and self._begun[0] is not readings[0]:
+        if self._begun and self._begun[0] is not asked[0]:
             self._drop()
         found: list[Facts] = []
-        for batch in _batches(readings):
-            todo = batch
+        for todo in _batches(asked):
             while todo:
                 report.check()
                 if budget and budget.over:
@@ -350,6 +343,11 @@ def _batches(readings: list[Reading]) -> Iterator[list[Reading]]:
         yield batch
 
 
+def _texts(value: object, most: int | None = None) -> list[str]:
+    some = value[:most] if isinstance(value, list) else []
+    return [one[:_MAX_TEXT] for one in some if isinstance(one, str)]
+
+
 def _checked(answer: Mapping[str, object]) -> Facts:
     """The answer with every text a bounded text: a reader may have been taken over."""
     checked = dict(answer)
@@ -376,14 +374,9 @@ def _checked(answer: Mapping[str, object]) -> Facts:
         checked["warp"] = warp if isinstance(warp, int) and not isinstance(warp, bool) else None
     checked["opaque"] = True if checked.get("opaque") else None
     for name in ("fx_keys", "triton_keys", "code_keys", "code_names", "prints"):
-        value = checked.get(name)
-        listed = value if isinstance(value, list) else []
-        checked[name] = [key[:_MAX_TEXT] for key in listed if isinstance(key, str)]
-    for name in ("strange", "globals"):
-        if name in checked:
-            value = checked[name]
-            some = value[:_MAX_NAMES] if isinstance(value, list) else []
-            checked[name] = [one[:_MAX_TEXT] for one in some if isinstance(one, str)]
+        checked[name] = _texts(checked.get(name))
+    for name in {"strange", "globals"} & checked.keys():
+        checked[name] = _texts(checked[name], _MAX_NAMES)
     value = checked.get("kernels")
     checked["kernels"] = [
         (pair[0][:_MAX_TEXT], pair[1][:64])

@@ -30,8 +30,7 @@ def main() -> None:
     _limit()
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
     while line := stdin.readline():
-        # The whole batch is read before anything is answered, so that neither side can block
-        # the other on a full pipe.
+        # All is read before anything is answered: a full pipe would block both sides.
         batch: list[tuple[Any, dict[str, bytes]]] = []
         for item in json.loads(line):
             batch.append((item, {n: stdin.read(size) for n, size in item["sizes"].items()}))

@@ -22,16 +22,7 @@ from torchkeeper.artifacts.leakforms import Fact, Leak
 from torchkeeper.artifacts.leaks import FILL, Echoes, Scanner
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import Described, describe
-from torchkeeper.stores.items import (
-    CHUNK,
-    File,
-    Item,
-    Left,
-    Offered,
-    Source,
-    Taken,
-    portable_stream,
-)
+from torchkeeper.stores.items import CHUNK, Taken, portable_stream
 from torchkeeper.stores.lists import MARK
 from torchkeeper.stores.patching import Patch, Patched, joined, patched
 from torchkeeper.stores.pouring import unreadable
@@ -39,6 +30,7 @@ from torchkeeper.stores.reader import MAX_PAYLOAD, Reader
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Leaks, Private, Secret, Secrets, Where
+    from torchkeeper.stores.items import File, Item, Left, Offered, Source
 
 #: The kinds whose payload may be changed: their keys are made of other things. The keys of code and
 #: kernels are made of what they hold.
@@ -118,9 +110,8 @@ class Screen:
     def described(
         self, chosen: Sequence[Described], source: Source
     ) -> tuple[list[Described], Source]:
-        """Entries as they may leave, and whence their bytes come.
-
-        Raises Problem("secrets-found") where some hold secrets and nobody has said what to do.
+        """Entries as they may leave, and whence their bytes come. Raises Problem("secrets-found")
+        where some hold secrets and nobody has said what to do.
         """
         some = [one.item for one in chosen if not (one.entry.broken or one.entry.put_off)]
         made, held = self._screened(some, source)

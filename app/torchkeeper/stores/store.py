@@ -172,9 +172,8 @@ class Store(Source):
             report.finding(unreadable={"path": path, "why": why})
 
     def items_of_key(self, key: str, report: Report) -> list[Item]:
-        """The items of a key, or of the only one that begins so.
-
-        Raises Problem("key-unknown" | "key-ambiguous").
+        """The items of a key, or of the only one that begins so. Raises Problem("key-unknown" |
+        "key-ambiguous").
         """
         return self._of_key(self.survey(report), key)
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.snapshots import snapshot
-from tests.stores.building import NATIVE, pairs, rename
+from tests.stores.building import NATIVE, import_bundle, pairs, rename
 from tests.stores.bundles.test_bundle import Left, described, edit
 from torchkeeper.artifacts.code import key_of
 from torchkeeper.artifacts.entry import Problem
@@ -24,7 +24,7 @@ from torchkeeper.stores.bundles.building import Makers, environment
 from torchkeeper.stores.bundles.bundle import Bundle, Told
 from torchkeeper.stores.compare import compare
 from torchkeeper.stores.describe import describe
-from torchkeeper.stores.folders.importing import Imported, import_bundle
+from torchkeeper.stores.folders.importing import Imported
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.offering import Named
 from torchkeeper.stores.reader import Reader

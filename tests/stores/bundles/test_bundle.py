@@ -19,6 +19,7 @@ import pytest
 
 from tests.conftest import DATA
 from tests.snapshots import snapshot
+from tests.stores.building import filling, import_bundle
 from torchkeeper.artifacts import megacache
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
@@ -26,7 +27,7 @@ from torchkeeper.stores.bundles import export as exporting
 from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.folders.importing import Imported, import_bundle
+from torchkeeper.stores.folders.importing import Imported
 from torchkeeper.stores.items import Item, in_order
 from torchkeeper.stores.reader import Reader
 
@@ -450,12 +451,12 @@ def test_a_hostile_mega_cache(tmp_path: Path) -> None:
     command = f"touch {trip}"
     payload = b"cposix\nsystem\n(S'" + command.encode() + b"'\ntR."
     writer.section("inductor")
-    writer.artifact("f" + "a" * 51, iter([payload]))
-    writer.artifact("../../../evil", iter([payload]))
+    writer.artifact("f" + "a" * 51, filling(iter([payload])))
+    writer.artifact("../../../evil", filling(iter([payload])))
     writer.section("autotune")
-    writer.artifact(str(tmp_path / "absolute.best_config"), iter([b"{}"]))
+    writer.artifact(str(tmp_path / "absolute.best_config"), filling(iter([b"{}"])))
     writer.section("future")
-    writer.artifact("k", iter([b"x"]))
+    writer.artifact("k", filling(iter([b"x"])))
     writer.close()
     file = tmp_path / "mega.bin"
     file.write_bytes(out.getvalue())

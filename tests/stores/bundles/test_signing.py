@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.stores.building import filling
 from tests.stores.bundles.test_bundle import Left, bring, described
 from torchkeeper.artifacts import manifest, megacache, sshsig
 from torchkeeper.artifacts.entry import Problem
@@ -304,9 +305,9 @@ def forged(data: bytes, how: str) -> bytes:
             if one.type == kind and not (how == "one less" and kind == "inductor"):
                 payload = data[one.offset : one.offset + one.size]
                 key = one.key + "x" * (how == "another key" and kind == "inductor")
-                writer.artifact(key, iter([payload]))
+                writer.artifact(key, filling(iter([payload])))
         if how == "one more" and kind == "inductor":
-            writer.artifact("evil", iter([b"cos\nsystem\n(S'true'\ntR."]))
+            writer.artifact("evil", filling(iter([b"cos\nsystem\n(S'true'\ntR."])))
     writer.close(Report())
     return out.getvalue()
 

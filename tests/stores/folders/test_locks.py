@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from tests.snapshots import snapshot
+from tests.stores.building import import_bundle
 from tests.stores.bundles.test_bundle import Left, make
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.folders import locks, trash
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.folders.importing import import_bundle
 from torchkeeper.stores.folders.locks import holding, in_use, locks_of
 from torchkeeper.stores.items import Item
 

@@ -19,7 +19,7 @@ from torchkeeper.client.words import cutoff
 from torchkeeper.stores import atrest
 from torchkeeper.stores.copying import copy
 from torchkeeper.stores.describe import describe
-from torchkeeper.stores.folders import journal, merging, receipts, steps, trash
+from torchkeeper.stores.folders import guard, journal, merging, receipts, steps, trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.guard import brought_to_end, changing, cut_off, recover
 from torchkeeper.stores.folders.journal import Journal, in_folder
@@ -373,16 +373,20 @@ def test_a_lock_of_a_folder_that_is_gone_is_none(tmp_path: Path) -> None:
     with changing(str(place)):
         os.rename(place, tmp_path / "old")
         place.mkdir()
-        with changing(str(place), patience=0):
-            assert _busy(str(place))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(guard, "PATIENCE", 0)
+            with changing(str(place)):
+                assert _busy(str(place))
 
 
 def _busy(place: str) -> bool:
-    try:
-        with changing(place, patience=0):
-            return False
-    except Problem as problem:
-        return problem.code == "place-busy"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(guard, "PATIENCE", 0)
+        try:
+            with changing(place):
+                return False
+        except Problem as problem:
+            return problem.code == "place-busy"
 
 
 def test_a_half_is_not_taken_for_the_whole_without_a_word(

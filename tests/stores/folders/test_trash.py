@@ -19,7 +19,7 @@ from torchkeeper.artifacts.entry import Problem, tally
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.client.words.problems import removed_by_then
-from torchkeeper.stores.folders import receipts, trash
+from torchkeeper.stores.folders import guard, receipts, trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.guard import changing
 from torchkeeper.stores.folders.restoring import Purged
@@ -222,11 +222,12 @@ def test_links_themselves_can_be_purged(fixture_cache: Path, tmp_path: Path) -> 
     assert snapshot(fixture_cache) == before
 
 
-def test_one_at_a_time(fixture_cache: Path) -> None:
+def test_one_at_a_time(fixture_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "PATIENCE", 0.1)
     with (
         changing(str(fixture_cache)),
         pytest.raises(Problem, match="place-busy"),
-        changing(str(fixture_cache), patience=0.1),
+        changing(str(fixture_cache)),
     ):
         pytest.fail("two held one place")
 

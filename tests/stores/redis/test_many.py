@@ -41,7 +41,8 @@ def test_packed_items_are_what_they_were(server: Server) -> None:
     server("RPUSH", "pt2:list", "1")
     with Redis(server.url, Report()) as store:
         items = store.items(Report())
-    packed = Packed(items[:700])
+    packed = Packed()
+    packed.add(items[:700])
     packed.add(items[700:])
     assert (len(packed), packed.keys) == (len(items), len(items) + 1)
     assert packed.size == sum(item.size for item in items)
@@ -72,7 +73,8 @@ def test_a_purge_that_ends_early_says_what_is_gone(server: Server) -> None:
     server.load({fx_key(n): b"xx" for n in range(3000)})
     stopping = Stopping(3)
     with Redis(server.url, Report()) as store:
-        items = Packed(store.stream(Report()))
+        items = Packed()
+        items.add(store.stream(Report()))
         with pytest.raises(Cancelled):
             remove(store, items, stopping, lambda *_: None)
     gone = {**tallied(1500), "bytes": 3000, "of": tallied(3000), "sure": True}
@@ -92,7 +94,8 @@ def test_a_purge_whose_server_ends_says_what_is_surely_gone(tmp_path: Path) -> N
         server.load({fx_key(n): b"xx" for n in range(2000)})
         killing = Killing(100)
         with Redis(server.url, Report()) as store:
-            items = Packed(store.stream(Report()))
+            items = Packed()
+            items.add(store.stream(Report()))
             with pytest.raises(Problem):
                 remove(store, items, killing, lambda *_: None)
     [found] = killing.found

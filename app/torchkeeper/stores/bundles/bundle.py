@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 BOMB_SIZE = 8 << 20
 BOMB_RATIO = 100
 
-#: Of a member in front of its bytes: a magic number, flags, and how long its name and what follows
-#: are.
+#: Of a member in front of its bytes: a magic number, flags, and the lengths of two texts after it.
 _LOCAL_HEADER = struct.Struct("<4s2xH18xHH")
 #: What a manifest promises of a mega-cache, by kind, key, sha256 and name.
 _Promised = dict[tuple[str, str, str, str], manifest.Listed]
@@ -217,9 +216,8 @@ class Bundle(Store):
             raise Problem("bundle-damaged", why=f"{name} cannot be read ({e})") from e
 
     def _member_start(self, name: str, offset: int) -> int:
-        """Where in the file the bytes of a stored member start whose header is at an offset.
-
-        Raises Problem("bundle-damaged") where the header is not that of a member of this name.
+        """Where in the file the bytes of a stored member start whose header is at an offset. Raises
+        Problem("bundle-damaged") where the header is not that of a member of this name.
         """
         try:
             header = os.pread(self._file.fileno(), 30 + _MAX_NAME, offset)
@@ -297,9 +295,7 @@ class Bundle(Store):
         return item.files[0], self.native["commands"][built.command]
 
     def claim(self, item: Item) -> Mapping[str, object] | None:
-        """What the manifest claims of where an item's object was made, as of ``origin_from``, but
-        for a CPU that the object itself belies; None where it does not tell.
-        """
+        """What the manifest claims of where an item's object was made, if it tells."""
         built = self.built.get(item.path)
         if built is None or self.native is None:
             return None
@@ -375,14 +371,7 @@ def claims(bundle: Bundle) -> Claims:
     said, native, commands = bundle.native, None, list[str]()
     if said is not None:
         commands = said["commands"]
-        native = Builder(
-            torch=said["torch"],
-            torch_key=said["torch_key"],
-            python=said["python"],
-            compiler=said["compiler"],
-            libc=said["libc"],
-            cpu_flags=said["cpu_flags"],
-        )
+        native = cast(Builder, {name: one for name, one in said.items() if name != "commands"})
     objects = sum(map(has_object, bundle.items()))
     kernels = [
         text

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BufferedRandom
-from typing import NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import torchkeeper
 from torchkeeper.artifacts import layout, manifest, megacache
@@ -28,19 +28,13 @@ from torchkeeper.stores.bundles.building import Makers, Record
 from torchkeeper.stores.bundles.leftovers import remove_leftovers
 from torchkeeper.stores.bundles.parts import MAY_BE_BIG, Members, info
 from torchkeeper.stores.describe import Described, Singly
-from torchkeeper.stores.items import (
-    CHUNK,
-    File,
-    Left,
-    Source,
-    digest_of,
-    is_group,
-    payload_digest,
-    portable_bytes,
-)
+from torchkeeper.stores.items import CHUNK, digest_of, is_group, payload_digest, portable_bytes
 from torchkeeper.stores.offering import homes, mega_key
 from torchkeeper.stores.pouring import Pouring, Progress, Take, drop, opened, unchanged, unreadable
 from torchkeeper.stores.preconditions import unwritable
+
+if TYPE_CHECKING:
+    from torchkeeper.stores.items import File, Left, Source
 
 #: The kinds whose payloads a mega-cache holds, in the order of its sections.
 MEGA = ("fxgraph", "aotautograd", "autotune", "pgo", "precompile")
@@ -183,7 +177,7 @@ def _write(
                 writer = megacache.Writer(stream)
                 for one in _mega_cache(mega, reading, writer, done, left):
                     if one.entry.kind not in FILES:  # or it is listed once, with its file
-                        exported.add(one, _listed(one, one.entry.sha256))
+                        exported.add(one, _listed(one, one.entry.sha256 or ""))
                 sums = writer.close(report)
                 stream.seek(start)  # its counts and sizes are filled in by now
                 digest = digest_of(stream, report)
@@ -233,10 +227,7 @@ def _settled(taken: list[Described], reading: _Reading, left: Left) -> list[Desc
 
 
 def _listed(
-    one: Described,
-    sha256: str | None,
-    files: tuple[ListedFile, ...] = (),
-    built: Build | None = None,
+    one: Described, sha256: str, files: tuple[ListedFile, ...] = (), built: Build | None = None
 ) -> Listed:
     """An entry as the manifest lists it; without files, it is in the mega-cache."""
     kind, key, name = one.entry.kind, one.entry.key, one.item.files[0].name
@@ -246,7 +237,7 @@ def _listed(
     # What the bundle holds: a kernel's group file has another size in each folder.
     size = sum(file.size for file in files) if files else one.entry.size
     name = name if layout.is_only(kind, name) else ""
-    return Listed(kind, key, sha256 or "", size, path, files, built, name)
+    return Listed(kind, key, sha256, size, path, files, built, name)
 
 
 def _manifest(
@@ -269,7 +260,7 @@ def _mega_cache(
             if one.entry.kind == kind:
                 done.begin(one.item)
                 try:
-                    writer.filled(mega_key(one), partial(reading.payload, one))
+                    writer.artifact(mega_key(one), partial(reading.payload, one))
                 except Problem as problem:
                     left(one.item, problem)
                 else:
@@ -291,7 +282,6 @@ class _Reading:
 
     def pour(self, one: Described, file: File, take: Take) -> str:
         """The bytes of one of an entry's files, as a bundle holds them; returns their sha256.
-
         Raises Problem("entry-changed" | "checksum-wrong") and as ``pouring.unreadable``.
         """
         with opened(self._source, file) as stream:
@@ -320,9 +310,8 @@ def bundled(kind: str, path: str) -> str:
 def _files(
     one: Described, reading: _Reading, members: Members
 ) -> tuple[str, tuple[ListedFile, ...]]:
-    """Write the files of an entry; returns its sha256, and them as the manifest lists them.
-
-    Raises Problem as ``_Reading.pour``, also when some of them are written.
+    """Write the files of an entry; returns its sha256, and them as the manifest lists them. Raises
+    Problem as ``_Reading.pour``, also when some of them are written.
     """
     parts, listed = [], []
     for file in one.item.files:
@@ -378,10 +367,10 @@ class OfKind(NamedTuple):
 class Planned:
     """What would go into a bundle.
 
-    bytes: of the entries; size: of the whole bundle, which the disk needs while it is
-    written. kinds: in the order of KINDS. torches, devices: how many entries were made by and for
-    which, the most first; None is not among them. made_in: as the bundle will say. objects,
-    described: as of ``building.Record``.
+    bytes: of the entries; size: of the whole bundle, which the disk needs while it is written.
+    kinds: in the order of KINDS. torches, devices: how many entries were made by and for which, the
+    most first; None is not among them. made_in: as the bundle will say. objects, described: as of
+    ``building.Record``.
     """
 
     entries: int
@@ -420,7 +409,7 @@ def plan(
         files = tuple(_planned_files(one, alone)) if one.entry.kind in FILES else ()
         members += [(file.path, file.size, file.size > MAY_BE_BIG) for file in files]
         built = record.add(one.item, alone, files)
-        listed.append(_listed(one, one.entry.sha256, files, built))
+        listed.append(_listed(one, one.entry.sha256 or "", files, built))
     # A digest is as long as any other.
     whole = _manifest(taken, listed, record, "0" * 64 if mega else None)
     about = sum(map(len, whole.pieces()))
@@ -459,9 +448,8 @@ def _planned_files(one: Described, source: Source) -> Iterator[ListedFile]:
 
 
 def _zip(members: list[tuple[str, int, bool]]) -> int:
-    """The size of a zip of stored members (name, size, whether its header has room for more).
-
-    Local header 30 bytes, entry of the directory 46, its end 22; eight-byte numbers come on top.
+    """The size of a zip of stored members (name, size, whether its header has room for more). Local
+    header 30 bytes, entry of the directory 46, its end 22; eight-byte numbers come on top.
     """
     at, directory = 0, 0
     for name, size, roomy in members:

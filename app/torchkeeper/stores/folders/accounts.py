@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import grp
 import os
+import pwd
 import stat
 import struct
 from typing import TYPE_CHECKING, NamedTuple
@@ -52,9 +54,7 @@ class Accounts:
     def user(self, uid: int) -> Who:
         if uid not in self._users:
             self._users[uid] = None
-            with contextlib.suppress(ImportError, KeyError):
-                import pwd
-
+            with contextlib.suppress(KeyError):
                 self._users[uid] = None if unmapped(uid) else pwd.getpwuid(uid).pw_name
         return Who("user", uid, self._users[uid])
 
@@ -69,9 +69,7 @@ class Accounts:
     def _group(self, gid: int) -> tuple[str | None, frozenset[str]]:
         if gid not in self._groups:
             self._groups[gid] = None, frozenset()
-            with contextlib.suppress(ImportError, KeyError):
-                import grp
-
+            with contextlib.suppress(KeyError):
                 found = grp.getgrgid(gid)
                 self._groups[gid] = found.gr_name, frozenset(found.gr_mem)
         return self._groups[gid]
@@ -91,11 +89,7 @@ class Accounts:
             return True
         if mine is None or name is None:
             return name is None and gid == self.me  # as containers have it, without any names
-        if name != mine:
-            return False
-        import pwd
-
-        return pwd.getpwuid(self.me).pw_gid == gid
+        return name == mine and pwd.getpwuid(self.me).pw_gid == gid
 
     def writers(self, path: str, status: os.stat_result) -> list[Who]:
         """Who may write to a file or folder, beside its owner and root; those in a group of this

@@ -19,17 +19,7 @@ from torchkeeper.stores.folders import owners
 from torchkeeper.stores.folders.index import Index
 from torchkeeper.stores.folders.proving import Proving
 from torchkeeper.stores.folders.walking import Root, Walk, file_at
-from torchkeeper.stores.items import (
-    File,
-    Item,
-    Left,
-    Offered,
-    allocated,
-    group,
-    in_order,
-    kernel_items,
-    located,
-)
+from torchkeeper.stores.items import allocated, group, in_order, kernel_items, located
 from torchkeeper.stores.lists import files_in, taken_apart
 from torchkeeper.stores.needs import Living
 from torchkeeper.stores.store import Removal, Store
@@ -37,6 +27,7 @@ from torchkeeper.stores.store import Removal, Store
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import MadeIn
     from torchkeeper.artifacts.shapes import Amount
+    from torchkeeper.stores.items import File, Item, Left, Offered
     from torchkeeper.stores.shapes import Beside, Orphans, Owned, Trash
 
 
@@ -120,9 +111,8 @@ class Folder(Root, Store):
         yield from items
 
     def items_beside(self, path: str, report: Report) -> list[Item]:
-        """The items in the folder of one path, or in the folder that the path is, unread.
-
-        Raises Problem("name-refused") for a path that leads elsewhere.
+        """The items in the folder of one path, or in the folder that the path is, unread. Raises
+        Problem("name-refused") for a path that leads elsewhere.
         """
         parts = path.split("/")
         if path.startswith("/") or {"", ".", ".."} & set(parts) or parts[0] == TRASH:
@@ -157,16 +147,12 @@ class Folder(Root, Store):
         """The files of one folder; none where it cannot be read, or a link leads there."""
         if folder and self._links(folder.split("/")):
             return []
+        prefix = f"{folder}/" if folder else ""
         try:
             with os.scandir(os.path.join(self.root, folder)) as entries:
-                return [
-                    file_at(
-                        f"{folder}/{e.name}" if folder else e.name, e.stat(follow_symlinks=False)
-                    )
-                    for e in entries
-                    if not e.is_dir(follow_symlinks=False)
-                    and (folder or not e.name.startswith(JOURNAL))
-                ]
+                some = [e for e in entries if folder or not e.name.startswith(JOURNAL)]
+                files = [e for e in some if not e.is_dir(follow_symlinks=False)]
+                return [file_at(prefix + e.name, e.stat(follow_symlinks=False)) for e in files]
         except OSError:
             return []
 

@@ -279,11 +279,7 @@ PATIENCE = 10.0
 
 @contextlib.contextmanager
 def changing(
-    place: str,
-    report: Report | None = None,
-    patience: float = PATIENCE,
-    keep: bool = True,
-    insisted: str = "",
+    place: str, report: Report | None = None, keep: bool = True, insisted: str = ""
 ) -> Iterator[list[Recovered]]:
     """Hold the place for changes, against other Torchkeepers; torch itself is not kept out. What
     was cut off there is brought to its end before, and given, and ``report`` hears of it; ``keep``
@@ -292,7 +288,7 @@ def changing(
     The lock is on the folder itself, so that it leaves no file and ends with its process.
     Raises Problem("place-busy" | "place-missing" | "place-unreadable" | "place-unfinished").
     """
-    with _held(place, patience) as root:
+    with _held(place, PATIENCE) as root:
         yield recover(root, report or Report(), keep, insisted)
 
 
@@ -339,8 +335,6 @@ def cut_off(place: str) -> list[Recovered]:
 
 
 def brought_to_end(place: str, report: Report, insisted: str = "") -> list[Recovered]:
-    """Bring what was cut off in a folder to its end, and say what was done. insisted: as of
-    ``recover``. Raises Problem as ``changing``.
-    """
+    """Bring to its end what was cut off, and say what was done. Raises Problem as ``changing``."""
     with changing(place, report, keep=False, insisted=insisted) as told:
         return told

@@ -229,19 +229,6 @@ class Imported:
     exists: int = 0
 
 
-def import_bundle(
-    offered: Offered,
-    place: str,
-    report: Report,
-    left: Callable[[Item, Problem], None],
-    placed: Placed | None = None,
-) -> Imported:
-    """``import_bundles`` of one."""
-    return import_bundles(
-        [offered], place, report, lambda _, item, problem: left(item, problem), placed
-    )
-
-
 def import_bundles(
     bundles: Sequence[Offer],
     place: str,
@@ -355,24 +342,18 @@ class _Placing:
     """
 
     def __init__(
-        self,
-        target: Target,
-        journal: Journal,
-        pouring: Pouring,
-        placed: Placed | None,
-        report: Report,
+        self, target: Target, journal: Journal, pour: Pouring, placed: Placed | None, report: Report
     ) -> None:
         self.done = Imported()
         self.left: Callable[[Item, Problem], None] = lambda _item, _problem: None
         self._root, self._journal = target.root, journal
-        self._pouring, self._placed, self._report = pouring, placed, report
+        self._pouring, self._placed, self._report = pour, placed, report
         self._target, self._arriving = target, Arriving(target.root, journal)
         self._waiting: list[tuple[Plan, Item, Offered, Written]] = []
 
     def place(self, item: Item, offered: Offered) -> None:
-        """Place one entry, or have it left.
-
-        Raises Lost, after taking back what it wrote, and OSError for what concerns all.
+        """Place one entry, or have it left. Raises Lost, after taking back what it wrote, and
+        OSError for what concerns all.
         """
         mark = len(self._journal.steps)
         try:
@@ -415,9 +396,8 @@ class _Placing:
         return waited
 
     def arrive(self) -> None:
-        """Give what was written its names.
-
-        Raises OSError, and Problem as ``merging.put`` where an item of a list waits.
+        """Give what was written its names. Raises OSError, and Problem as ``merging.put`` where an
+        item of a list waits.
         """
         waiting, self._waiting = self._waiting, []
         late = self._arriving.arrive()
@@ -489,9 +469,8 @@ def _names(
 def _write(
     path: str, offered: Offered, item: Item, file: File, pouring: Pouring, group_folder: str
 ) -> str:
-    """Write one file to a path where nothing is, and check it; returns its sha256.
-
-    Raises Problem as ``deliver``, and OSError for what concerns the target.
+    """Write one file to a path where nothing is, and check it; returns its sha256. Raises Problem
+    as ``deliver``, and OSError for what concerns the target.
     """
     mode = 0o755 if file.name.endswith(".so") else 0o644
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC

@@ -128,9 +128,8 @@ _VARIABLES = (b"_CACHE_DIR=", b"VLLM_CACHE_ROOT=")
 class User:
     """A process that uses the folder.
 
-    why: "mapped", "open" or "environment", the first that holds.
-    paths: the files below the folder that it has open or mapped, relative to it.
-    holds_all: it may need any entry next.
+    why: "mapped", "open" or "environment", the first that holds. paths: the files below the folder
+    that it has open or mapped, relative to it. holds_all: it may need any entry next.
     """
 
     pid: int
@@ -261,7 +260,8 @@ class _Look:
         arguments = processes.arguments(pid)
         if processes.is_ours(arguments):
             return None
-        python = processes.runs_python(pid, maps)
+        # Whether it can need an entry of a cache.
+        python = bool(TORCH.search(maps) or TRITON.search(maps)) or processes.is_python(pid, maps)
         why = "mapped" if mapped else "open" if opened else "environment"
         name = processes.known_as(pid, arguments, python)
         return User(pid, name, why, frozenset(opened | mapped), caches and python)

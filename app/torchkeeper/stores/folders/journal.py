@@ -216,9 +216,7 @@ _LEFT = 0o400
 
 
 def in_folder(root: str, mine: bool = True) -> list[str]:
-    """The paths of all journals of this user, or of others, in a folder, the oldest first: of what
-    is at work there, and of what was cut off.
-    """
+    """The journals of this user, or of others, in a folder, cut off or not; the oldest first."""
     try:
         names = sorted(filter(_NAME.fullmatch, os.listdir(root)))
     except OSError:
@@ -261,8 +259,7 @@ class Journal:
         with _times_of(self._root):
             self._handle = os.open(self._path, flags, 0o600)
             if not _is_ours(os.fstat(self._handle)):
-                # A file system that gives files other owners or permissions: nobody would believe
-                # it, so there is none.
+                # Where files are given other owners or permissions, nobody would believe it.
                 self.close()
                 self._handle = os.open(os.devnull, flags & ~(os.O_CREAT | os.O_EXCL))
         try:

@@ -82,9 +82,8 @@ def take(lock: str) -> tuple[int | None, bool]:
 
 @contextlib.contextmanager
 def ours(lock: str) -> Iterator[bool]:
-    """Hold a lock meanwhile; whether nobody else does.
-
-    So that nobody gets it between a look at it and its removal.
+    """Hold a lock meanwhile; whether nobody else does. So that nobody gets it between a look at it
+    and its removal.
     """
     try:
         handle = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -30,9 +30,8 @@ _PAUSE = 0.02
 
 
 def listed(path: str) -> list[Listed]:
-    """The items of the list at a path; none where there is no list.
-
-    Raises Problem("list-unreadable") for what is no list, OSError for what cannot be read.
+    """The items of the list at a path; none where there is no list. Raises
+    Problem("list-unreadable") for what is no list, OSError for what cannot be read.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -120,9 +119,8 @@ def take(path: str, items: Sequence[Listed], back: Sequence[Listed] = ()) -> lis
 
 
 def write(path: str, items: Sequence[Listed]) -> None:
-    """Write a list, as a whole, with the mode that it has, and have it on the disk.
-
-    Raises OSError, and Problem("kernel-unloadable") for more than ``listed`` would read again.
+    """Write a list, as a whole, with the mode that it has, and have it on the disk. Raises OSError,
+    and Problem("kernel-unloadable") for more than ``listed`` would read again.
     """
     text = json.dumps(items, indent=4)  # as PyTorch writes it
     if len(text) > aoti_eager.MAX_LIST:

@@ -68,7 +68,8 @@ class Seen:
         self.trash: int | None = None
         self._root = root
         self._alone: dict[int, bool] = {}
-        self._folders: set[str] = set()
+        #: Of what is foreign, the folders.
+        self.folders: set[str] = set()
         self._lists = 0
 
     def note(self, path: str, uid: int, gid: int, mode: int) -> None:
@@ -80,7 +81,7 @@ class Seen:
             elif not path.startswith(JOURNAL):  # Torchkeeper's, and no entry
                 self.foreign[path] = uid
                 if folder:
-                    self._folders.add(path)
+                    self.folders.add(path)
         if stat.S_ISLNK(mode):
             return
         if mode & stat.S_IWOTH:
@@ -110,9 +111,7 @@ class Seen:
         self.writable[who] = folders + folder, files + (not folder), min(first, path)
 
     def owner(self, paths: Iterable[str]) -> str | None:
-        """The name of another user who owns one of some files or the folder it is in, or "uid N"
-        where there is no name; None where none does.
-        """
+        """Another user who owns one of some files or its folder, or "uid N"; None for nobody."""
         for path in paths:
             uid = self.foreign.get(path, self.foreign.get(path.rpartition("/")[0]))
             if uid is not None:
@@ -124,10 +123,6 @@ class Seen:
         counts = Counter(self.foreign.values())
         del counts[but]
         return [(self.accounts.user(uid), count) for uid, count in counts.most_common()]
-
-    def foreign_folders(self, but: int) -> int:
-        """How many folders are of others than that one."""
-        return sum(self.foreign[path] != but for path in self._folders)
 
 
 def glance(place: str) -> list[Owned]:
@@ -175,7 +170,8 @@ class _Place:
         owners = self._seen.owners(but=own.st_uid)
         if owners:
             everything = sum(count for _, count in owners)
-            folders = self._seen.foreign_folders(but=own.st_uid)
+            uids = [self._seen.foreign[path] for path in self._seen.folders]
+            folders = len(uids) - uids.count(own.st_uid)
             found.append(self._finding(
                 "entries", self._root, owners[0][0], bool(among) and not foreign,
                 folders=folders, files=everything - folders, users=len(owners),
@@ -272,15 +268,12 @@ class _Place:
 
     def _closed(self, folder: str, but: int | None = None) -> bool:
         """Whether no other user, or ``but`` only to his own, gets to what is in a folder."""
-        return any(
-            not status.st_mode & stat.S_IXOTH
-            and status.st_uid != but
-            and not (
-                status.st_mode & stat.S_IXGRP
-                and (not self._accounts.alone(status.st_gid) or has_list(path))
-            )
-            for path, status in self._doors(folder)
-        )
+        for path, status in self._doors(folder):
+            group = status.st_mode & stat.S_IXGRP
+            group = group and (not self._accounts.alone(status.st_gid) or has_list(path))
+            if status.st_uid != but and not (group or status.st_mode & stat.S_IXOTH):
+                return True
+        return False
 
     def _narrow(self, folder: str) -> Who | None:
         """The group that alone gets there, if only one does."""

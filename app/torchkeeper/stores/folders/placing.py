@@ -11,23 +11,19 @@ import os
 import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts import alone, aoti_eager, elf, layout, proofs, triton
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.folders import merging
 from torchkeeper.stores.folders.merging import Listed
-from torchkeeper.stores.items import (
-    CHUNK,
-    File,
-    Item,
-    Offered,
-    is_group,
-    payload_digest,
-    portable_bytes,
-)
+from torchkeeper.stores.items import CHUNK, is_group, payload_digest, portable_bytes
 from torchkeeper.stores.lists import MARK
 from torchkeeper.stores.offering import Named
 from torchkeeper.stores.pouring import Pouring, Take, drop, opened, unchanged
+
+if TYPE_CHECKING:
+    from torchkeeper.stores.items import File, Item, Offered
 
 #: Payloads that name others come last, so that torch never finds one whose needs are missing.
 ORDER = (
@@ -219,9 +215,8 @@ def _style(root: str, items: Iterable[Item]) -> str:
 
 
 def _surely_broken(item: Item, target: str) -> bool:
-    """Whether what has an entry's place is of no use to anybody, so that it may be replaced.
-
-    A payload is named after its content; an object that is not complete was never finished.
+    """Whether what has an entry's place is of no use to anybody, so that it may be replaced. A
+    payload is named after its content; an object that is not complete was never finished.
     """
     if not os.path.isfile(target) or os.path.islink(target):
         return False
@@ -327,9 +322,8 @@ def _promised(offered: Offered, item: Item, file: File, target: str, pouring: Po
 
 
 def missing_folders(path: str, root: str | None = None) -> list[str]:
-    """A folder and those above it that are not there, the lowest first.
-
-    Below ``root``, links are refused: raises Problem("link-in-place").
+    """A folder and those above it that are not there, the lowest first. Below ``root``, links are
+    refused: raises Problem("link-in-place").
     """
     missing = []
     while not os.path.lexists(path):

@@ -20,9 +20,8 @@ _MOST = 10_000
 
 
 def open_quietly(path: str) -> int:
-    """A handle of a file; a link is not followed. Raises OSError.
-
-    Looking is not using: access times are what tells an unused entry.
+    """A handle of a file; a link is not followed. Raises OSError. Looking is not using: access
+    times are what tells an unused entry.
     """
     try:
         return os.open(path, _OPEN | getattr(os, "O_NOATIME", 0))

@@ -43,9 +43,7 @@ _NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}")
 
 @dataclass(frozen=True)
 class Receipt:
-    """One purge in the trash. made: seconds since the epoch; counts: as of ``tally``; bytes: on the
-    disk, as of all that goes and comes back.
-    """
+    """One purge in the trash. made: seconds since the epoch; bytes: on the disk."""
 
     receipt: str
     made: float | None
@@ -74,9 +72,8 @@ def at(root: str, name: object) -> str | None:
 
 
 def make(root: str, name: str, paths: Iterable[str]) -> str:
-    """Make the receipt of a purge of files, before anything is moved; returns its folder.
-
-    Raises Problem("trash-not-folder" | "trash-foreign" | "trash-full" | "place-unwritable").
+    """Make the receipt of a purge of files, before anything is moved; returns its folder. Raises
+    Problem("trash-not-folder" | "trash-foreign" | "trash-full" | "place-unwritable").
     """
     folders: dict[str, list[int]] = {}
     for path in paths:
@@ -132,9 +129,7 @@ def discard(bin_: str) -> str | None:
 
 
 def clear(root: str) -> str | None:
-    """Remove what is left of receipts that were to be removed, and the trash if it is empty then;
-    why not all of it is gone, or None.
-    """
+    """Remove receipts that were to go, and the trash if it is empty; why some stay, or None."""
     why: str | None = None
     with contextlib.suppress(OSError), Inside(root) as inside:
         for name in _in(inside):

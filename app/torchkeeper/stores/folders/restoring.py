@@ -146,9 +146,7 @@ Back = Callable[[list[Item]], None]
 
 @dataclass
 class Purged:
-    """What a purge or an undo did, counted as ``tally`` does. bytes: allocated on the disk.
-    receipt: for undo, or None.
-    """
+    """What a purge or an undo did. bytes: allocated on the disk; receipt: for undo, or None."""
 
     entries: int = 0
     files: int = 0
@@ -231,9 +229,8 @@ def restore(
 def _restore_item(
     inside: Inside, bin_: str, item: Item, folders: Folders, paths: set[str], left: Left
 ) -> list[File]:
-    """Put an entry back, whose files come to ``paths``; returns those that were moved.
-
-    Raises OSError, after taking it to the trash again as a whole.
+    """Put an entry back, whose files come to ``paths``; returns those that were moved. Raises
+    OSError, after taking it to the trash again as a whole.
     """
     back: list[File] = []
 

@@ -59,12 +59,11 @@ class Plan:
 def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
     """Move what was planned to the trash, or with ``now`` remove it.
 
-    A file that changed since the plan was made stays and goes to ``left``, and so does what
-    cannot be moved. Cancelling stops between entries; what was moved can be undone, and a finding
-    ``removed`` says how much that is, as of a server's (stores.redis.removing). With ``now``
-    all is moved as well, and removed then, so that no part of it is ever lost.
-    Raises Problem("place-busy" | "place-unwritable" | "trash-full" | "trash-not-folder" |
-    "trash-foreign").
+    A file that changed since the plan was made stays and goes to ``left``, and so does what cannot
+    be moved. Cancelling stops between entries; what was moved can be undone, and a finding
+    ``removed`` says how much that is, as of a server's (stores.redis.removing). With ``now`` all is
+    moved as well, and removed then, so that no part of it is ever lost. Raises Problem("place-busy"
+    | "place-unwritable" | "trash-full" | "trash-not-folder" | "trash-foreign").
     """
     with changing(plan.root, report):
         purging = _Purging(plan, now, report, left)
@@ -207,9 +206,7 @@ class _Purging:
 
 def _begin(plan: Plan, name: str, now: bool, report: Report) -> tuple[Journal | None, str | None]:
     """The journal and the receipt. What is to be removed ``now`` goes without, where there can be
-    none: a full disk is what it is for.
-
-    Raises Problem as ``purge``.
+    none: a full disk is what it is for. Raises Problem as ``purge``.
     """
     try:
         journal = begun(plan.root, "purge", report, receipt=name, now=now)
@@ -328,9 +325,8 @@ def undo(
     need not be the latest.
 
     A file whose path is taken again stays in the trash and goes to ``left``; the entries that are
-    back go to ``told``.
-    Raises Problem("nothing-to-undo" | "place-busy" | "place-unwritable"), and ("undo-full") where
-    there is no room for all: the other entries stay in the trash.
+    back go to ``told``. Raises Problem("nothing-to-undo" | "place-busy" | "place-unwritable"), and
+    ("undo-full") where there is no room for all: the other entries stay in the trash.
     """
     root = Root(place).root
     with changing(root, report) as recovered:
@@ -373,9 +369,8 @@ def _undo(root: str, bin_: str, report: Report, left: Left, told: Back | None) -
 
 
 def empty(place: str, report: Report) -> Purged:
-    """Remove everything in the trash for good.
-
-    Raises Problem("trash-unremovable", why=…) if something stays; it cannot be put back then.
+    """Remove everything in the trash for good. Raises Problem("trash-unremovable", why=…) if
+    something stays; it cannot be put back then.
     """
     root = Root(place).root
     done = Purged()

@@ -71,16 +71,8 @@ def scan(
 
 def numbers(status: os.stat_result) -> tuple[int, int, int, int, int, int, bool]:
     """What NUMBERS are of a file."""
-    mode = status.st_mode
-    return (
-        status.st_size,
-        status.st_mtime_ns,
-        status.st_blocks * 512,
-        status.st_dev,
-        status.st_ino,
-        mode & 0o7777,
-        mode & _FORMAT == _REGULAR,
-    )
+    mode, sizes = status.st_mode, (status.st_size, status.st_mtime_ns, status.st_blocks * 512)
+    return *sizes, status.st_dev, status.st_ino, mode & 0o7777, mode & _FORMAT == _REGULAR
 
 
 def _packed(path: str, status: os.stat_result) -> tuple[str, bytes]:

@@ -104,9 +104,8 @@ class Walk:
         self._looked, self._told = 0, time.monotonic()
 
     def folders(self) -> Iterator[tuple[str, list[File]]]:
-        """Each folder and its files, in no order.
-
-        Raises OSError where the place itself cannot be read, and Cancelled.
+        """Each folder and its files, in no order. Raises OSError where the place itself cannot be
+        read, and Cancelled.
         """
         helper: _Helper | None = None
         try:

@@ -157,7 +157,6 @@ class Named(NamedTuple):
 
 def from_environment(environ: Mapping[str, str]) -> Iterator[Named]:
     """The servers that PyTorch and Triton would use; what is no address is left out.
-
     RedisRemoteCacheBackend in torch/_inductor/remote_cache.py and in triton/runtime/cache.py.
     """
     url = environ.get("TORCHINDUCTOR_REDIS_URL")

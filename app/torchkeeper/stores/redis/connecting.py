@@ -182,35 +182,31 @@ class Refusal(Exception):
     """An error the server gave as an answer, such as ``WRONGTYPE …``."""
 
 
-#: How an answer of the server's begins, and what that means.
-_ANSWERS = (
-    ("NOAUTH", "password-needed"),
-    ("WRONGPASS", "password-wrong"),
-    ("ERR invalid password", "password-wrong"),
-    ("ERR AUTH <password> called without", "password-unneeded"),
-    ("ERR Client sent AUTH, but no password", "password-unneeded"),
-    ("ERR DB index is out of range", "database-out-of-range"),
-    ("ERR invalid DB index", "database-out-of-range"),
-    ("ERR SELECT is not allowed in cluster", "server-cluster"),
-    ("MOVED", "server-cluster"),
-    ("ASK", "server-cluster"),
-    ("CLUSTERDOWN", "server-cluster"),
-    ("LOADING", "server-loading"),
-    ("MASTERDOWN", "server-stale"),
-    ("ERR max number of clients", "server-full"),
-    ("DENIED", "server-protected"),
-    ("NOPERM", "server-forbids"),
-    ("READONLY", "server-read-only"),
-    ("NOREPLICAS", "server-read-only"),
-    ("OOM", "server-out-of-memory"),
-    ("MISCONF", "server-cannot-save"),
-    ("BUSY", "server-busy"),
-)
+#: What an answer of the server's means, and how it begins then.
+_ANSWERS: dict[str, tuple[str, ...]] = {
+    "password-needed": ("NOAUTH",),
+    "password-wrong": ("WRONGPASS", "ERR invalid password"),
+    "password-unneeded": (
+        "ERR AUTH <password> called without",
+        "ERR Client sent AUTH, but no password",
+    ),
+    "database-out-of-range": ("ERR DB index is out of range", "ERR invalid DB index"),
+    "server-cluster": ("ERR SELECT is not allowed in cluster", "MOVED", "ASK", "CLUSTERDOWN"),
+    "server-loading": ("LOADING",),
+    "server-stale": ("MASTERDOWN",),
+    "server-full": ("ERR max number of clients",),
+    "server-protected": ("DENIED",),
+    "server-forbids": ("NOPERM",),
+    "server-read-only": ("READONLY", "NOREPLICAS"),
+    "server-out-of-memory": ("OOM",),
+    "server-cannot-save": ("MISCONF",),
+    "server-busy": ("BUSY",),
+}
 
 
 def problem_of(answer: str, server: str) -> Problem:
-    for start, code in _ANSWERS:
-        if answer.startswith(start):
+    for code, starts in _ANSWERS.items():
+        if answer.startswith(starts):
             return Problem(code, server=server, why=answer[:200])
     return Problem("server-error", server=server, why=answer[:200])
 
@@ -264,11 +260,10 @@ class Connection:
 
     Raises when made: Problem "redis-missing", "server-unknown-host", "server-refused",
     "server-unreachable", "server-timeout", "socket-missing", "socket-forbidden",
-    "certificate-expired", "certificate-wrong-host", "certificate-untrusted",
-    "certificate-file", "client-certificate-needed", "client-certificate-refused",
-    "server-no-tls", "server-wants-tls", "server-not-redis", "server-lost", "tls-failed", and
-    those of ``problem_of``. Later: "server-lost", "server-timeout", "server-not-redis",
-    "server-unbounded".
+    "certificate-expired", "certificate-wrong-host", "certificate-untrusted", "certificate-file",
+    "client-certificate-needed", "client-certificate-refused", "server-no-tls", "server-wants-tls",
+    "server-not-redis", "server-lost", "tls-failed", and those of ``problem_of``. Later:
+    "server-lost", "server-timeout", "server-not-redis", "server-unbounded".
     """
 
     def __init__(

@@ -420,9 +420,8 @@ class Database:
         return self.again(lambda: self.connection.ask(*command))
 
     def value(self, path: str, expected: int) -> bytes:
-        """A value, in pieces where ``expected``, its length, is large.
-
-        Raises FileNotFoundError where the key is gone, OSError where it is not a string.
+        """A value, in pieces where ``expected``, its length, is large. Raises FileNotFoundError
+        where the key is gone, OSError where it is not a string.
         """
         key = encoded(path)
         if expected <= PIECE:

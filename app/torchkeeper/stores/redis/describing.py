@@ -33,7 +33,6 @@ def described(
     budget: Budget | None = None,
 ) -> Iterator[list[Described]]:
     """The entries of some items in batches, in bounded memory; values that are bad are broken.
-
     Their items are those of a folder, the paths of the entries are redis keys.
     """
     # By identity: two profiles may come to one file, and each is an entry of its own.

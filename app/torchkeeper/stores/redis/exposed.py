@@ -46,7 +46,7 @@ def found(store: Database) -> list[Owned]:
     user, password, bind, protected = connection.many(_ASKED)
     open_ = _open_to_all(user)
     if open_ is None:
-        wanted = _config(password)
+        wanted = config_of(password)
         # Who was let in without a password is what everybody is.
         open_ = store.anonymous if wanted is None else not wanted
     if address.scheme == "unix":
@@ -56,7 +56,7 @@ def found(store: Database) -> list[Owned]:
     if open_:
         reach, everywhere = "network", False
         if here:
-            bound, shut = _config(bind), _config(protected)
+            bound, shut = config_of(bind), config_of(protected)
             reach = "unknown" if bound is None or shut is None else "machine"
             if reach == "machine" and shut == "no" and _beyond(bound or ""):
                 reach, everywhere = "network", True
@@ -111,7 +111,8 @@ def _beyond(bind: str) -> bool:
     return not addresses or not all(_is_loopback(one) for one in addresses)
 
 
-def _config(reply: object) -> str | None:
+def config_of(reply: object) -> str | None:
+    """What CONFIG GET of one name answers, if it does."""
     match reply:
         case [_, bytes(value)]:
             return value.decode("utf-8", "replace")
@@ -119,9 +120,7 @@ def _config(reply: object) -> str | None:
 
 
 def _open_to_all(reply: object) -> bool | None:
-    """Whether everybody may write, from what the server says of the user whom those without a name
-    are; None where it says nothing.
-    """
+    """Whether everybody may write, by what is said of the default user; None where nothing is."""
     if not isinstance(reply, list):
         return None
     fields = dict(zip(reply[::2], reply[1::2], strict=False))

@@ -17,7 +17,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import MAX_SOURCE, Described, unread
 from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.reader import Reader, Reading
-from torchkeeper.stores.redis.connecting import Connection, Refusal, can_be_key, encoded, pack
+from torchkeeper.stores.redis.connecting import Connection, can_be_key, encoded, pack
 from torchkeeper.stores.redis.patience import Endless
 
 #: Files of one kernel that a group file may name; Triton's have ten.
@@ -104,16 +104,18 @@ def _grouped(store: Server, groups: list[tuple[str, str]]) -> list[Item]:
     lengths = iter(store.connection.many([pack("STRLEN", encoded(path)) for path in flat]))
     items = []
     for _, key, some in asked:
-        files = []
-        for path in some:
-            length = next(lengths)
-            if isinstance(length, int) and length:
-                files.append(File(path, length))
-            elif isinstance(length, Refusal):
-                files.append(File(path, 0, regular=False))
-        if files:
+        if files := _files(some, lengths):
             items.append(made(store.triton, key, files))
     return items
+
+
+def _files(paths: list[str], lengths: Iterable[object]) -> list[File]:
+    """Files by their paths and what STRLEN answers; what is not there is left out."""
+    told = [(path, length) for path, length in zip(paths, lengths, strict=False) if length != 0]
+    return [
+        File(path, length) if isinstance(length, int) else File(path, 0, regular=False)
+        for path, length in told
+    ]
 
 
 def _scanned(store: Server, key: str, report: Report) -> Item | None:
@@ -134,11 +136,7 @@ def _scanned(store: Server, key: str, report: Report) -> Item | None:
             break
     mine = [path for path in paths if (at := store.triton.locate(path)) and at.key == key]
     lengths = store.connection.many([pack("STRLEN", encoded(path)) for path in mine])
-    files = [
-        File(path, length if isinstance(length, int) else 0, regular=isinstance(length, int))
-        for path, length in zip(mine, lengths, strict=True)
-        if length != 0
-    ]
+    files = _files(mine, lengths)
     return made(store.triton, key, files) if files else None
 
 

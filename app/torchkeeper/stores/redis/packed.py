@@ -16,13 +16,12 @@ _AT_ONCE = 500
 class Packed:
     """Items that can be gone through again and again, in the order in which they were added."""
 
-    def __init__(self, items: Iterable[Item] = ()) -> None:
+    def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._waiting: list[Item] = []
         self._count = 0
         #: Redis keys and bytes of all of them.
         self.keys = self.size = 0
-        self.add(items)
 
     def __len__(self) -> int:
         return self._count

@@ -58,9 +58,8 @@ class Patience:
 
 
 def patiently(report: Report, work: Callable[[], T], reconnect: Callable[[], None]) -> T:
-    """Do something that may be done twice, on a new connection where the old one breaks.
-
-    Raises what ``work`` raises, and as ``Patience.spend``.
+    """Do something that may be done twice, on a new connection where the old one breaks. Raises
+    what ``work`` raises, and as ``Patience.spend``.
     """
     try:
         return work()
@@ -112,12 +111,7 @@ class Endless:
         self._pages, self._since = 0, time.monotonic()
 
     def page(
-        self,
-        cursor: bytes,
-        new: int,
-        looked: int = 0,
-        total: int | None = None,
-        waited: float = 0.0,
+        self, cursor: bytes, new: int, looked: int = 0, total: int | None = None, waited: float = 0
     ) -> None:
         """A page has come, with so many new keys, of ``looked`` in all where the server has
         ``total``; so many seconds were waited for them. Raises Problem("server-endless").

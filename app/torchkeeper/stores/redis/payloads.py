@@ -76,16 +76,10 @@ class Streamed:
 
 
 def portable(
-    store: Database,
-    items: Iterable[Item],
-    report: Report,
-    left: Left,
-    device: str | None = "0",
-    describing: bool = False,
+    store: Database, items: Iterable[Item], report: Report, left: Left, describing: bool = False
 ) -> Iterator[Fetched]:
     """The items with their bytes, in their order, for copying; in bounded memory.
 
-    ``device`` is the folder below ``triton/`` that kernels go to, or None for Triton's own cache.
     ``left`` is told of every item that is gone or is not what its key promises:
     "entry-gone", "value-wrong-type", "value-not-json", "value-not-base64", "value-without-data",
     "value-too-large", "value-forbidden", "name-refused", "redis-only" for what no folder can hold;
@@ -102,7 +96,7 @@ def portable(
                 if spool:
                     one = _spooled(store, item, report, describing)
                 else:
-                    one = _made(store, item, values, device, describing)
+                    one = _made(store, item, values, describing)
             except Problem as problem:
                 if problem.code in _OURS:
                     left(item, problem)
@@ -140,14 +134,12 @@ def _values(store: Database, batch: list[Item]) -> Iterator[object]:
     return iter(store.again(lambda: store.connection.many(commands)))
 
 
-def _made(
-    store: Database, item: Item, values: Iterator[object], device: str | None, describing: bool
-) -> Fetched:
+def _made(store: Database, item: Item, values: Iterator[object], describing: bool) -> Fetched:
     # All of them, whatever the first says: the others' answers come after.
     replies = [(file, next(values)) for file in item.files]
     contents = [(file, _content(store, file, reply)) for file, reply in replies]
     if item.kind == "triton":
-        return _kernel(store, item, contents, device)
+        return _kernel(store, item, contents)
     value = contents[0][1]
     if item.kind == "unknown":
         raise Problem("redis-only", kind=item.kind)
@@ -184,14 +176,12 @@ def _path(item: Item, sha256: str, pieces: Iterable[bytes], describing: bool) ->
     raise Problem("redis-only", kind=item.kind)
 
 
-def _kernel(
-    store: Database, item: Item, contents: list[tuple[File, bytes]], device: str | None
-) -> Fetched:
+def _kernel(store: Database, item: Item, contents: list[tuple[File, bytes]]) -> Fetched:
     made: dict[str, bytes] = {}
     for file, data in contents:
         found = store.triton.locate(file.path)
         name = found.file if found and found.file else file.name
-        path = layout.triton_path(device, item.key, name)
+        path = layout.triton_path("0", item.key, name)
         group = name.startswith(triton.GROUP_PREFIX)
         made[path] = remote.group_from_redis(data) if group else data
     files = [

@@ -150,7 +150,6 @@ def in_full(
     memory: Memory, store: Database, key: str, report: Report
 ) -> Iterator[tuple[Described, Relatives]]:
     """The entries of a key, or of the only one that begins so, with all that is known of them.
-
     Raises Problem("key-unknown" | "key-ambiguous").
     """
     for item in of_key(store, key, report):

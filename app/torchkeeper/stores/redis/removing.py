@@ -251,10 +251,8 @@ def _difference(file: File, answer: object, place: str) -> Problem | None:
 def expire(
     store: Database, items: Sequence[Item] | Packed, ttl_s: float | None, report: Report, left: Left
 ) -> Changed:
-    """Have these items end in so many seconds, or with None never.
-
-    Raises Problem("ttl-wrong") for a time that would remove them at once or makes no sense, and
-    "server-read-only" before anything.
+    """Have these items end in so many seconds, or with None never. Raises Problem("ttl-wrong") for
+    a time that would remove them at once or makes no sense, and "server-read-only" before anything.
     """
     if ttl_s is not None and not 0.001 <= ttl_s <= MAX_TTL:
         # A server takes a time that is over for an order to remove.

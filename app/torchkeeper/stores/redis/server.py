@@ -131,10 +131,7 @@ def _config(store: Database, page: Server, name: str) -> str | None:
         if "CONFIG GET" not in page.forbidden:
             page.forbidden.append("CONFIG GET")
         return None
-    match reply:
-        case [_, bytes(value)]:
-            return value.decode("utf-8", "replace")
-    return None
+    return exposed.config_of(reply)
 
 
 def _number(text: str | None) -> int | None:
