@@ -534,10 +534,11 @@ def prose() -> Iterator[str]:
                     passed |= {id(one) for one in ast.walk(node.exc)}  # for other modules
             elif isinstance(node, ast.Dict):
                 passed |= set(map(id, node.keys))
-            elif isinstance(node, ast.Call) and len(node.args) > 2:
+            elif isinstance(node, ast.Call) and len(node.args) > 1:
                 # One of a thing, whose translation is a form of many of it.
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-                passed |= {id(node.args[1])} if name in ("count", "several", "Forms") else set()
+                if name in ("count", "several", "Forms"):
+                    passed.add(id(node.args[0 if name == "Forms" else 1]))
             elif (
                 isinstance(node, ast.Tuple) and (tongue.CONTEXT, second(node), True) in collected()
             ):

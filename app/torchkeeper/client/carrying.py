@@ -39,15 +39,8 @@ from torchkeeper.verdict.machine import vector_instructions
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import Claims, Kernels, MadeIn
+    from torchkeeper.engine.messages import entries
     from torchkeeper.engine.messages.bundles import Builders, Described
-    from torchkeeper.engine.messages.entries import (
-        NamedParams,
-        NamesParams,
-        NamesRow,
-        Origin,
-        OriginParams,
-        OriginResult,
-    )
     from torchkeeper.engine.messages.environments import KnowParams
     from torchkeeper.engine.messages.places import ListResult
     from torchkeeper.verdict.probed import Env
@@ -75,9 +68,7 @@ def claims_of(listed: ListResult) -> Claims:
 
 
 def asks(claims: Claims, facts: Env) -> bool:
-    """Whether an environment is to be asked for names: it is that which objects of a file are said
-    to be for.
-    """
+    """Whether an environment is to be asked for names: it built objects of a file, as that says."""
     claim, here = claims["native"], builders(facts)
     if not claims["built"] or claim is None or here is None:
         return False
@@ -85,10 +76,8 @@ def asks(claims: Claims, facts: Env) -> bool:
     return (torch, key) == (here.get("torch"), here.get("torch_key"))
 
 
-def take(rows: list[NamesRow], said: Iterable[object], claims: Iterable[Claims]) -> None:
-    """Add to ``rows`` what an interpreter says that are names, where they can be such: no more of
-    them than the files that it was asked about have objects.
-    """
+def take(rows: list[entries.NamesRow], said: Iterable[object], claims: Iterable[Claims]) -> None:
+    """Add to ``rows`` what can be names of it: no more than the files asked about have objects."""
     most = sum(one["built"] for one in claims)
     for row in said:
         if len(rows) >= most:
@@ -96,20 +85,16 @@ def take(rows: list[NamesRow], said: Iterable[object], claims: Iterable[Claims])
         if not isinstance(row, dict):
             continue
         file, path, key = row.get("file"), row.get("path"), row.get("key")
-        if (
-            isinstance(file, str)
-            and isinstance(path, str)
-            and isinstance(key, str)
-            and 0 < len(path) <= _MAX_PATH
-            and 0 < len(key) <= _MAX_KEY
-        ):
+        if not (isinstance(file, str) and isinstance(path, str) and isinstance(key, str)):
+            continue
+        if 0 < len(path) <= _MAX_PATH and 0 < len(key) <= _MAX_KEY:
             rows.append({"file": file, "path": path, "key": key})
 
 
-def requests(files: Iterable[str], rows: Iterable[NamesRow]) -> Iterator[NamedParams]:
-    """The parameters of every ``named`` that an engine is to be sent, in this order. ``rows``: as
-    of ``take``.
-    """
+def requests(
+    files: Iterable[str], rows: Iterable[entries.NamesRow]
+) -> Iterator[entries.NamedParams]:
+    """The parameters of every ``named`` for an engine, in this order. rows: as of ``take``."""
     names: dict[str, list[tuple[str, str]]] = {file: [] for file in files}
     for row in rows:
         if row["file"] in names:
@@ -122,9 +107,7 @@ def requests(files: Iterable[str], rows: Iterable[NamesRow]) -> Iterator[NamedPa
             first = False
 
 
-def _one_line(
-    pairs: list[tuple[str, str]],
-) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+def _one_line(pairs: list[tuple[str, str]]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """As many names as one request holds, and the others."""
     size = 0
     for count, pair in enumerate(pairs[: wire.MAX_ROWS]):
@@ -134,21 +117,17 @@ def _one_line(
     return pairs[: wire.MAX_ROWS], pairs[wire.MAX_ROWS :]
 
 
-def tell(engine: Engine, python: str, facts: Env, files: Sequence[str]) -> list[Origin]:
-    """Tell an engine of an environment and of the names that this has for the objects in files;
-    what ``origin`` says of the files. ``compare`` and ``import`` can then be asked with ``env``.
-
-    Raises UserError for a file that is no bundle, and for an interpreter that cannot be asked.
+def tell(engine: Engine, python: str, facts: Env, files: Sequence[str]) -> list[entries.Origin]:
+    """Tell an engine of an environment and its names for the objects in files; what ``origin`` says
+    of these. Raises UserError for no bundle, and an interpreter that cannot be asked.
     """
-    asked: OriginParams = {"files": files}
-    told: OriginResult = engine.call(protocol.ORIGIN, asked)
-    abouts = told["files"]
+    asked: entries.OriginParams = {"files": files}
+    abouts: list[entries.Origin] = engine.call(protocol.ORIGIN, asked)["files"]
     known: KnowParams = {"python": python, "env": facts}
     engine.call(protocol.KNOW, known)
-    wanted = [about for about in abouts if asks(about, facts)]
-    rows: list[NamesRow] = []
-    if wanted:
-        names: NamesParams = {"files": [about["file"] for about in wanted]}
+    rows: list[entries.NamesRow] = []
+    if wanted := [about for about in abouts if asks(about, facts)]:
+        names: entries.NamesParams = {"files": [about["file"] for about in wanted]}
         with Engine(python) as there:
             there.call(protocol.NAMES, names, lambda told: take(rows, told.rows, wanted))
     for params in requests(files, rows):
@@ -182,18 +161,12 @@ def lines(claims: Claims) -> list[tuple[str, str]]:
 
 def advice(kernels: Iterable[Kernels], python: str | None) -> list[str]:
     """What to do where objects of bundles were placed for an interpreter, a text for each line."""
-    said: list[str] = []
     counts = [(one["unportable"], one["portable"]) for one in kernels]
-    if any(portable for _, portable in counts):
-        said += preparing.portable_lines()
+    said = preparing.portable_lines() if any(portable for _, portable in counts) else []
     if python is not None and any(headers for headers, _ in counts):
-        said.append(
-            tr(
-                "{why} Prepare it with: {command}",
-                why=tr(preparing.WHY),
-                command=f"torchkeeper prepare --env {printable(shlex.quote(python))}",
-            )
-        )
+        command = f"torchkeeper prepare --env {printable(shlex.quote(python))}"
+        why = tr(preparing.WHY)
+        said.append(tr("{why} Prepare it with: {command}", why=why, command=command))
     return said
 
 
@@ -202,8 +175,7 @@ def undescribed(answer: Described) -> str:
     left = answer["objects"] - answer["described"]
     if left <= 0:
         return ""
-    maker = answer["maker"]
-    if maker is None:
+    if (maker := answer["maker"]) is None:
         return several(
             left,
             "{n} object is not described: there is no interpreter with a torch and a compiler. "
@@ -226,9 +198,7 @@ def undescribed(answer: Described) -> str:
 
 
 def threads(made_in: MadeIn | None, facts: Env | None) -> str:
-    """That entries are for another number of threads than programs of an environment have; empty
-    where they are not, or it is not known.
-    """
+    """That entries are for another number of threads than an environment has; else empty."""
     there, here = made_in and made_in["threads"], facts and facts.get("threads")
     if there is None or here is None or there == here:
         return ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +19,7 @@ from torchkeeper.client import secrets
 from torchkeeper.client.words import say
 from torchkeeper.client.words.doctorwords import FIXES
 from torchkeeper.client.words.problems import UserError, printable, user_error
-from torchkeeper.client.words.tongue import Nouns, tr
+from torchkeeper.client.words.tongue import Nouns, Text, tr
 from torchkeeper.settings.finding import SEVERITIES, Finding, worst
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.servers import servers
@@ -26,12 +27,7 @@ from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.doctor.shapes import Toolchain
-    from torchkeeper.engine.messages.doctor import (
-        DiagnoseParams,
-        DiagnoseResult,
-        MendParams,
-        MendResult,
-    )
+    from torchkeeper.engine.messages import doctor
     from torchkeeper.engine.messages.findings import Finding as EngineFinding
     from torchkeeper.verdict.probed import Env
 
@@ -45,10 +41,15 @@ _FOUND: dict[str, Nouns] = {
     "warning": ("warning", "warnings"),
     "advice": ("piece of advice", "pieces of advice"),
 }
-
-
+#: What a look came to, by whether something was found, and whether checks could not be made.
+_SUMMARIES: dict[tuple[bool, bool], Text] = {
+    (False, False): "Nothing is wrong: {checks} made.",
+    (False, True): "Nothing is wrong: {checks} made; {undone} could not be made.",
+    (True, False): "{found}; {checks} made.",
+    (True, True): "{found}; {checks} made; {undone} could not be made.",
+}
 #: What a look comes to that has made no check.
-NOTHING: DiagnoseResult = {"checks": [], "left": []}
+NOTHING: doctor.DiagnoseResult = {"checks": [], "left": []}
 
 
 class Told(NamedTuple):
@@ -78,10 +79,9 @@ def request(
     reads: Iterable[str] = (),
     machine: bool = False,
     variables: Iterable[str] | None = None,
-) -> DiagnoseParams:
-    """The parameters of ``diagnose``. reads: folders that known environments use, beside this.
-    machine: whether the other caches of this user are looked at, too. variables: names of all that
-    are set there, described or not.
+) -> doctor.DiagnoseParams:
+    """The parameters of ``diagnose``. reads: folders of other known environments. machine: whether
+    other caches of this user are looked at. variables: names of all that are set there.
     """
     own = [place for place in places_of(facts, values) if os.path.isabs(place)]
     return {
@@ -91,7 +91,7 @@ def request(
     }  # fmt: skip
 
 
-def passwords(asked: DiagnoseParams) -> list[dict[str, str]]:
+def passwords(asked: doctor.DiagnoseParams) -> list[dict[str, str]]:
     """The parameters of ``secret``, to be asked before ``diagnose``: of servers that the settings
     do not name. Of those that they do, only what they say counts. May ask a keyring.
     """
@@ -101,7 +101,7 @@ def passwords(asked: DiagnoseParams) -> list[dict[str, str]]:
     return [{"place": place, "password": password} for place, password in known if password]
 
 
-def again(asked: DiagnoseParams, told: Told) -> DiagnoseParams:
+def again(asked: doctor.DiagnoseParams, told: Told) -> doctor.DiagnoseParams:
     """The parameters of ``diagnose`` that look at one finding again."""
     place = told.finding.place
     places = [place] if place in asked["places"] else list(asked["places"])
@@ -138,38 +138,22 @@ def code_of(found: Iterable[Told]) -> int:
     return CODES.get(worst([one.finding for one in found]) or "", 0)
 
 
-def left_of(result: DiagnoseResult) -> list[tuple[str, str, UserError]]:
+def left_of(result: doctor.DiagnoseResult) -> list[tuple[str, str, UserError]]:
     """The checks that could not be made: name, place, and why."""
-    return [
-        (one["check"], one["place"], user_error(one["code"], one["params"]))
-        for one in result["left"]
-    ]
+    left = result["left"]
+    return [(x["check"], x["place"], user_error(x["code"], x["params"])) for x in left]
 
 
-def summary(found: Sequence[Told], result: DiagnoseResult) -> str:
+def summary(found: Sequence[Told], result: doctor.DiagnoseResult) -> str:
     """All in one line."""
-    made = say.count(len(result["checks"]), "check", "checks")
-    left = len(left_of(result))
-    undone = say.count(left, "check", "checks")
-    if not found and not left:
-        return tr("Nothing is wrong: {checks} made.", checks=made)
-    if not found:
-        return tr(
-            "Nothing is wrong: {checks} made; {undone} could not be made.",
-            checks=made,
-            undone=undone,
-        )
-    counts = [sum(one.finding.severity == each for one in found) for each in SEVERITIES]
-    some = ", ".join(
-        say.count(n, *_FOUND[each]) for n, each in zip(counts, SEVERITIES, strict=True) if n
-    )
-    if not left:
-        return tr("{found}; {checks} made.", found=some, checks=made)
+    counts = Counter(one.finding.severity for one in found)
+    some = [say.count(counts[each], *_FOUND[each]) for each in SEVERITIES if counts[each]]
+    left = len(result["left"])
     return tr(
-        "{found}; {checks} made; {undone} could not be made.",
-        found=some,
-        checks=made,
-        undone=undone,
+        _SUMMARIES[bool(found), bool(left)],
+        found=", ".join(some),
+        checks=say.count(len(result["checks"]), "check", "checks"),
+        undone=say.count(left, "check", "checks"),
     )
 
 
@@ -180,17 +164,15 @@ def mends(finding: Finding) -> bool:
 
 def mending(
     finding: Finding, envs: Sequence[str] = (), plan: int | None = None, dry: bool = False
-) -> MendParams:
-    """The parameters of ``mend``. envs: names of environments that the engine knows, all that
-    there are; plan: the number that ``dry`` told.
-    """
+) -> doctor.MendParams:
+    """The parameters of ``mend``. envs: all names that the engine knows; plan: as ``dry`` told."""
     return {
         "code": finding.code, "fix": finding.fix, "place": finding.place, "params": finding.params,
         "envs": list(envs), "plan": plan, "dry": dry,
     }  # fmt: skip
 
 
-def will(finding: Finding, plan: MendResult) -> str:
+def will(finding: Finding, plan: doctor.MendResult) -> str:
     """What a fix is about to do, in a sentence. plan: the answer to ``mend`` with ``dry``."""
     files, paths = plan.get("files", 0), [printable(path) for path in plan.get("paths", ())]
     shown = {
@@ -206,7 +188,7 @@ def will(finding: Finding, plan: MendResult) -> str:
     return tr(FIXES["chmod-above" if above else finding.fix], **shown)
 
 
-def nothing(plan: MendResult) -> bool:
+def nothing(plan: doctor.MendResult) -> bool:
     """Whether a plan has nothing to do: what is in use stays, or the finding is gone."""
     counted: Mapping[str, object] = plan
     return not any(map(counted.get, ("files", *tally(()))))
@@ -219,12 +201,14 @@ def leaves(finding: Finding) -> bool:
 
 def rest(finding: Finding) -> str:
     """What is said where a finding is still there after its fix."""
-    if leaves(finding):
-        return tr("What is left is used by another environment, or in use.")
-    return tr("It is still there.")
+    return tr(
+        "What is left is used by another environment, or in use."
+        if leaves(finding)
+        else "It is still there."
+    )
 
 
-def undone(finding: Finding, answer: MendResult) -> str:
+def undone(finding: Finding, answer: doctor.MendResult) -> str:
     """What brings back what a fix moved; empty where nothing does."""
     place = shlex.quote(finding.place)
     return f"torchkeeper undo {place}" if answer.get("receipt") else ""

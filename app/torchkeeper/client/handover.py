@@ -55,9 +55,7 @@ class Handed:
 
 @dataclass
 class Seat:
-    """The first's place. socket: where it listens, or shall. lock: what is held; None where another
-    process holds it.
-    """
+    """The first's place. socket: where it listens. lock: None where another process holds it."""
 
     socket: str
     lock: int | None
@@ -80,8 +78,7 @@ def claim() -> Seat | None:
     """Become the first, or find who is; None where there is no folder for that."""
     import fcntl
 
-    folder = _folder()
-    if folder is None:
+    if (folder := _folder()) is None:
         return None
     name = os.path.join(folder, _which())
     try:
@@ -122,9 +119,6 @@ def _which() -> str:
     return f"{zlib.crc32(os.fsencode(chr(0).join(parts))):08x}"
 
 
-# The one that hands over.
-
-
 def token() -> str:
     """What whoever started this process gave it, so that its window may come to the front."""
     env = os.environ
@@ -135,7 +129,7 @@ def hand_over(seat: Seat, handed: Handed) -> bool:
     """Have the first open this; False where it does not answer, or has gone."""
     import socket
 
-    said = _line({"paths": handed.paths, "passwords": handed.passwords, "token": handed.token})
+    said = _line(vars(handed))
     if len(said) > MOST:
         return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
@@ -154,15 +148,12 @@ def hand_over(seat: Seat, handed: Handed) -> bool:
 def _reach(line: socket, path: str) -> bool:
     """Connect, as soon as the first listens."""
     until = time.monotonic() + _STARTING
-    while True:
-        try:
+    while time.monotonic() <= until:
+        with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
             line.connect(path)
-        except (FileNotFoundError, ConnectionRefusedError):
-            if time.monotonic() > until:
-                return False
-            time.sleep(0.02)
-        else:
             return True
+        time.sleep(0.02)
+    return False
 
 
 def _heard(line: socket) -> dict[str, object]:
@@ -183,15 +174,11 @@ def same_user(line: socket) -> bool:
     """Whether who is at the other end is the same user, where the system tells that."""
     import socket
 
-    asked = getattr(socket, "SO_PEERCRED", None)
-    if asked is None:
+    if (asked := getattr(socket, "SO_PEERCRED", None)) is None:
         return True  # who could enter the folder is
     ucred = struct.Struct("3i")
     _, uid, _ = ucred.unpack(line.getsockopt(socket.SOL_SOCKET, asked, ucred.size))
     return bool(uid == os.getuid())
-
-
-# The first.
 
 
 def greeting() -> bytes:

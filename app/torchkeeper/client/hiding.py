@@ -30,10 +30,7 @@ _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def is_secret(name: str, value: Any) -> bool:
-    """Whether the value of an argument, or one of a list, looks like what nobody should read.
-
-    name: the argument's; empty for one that has none. value: plain, or as a recipe has inputs.
-    """
+    """Whether the value of an argument, or in a list (name: ""), looks like a secret."""
     if isinstance(value, dict):
         return any(is_secret(name, value.get(form)) for form in ("list", "tuple"))
     if isinstance(value, (list, tuple)):
@@ -42,13 +39,8 @@ def is_secret(name: str, value: Any) -> bool:
         return False
     if _ANYWHERE.search(name):
         return True
-    return isinstance(value, str) and (_names_one(name) or _is_one(value))
-
-
-def _names_one(name: str) -> bool:
+    if not isinstance(value, str):
+        return False
     words = re.split(r"[^a-z]+", _CAPITAL.sub("_", name).lower())
-    return any(word in _WORDS or word.endswith("token") for word in words)
-
-
-def _is_one(text: str) -> bool:
-    return hidden([text]) != [text] or any(form.fullmatch(text.strip()) for form in _RANDOM)
+    named = any(word in _WORDS or word.endswith("token") for word in words)
+    return named or hidden([value]) != [value] or any(x.fullmatch(value.strip()) for x in _RANDOM)

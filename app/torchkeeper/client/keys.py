@@ -15,7 +15,7 @@ from typing import NamedTuple
 from torchkeeper.client import signing
 from torchkeeper.client.engines.process import clean_environment
 from torchkeeper.client.signers import PublicKey, public_key, public_key_in
-from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.client.words.problems import UserError, failing_as, user_error
 from torchkeeper.client.words.tongue import tr
 
 #: Seconds that an agent, or ssh-keygen, may take to answer.
@@ -53,9 +53,7 @@ class Found(NamedTuple):
 
 
 def found() -> Found:
-    """Those in ``~/.ssh`` whose private half is beside them or in the agent, then the others of the
-    agent. Raises UserError("ssh-keygen-missing").
-    """
+    """Those of ``~/.ssh``, then others of the agent. Raises UserError("ssh-keygen-missing")."""
     signing.program()
     held, why = _of_agent()
     texts = {one.key for one in held}
@@ -85,9 +83,7 @@ def of_file(path: str) -> Key:
 
 
 def command(name: str, target: str, folder: str) -> list[str]:
-    """What signs a file with a key of this name (``signing.command``). folder: a private one, where
-    a public key may be left for ssh-keygen. Raises as ``signing.command``.
-    """
+    """As ``signing.command``. folder: private, for the public half of a key of the agent's."""
     if os.path.isabs(name):
         return signing.command(name, target)
     public = public_key_in(name, name)
@@ -127,8 +123,7 @@ def _beside(path: str, held: set[str]) -> Key | None:
 
 def _of_agent() -> tuple[list[PublicKey], str]:
     """The keys of the running agent; and why there are none."""
-    program = shutil.which("ssh-add")
-    if program is None:
+    if (program := shutil.which("ssh-add")) is None:
         return [], tr("There is no ssh-add here.")
     if not os.environ.get("SSH_AUTH_SOCK"):
         return [], tr("No ssh-agent is running.")
@@ -159,8 +154,8 @@ def _asked(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def _head(path: str) -> str:
-    try:
-        with open(path, encoding="ascii", errors="replace") as stream:
-            return stream.read(200)
-    except OSError as e:
-        raise user_error("key-unusable", {"file": path, "why": e.strerror}) from e
+    with (
+        failing_as("key-unusable", file=path),
+        open(path, encoding="ascii", errors="replace") as stream,
+    ):
+        return stream.read(200)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections import deque
@@ -21,17 +22,14 @@ _SAYS = re.compile(rf"(?m)^[ \t]*(?:\[\[?[ \t]*{_SOURCE}\b|{_SOURCE}[ \t]*=)")
 
 
 def kind(path: str) -> str:
-    """ "recipes", "exported", "folder", "file" or "missing". On a dead mount this never returns.
-
-    A folder is "recipes" where it, or what is below it, has one and nothing of a cache; of a large
-    one only the beginning is looked at.
+    """ "recipes", "exported", "folder", "file" or "missing"; on a dead mount never. A folder is
+    "recipes" where one is in or below it and nothing of a cache, as far as it is looked at.
     """
     found = what(path)
     if found == "folder":
         return "recipes" if _has_recipes(path) else found
-    if found == "file" and path.endswith(".toml"):
-        return "recipes"
-    return "exported" if found == "file" and path.endswith(".pt2") else found
+    kinds = {".toml": "recipes", ".pt2": "exported"} if found == "file" else {}
+    return next((kind for end, kind in kinds.items() if path.endswith(end)), found)
 
 
 def _has_recipes(folder: str) -> bool:
@@ -64,8 +62,6 @@ def _has_recipes(folder: str) -> bool:
 
 def _is_recipe(path: str) -> bool:
     """Whether a file says that it is one, whatever is wrong with it."""
-    try:
-        text = whole.read(path, MOST_BYTES).decode("utf-8", "replace")
-        return bool(_SAYS.search(text))
-    except OSError:
-        return False
+    with contextlib.suppress(OSError):
+        return bool(_SAYS.search(whole.read(path, MOST_BYTES).decode("utf-8", "replace")))
+    return False

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchkeeper.artifacts.entry import (
-    COUNTED_APART,
-    COUNTS,
-    KINDS,
-    VERDICTS,
-    measured,
-    tallied,
-    tally,
-)
+from torchkeeper.artifacts import entry
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.client.words.say import version
 
@@ -32,17 +24,14 @@ REASONS = ("stale", "broken", "orphan", "unused", "budget", "trash")
 LEFT_OUT = frozenset({"place-same", "place-within"})
 #: Verdicts of what a program finds, if it asks for it as it was made.
 _USABLE = ("usable", "conditional")
-#: And of what it finds and should not.
-_UNSAFE = "unsafe"
 _TOTAL = "total"
 
 
 @dataclass
 class Totals:
-    """So many entries, and the content of them. compile_s: seconds that the ``timed`` of them say
-    they took to compile; judged: those that have a verdict; usable: of these the usable and the
-    conditional ones; unsafe: those that PyTorch takes and should not. What is counted apart
-    (``artifacts.entry.tally``) has ``apart_bytes``.
+    """So many entries, and their content. compile_s: seconds that the ``timed`` of them took to
+    compile; judged: those with a verdict, of these usable (or conditional) and unsafe ones. What is
+    counted apart (``artifacts.entry.tally``) has ``apart_bytes``.
     """
 
     entries: int = 0
@@ -67,8 +56,7 @@ class Totals:
     @property
     def counts(self) -> Tally:
         """As ``artifacts.entry.tally``."""
-        return {"entries": self.entries, "locks": self.locks, "headers": self.headers,
-                "unknown": self.unknown}  # fmt: skip
+        return _counts(vars(self))
 
     @property
     def share(self) -> float | None:
@@ -89,9 +77,8 @@ class Part(NamedTuple):
 
 
 class Reclaim(NamedTuple):
-    """What could go for a reason: counts, as ``artifacts.entry.tally`` has them, and the bytes that
-    come free: of a folder room on its disk, of a server content. why: for what nobody can know, in
-    the words for it.
+    """What could go for a reason: counts as of ``artifacts.entry.tally``, and the bytes that come
+    free on a folder's disk, or a server's content. why: for what nobody can know.
     """
 
     counts: Tally
@@ -107,18 +94,18 @@ class Reclaim(NamedTuple):
     @property
     def some(self) -> bool:
         """Whether there is anything."""
-        return any(self.counts[name] for name in COUNTS) or self.bytes > 0
+        return any(self.counts[name] for name in entry.COUNTS) or self.bytes > 0
 
     @property
     def told(self) -> Sized:
         """The same as an engine tells it."""
-        return {**self.counts, **measured(self.bytes, on_disk=self.on_disk)}
+        return {**self.counts, **entry.measured(self.bytes, on_disk=self.on_disk)}
 
 
 def _together(some: Sequence[Reclaim], why: UserError | None = None) -> Reclaim:
     """Several as one. Of a server nothing is on a disk: where it is among others, it counts so."""
-    counts = tally(())
-    for name in COUNTS:
+    counts = entry.tally(())
+    for name in entry.COUNTS:
         counts[name] = sum(one.counts[name] for one in some)
     on_disk = not some or any(one.on_disk for one in some)
     return Reclaim(counts, sum(one.bytes for one in some), why, on_disk)
@@ -126,12 +113,10 @@ def _together(some: Sequence[Reclaim], why: UserError | None = None) -> Reclaim:
 
 @dataclass
 class PlaceTold:
-    """What the engine said of a place. None of bytes where that is not known. disk: the same of
-    places that share one, and its room. counts: as of ``artifacts.entry.tally``.
-    """
+    """What the engine said of a place. disk: the same of places that share one, and its room."""
 
     place: str
-    counts: Tally = field(default_factory=lambda: tally(()))
+    counts: Tally = field(default_factory=lambda: entry.tally(()))
     bytes: int = 0
     apart_bytes: int = 0
     trash_bytes: int = 0
@@ -158,7 +143,11 @@ class PlaceTold:
 
 
 #: The values of dimensions in their order; places have that in which they were told.
-_ORDERS: dict[str, Sequence[str]] = {"kind": KINDS, "age": AGES, "verdict": (*VERDICTS, "")}
+_ORDERS: dict[str, Sequence[str]] = {
+    "kind": entry.KINDS,
+    "age": AGES,
+    "verdict": (*entry.VERDICTS, ""),
+}
 #: A group: its value in each of DIMENSIONS.
 _Key = tuple[str, str, str, str, str]
 
@@ -185,26 +174,22 @@ class Overview:
         kind, age, verdict = row["kind"], row["age"], row["verdict"]
         key = (
             row["place"],
-            kind if kind in KINDS else "unknown",
+            kind if kind in entry.KINDS else "unknown",
             row["torch"],
             age if age in AGES else "",
-            verdict if verdict in VERDICTS or not verdict else "unknown",
+            verdict if verdict in entry.VERDICTS or not verdict else "unknown",
         )
-        size, apart = row["bytes"], key[1] in COUNTED_APART
-        counts = tallied(sum(row[name] for name in COUNTS), key[1])
+        size, apart = row["bytes"], key[1] in entry.COUNTED_APART
+        counts = entry.tallied(sum(row[name] for name in entry.COUNTS), key[1])
         entries = counts["entries"]
         judged, usable = bool(key[4]), key[4] in _USABLE
         more = Totals(
             entries, 0 if apart else size, counts["locks"], counts["headers"], counts["unknown"],
             size if apart else 0, row["compile_s"], row["timed"],
             entries * judged, size * judged, entries * usable, size * usable,
-            entries * (key[4] == _UNSAFE),
+            entries * (key[4] == "unsafe"),
         )  # fmt: skip
-        known = self.groups_of.get(key)
-        if known is None:
-            self.groups_of[key] = more
-        else:
-            known.add(more)
+        self.groups_of.setdefault(key, Totals()).add(more)
 
     def _add_reclaim(self, row: ReclaimRow) -> None:
         reason = row["reclaim"]
@@ -215,19 +200,10 @@ class Overview:
 
     def told(self, place: PlaceLooked) -> PlaceTold:
         """What a ``looked`` says, or a place of the result; may be told twice."""
-        one = PlaceTold(
-            place["place"],
-            _counts(place),
-            place["bytes"],
-            place["apart_bytes"],
-            place["trash_bytes"],
-            place["free_bytes"],
-            place["total_bytes"],
-            place["disk"] or "",
-            place["rests"],
-            _problem(place["problem"]),
-        )
-        self.places[one.place] = one
+        room = place["trash_bytes"], place["free_bytes"], place["total_bytes"], place["disk"] or ""
+        size, problem = (place["bytes"], place["apart_bytes"]), _problem(place["problem"])
+        about = *size, *room, place["rests"], problem
+        one = self.places[place["place"]] = PlaceTold(place["place"], _counts(place), *about)
         return one
 
     def forget(self, place: str) -> None:
@@ -251,7 +227,6 @@ class Overview:
 
     def groups(self, by: str, within: Mapping[str, str] | None = None) -> list[Part]:
         """The parts by a dimension, of the entries that have some values: {dimension: value}.
-
         Places, kinds, ages and verdicts in their order, torch versions newest first, unknown ones
         last. What is counted apart is in none but that of its place.
         """
@@ -259,25 +234,20 @@ class Overview:
         found: dict[str, Totals] = {}
         for key, one in self.groups_of.items():
             if picks(key) and (one.entries or by == "place"):
-                if key[at] not in found:
-                    found[key[at]] = Totals()
-                found[key[at]].add(one)
+                found.setdefault(key[at], Totals()).add(one)
         if by == "torch":
             values = sorted(found, key=lambda value: version(value or None), reverse=True)
         else:
             order = _ORDERS.get(by, tuple(self.places))
-            values = sorted(found, key=lambda value: _rank(order, value))
+            last = len(order)
+            values = sorted(found, key=lambda x: (order.index(x) if x in order else last, x))
         return [Part(value, found[value]) for value in values]
 
     def reclaim(self, place: str | None = None) -> dict[str, Reclaim]:
-        """For each reason what could go, of one place or of all; no such that was not asked for.
-
-        What is not known of any place is not known; of some places the others count.
-        """
+        """For each reason that was asked for what could go, of a place or all that are known."""
         found: dict[str, Reclaim] = {}
         for reason in REASONS:
-            some = self._reclaims(reason, place)
-            if some:
+            if some := self._reclaims(reason, place):
                 known = [one for one in some if one.why is None]
                 found[reason] = _together(known, None if known else some[0].why)
         return found
@@ -286,18 +256,9 @@ class Overview:
         """All that could go, the trash among it; what has several reasons counts once."""
         return _together([*self._reclaims(_TOTAL, place), *self._reclaims("trash", place)])
 
-    def overlap(self, place: str | None = None) -> bool:
-        """Whether something could go for several reasons, so that these come to more than all."""
-        return sum(one.bytes for one in self.reclaim(place).values()) > (
-            self.reclaimable(place).bytes
-        )
-
     def _reclaims(self, reason: str, place: str | None) -> list[Reclaim]:
-        return [
-            one
-            for (where, why), one in self._reclaim.items()
-            if why == reason and place in (None, where)
-        ]
+        some = ((where, one) for (where, why), one in self._reclaim.items() if why == reason)
+        return [one for where, one in some if place in (None, where)]
 
     @property
     def disks(self) -> list[tuple[int, int]]:
@@ -314,11 +275,7 @@ def _picks(within: Mapping[str, str]) -> Callable[[Sequence[str]], bool]:
     return lambda key: all(key[at] == value for at, value in wanted)
 
 
-def _rank(order: Sequence[str], value: str) -> tuple[int, str]:
-    return order.index(value) if value in order else len(order), value
-
-
-def _counts(told: Tally) -> Tally:
+def _counts(told: Mapping[str, Any]) -> Tally:
     return {"entries": told["entries"], "locks": told["locks"], "headers": told["headers"],
             "unknown": told["unknown"]}  # fmt: skip
 

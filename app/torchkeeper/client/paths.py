@@ -30,10 +30,8 @@ _given: list[str] = []
 
 
 def only_whole() -> None:
-    """Look for programs in folders with whole paths only, from now on.
-
-    A relative entry of the PATH, or an empty one, is the current folder or below it: what lies
-    there may be somebody else's, and looking starts nothing of it.
+    """Look for programs in folders with whole paths only, from now on: a relative or empty entry of
+    the PATH is the current folder or below it, and what lies there may be somebody else's.
     """
     given = os.environ.get("PATH")
     if given is not None and not _given:

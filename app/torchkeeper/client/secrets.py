@@ -26,23 +26,14 @@ VARIABLE = "TORCHKEEPER_REDIS_PASSWORD"
 SERVICE = "torchkeeper"
 
 #: Keyrings that are looked for on other systems than this one, and what joins several.
-_ELSEWHERE = frozenset({"keyring.backends.chainer"}) | {
-    module
-    for system, module in (
-        ("darwin", "keyring.backends.macOS"),
-        ("win32", "keyring.backends.Windows"),
-    )
-    if sys.platform != system
-}
+_BACKENDS = {"darwin": "keyring.backends.macOS", "win32": "keyring.backends.Windows"}
+_ELSEWHERE = {"keyring.backends.chainer", *_BACKENDS.values()} - {_BACKENDS.get(sys.platform)}
 
 _given: dict[str, str] = {}
 
 
 def named(text: str) -> str:
-    """The name of a place: an absolute path, or a server's address without its password.
-
-    The password is kept for this run. Raises UserError for an address that is none.
-    """
+    """The name of a place, an address without its password, which is kept. Raises UserError."""
     scheme = scheme_of(text)
     if scheme.local:
         if has_login(text) and not os.path.lexists(text):
@@ -90,9 +81,7 @@ def own_password_of(place: str) -> str | None:
 
 
 def for_any() -> str | None:
-    """The password for whichever server wants one, from the environment; the others would refuse
-    to be given it.
-    """
+    """The environment's password for any server that wants one; the others would refuse it."""
     return os.environ.get(VARIABLE)
 
 
@@ -114,10 +103,8 @@ def _backend() -> KeyringBackend | None:
 
 @functools.cache
 def _detected() -> KeyringBackend:
-    """The keyring that keyring.get_keyring() finds, but for the joining of several.
-
-    That one loads the keyrings of all systems; for those of macOS the C compiler is run four
-    times, which takes longer than all the rest of a listing's first rows.
+    """The keyring that keyring.get_keyring() finds, without joining several: that loads those of
+    all systems, and for macOS runs the C compiler four times, which takes long.
     """
     from importlib.metadata import entry_points
 
@@ -128,10 +115,8 @@ def _detected() -> KeyringBackend:
         if plugin.module not in _ELSEWHERE:
             with contextlib.suppress(Exception):  # whoever wrote it, the others are to be found
                 plugin.load()
-    # Later ones win where two are as good, as they do there.
-    fit = list(KeyringBackend.get_viable_backends())
-    best = max(fit, key=lambda one: one.priority, default=Nothing)
-    return best()
+    fit = KeyringBackend.get_viable_backends()
+    return max(fit, key=lambda one: one.priority, default=Nothing)()
 
 
 def can_keep() -> bool:
@@ -140,31 +125,24 @@ def can_keep() -> bool:
 
 
 def _from_keyring(place: str) -> str | None:
-    backend = _backend()
-    if backend is None:
-        return None
-    with _declined():
-        return backend.get_password(SERVICE, place)
+    if (backend := _backend()) is not None:
+        with _declined():
+            return backend.get_password(SERVICE, place)
     return None
 
 
 def keep(place: str, password: str) -> bool:
     """Use this password from now on, in later runs too; False where it could not be kept."""
     give(place, password)
-    backend = _backend()
-    if backend is None:
-        return False
-    with _declined():
-        backend.set_password(SERVICE, place, password)
-        return True
+    if (backend := _backend()) is not None:
+        with _declined():
+            backend.set_password(SERVICE, place, password)
+            return True
     return False
 
 
 def moved(old: str, new: str) -> str | None:
-    """The password of a server that has another name now; kept for that, where it was kept.
-
-    None where there is none of its own.
-    """
+    """The password of a server that has another name now, kept if it was; None without its own."""
     given, kept = _given.pop(old, None), _from_keyring(old)
     if kept is not None:
         keep(new, kept)
@@ -177,8 +155,7 @@ def moved(old: str, new: str) -> str | None:
 def forget(place: str) -> None:
     """Forget the password of a server, in the keyring too."""
     _given.pop(place, None)
-    backend = _backend()
-    if backend is not None:
+    if (backend := _backend()) is not None:
         with _declined():
             backend.delete_password(SERVICE, place)
 

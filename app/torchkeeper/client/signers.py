@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import fnmatch
 import os
 import re
@@ -15,8 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.sshsig import NAMESPACE, fingerprint, signed_by
 from torchkeeper.client.kept import whole
-from torchkeeper.client.kept import whole as kept
-from torchkeeper.client.words.problems import user_error
+from torchkeeper.client.words.problems import failing_as, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine.protocol import traits
 
@@ -33,9 +33,7 @@ _LARGEST, _MOST_SIGNERS = 64 << 10, 4 << 20
 
 
 class PublicKey(NamedTuple):
-    """A public key, its kind and its text; its fingerprint; and the comment that its owner gave
-    it, of which nothing is proved.
-    """
+    """A public key, its kind and text; its fingerprint; its owner's comment, unproved."""
 
     key: str
     fingerprint: str
@@ -43,9 +41,7 @@ class PublicKey(NamedTuple):
 
 
 class Signer(NamedTuple):
-    """A line of the allowed signers: a name, or several with commas, which may be patterns; and a
-    key with its fingerprint.
-    """
+    """A line of the allowed signers: a name, or several, or patterns; a key and its fingerprint."""
 
     name: str
     key: str
@@ -54,7 +50,7 @@ class Signer(NamedTuple):
 
 def signers_file() -> str:
     """Where the allowed signers are kept; it may not be there yet."""
-    return os.path.join(os.path.dirname(kept.file(_POLICY)), "allowed_signers")
+    return os.path.join(os.path.dirname(whole.file(_POLICY)), "allowed_signers")
 
 
 def signers() -> list[Signer]:
@@ -63,10 +59,7 @@ def signers() -> list[Signer]:
 
 
 def trust(name: str, key: str) -> Signer:
-    """Trust a key under a name. key: the path of a public key, or its text.
-
-    Raises UserError("signer-name" | "signer-there" | "key-unusable" | "signers-…").
-    """
+    """Trust a key, a path or text. Raises UserError("signer-…" | "signers-…" | "key-unusable")."""
     if not _NAME.fullmatch(name):
         raise user_error("signer-name", {"name": name})
     public = public_key(key)
@@ -81,19 +74,17 @@ def trust(name: str, key: str) -> Signer:
 def distrust(name: str) -> tuple[list[Signer], list[Signer]]:
     """Take away all keys of a name, or the one with this fingerprint; returns them, and of what
     stays those with a pattern that the name fits. Of a line with several names only this one goes.
-
     Raises UserError("signer-unknown" | "signers-…").
     """
-    gone: list[Signer] = []
-    stays: list[Signer] = []
-    lines = []
+    gone, stays, lines = list[Signer](), list[Signer](), list[str]()
     for line in _lines():
-        one = _signer(line)
-        names = one.name.split(",") if one is not None else []
-        if one is None or (name not in names and name != one.fingerprint):
+        if (one := _signer(line)) is None:
             lines.append(line)
-            if any(fnmatch.fnmatchcase(name, pattern) for pattern in names) and one is not None:
-                stays.append(one)
+            continue
+        names = one.name.split(",")
+        if name not in names and name != one.fingerprint:
+            lines.append(line)
+            stays += [one] if any(fnmatch.fnmatchcase(name, each) for each in names) else []
             continue
         gone.append(one)
         others = [other for other in names if other != name]
@@ -106,10 +97,7 @@ def distrust(name: str) -> tuple[list[Signer], list[Signer]]:
 
 
 def forget(signer: Signer) -> None:
-    """Take away one of ``signers``: its line, with all the names in that.
-
-    Raises UserError("signer-unknown" | "signers-…").
-    """
+    """Take away a signer's whole line. Raises UserError("signer-unknown" | "signers-…")."""
     lines = _lines()
     stay = [line for line in lines if _signer(line) != signer]
     if stay == lines:
@@ -119,19 +107,18 @@ def forget(signer: Signer) -> None:
 
 def required() -> bool:
     """Whether only bundles by these signers may be imported. Raises UserError."""
-    return _REQUIRED in kept.load(_POLICY, "signers-unreadable", "settings")
+    return _REQUIRED in whole.load(_POLICY, "signers-unreadable", "settings")
 
 
 def require(on: bool) -> None:
     """Say whether that is so. Raises UserError."""
-    kept.save(_POLICY, [_REQUIRED] if on else [], "signers-unwritable")
+    whole.save(_POLICY, [_REQUIRED] if on else [], "signers-unwritable")
 
 
 def vouched(op: str, always: bool = False) -> dict[str, str]:
-    """What is to be said with an operation so that an engine holds it to what the user requires,
-    or ``always`` to signatures: nothing, or the ``vouched`` of ``bundles.signing.check``.
-
-    Raises UserError.
+    """What is to be said with an operation so that an engine holds it to what the user requires, or
+    ``always`` to signatures: nothing, or the ``vouched`` of ``bundles.signing.check``. Raises
+    UserError.
     """
     return {"vouched": signers_file()} if traits(op).brings_code and (always or required()) else {}
 
@@ -145,22 +132,18 @@ def check_policy(file: str, signature: SignatureResult) -> None:
 def _lines() -> list[str]:
     path = signers_file()
     try:
-        return whole.read(path, _MOST_SIGNERS).decode().splitlines()
-    except FileNotFoundError:
-        return []
-    except OSError as e:
-        raise user_error("signers-unreadable", {"file": path, "why": e.strerror}) from e
+        with failing_as("signers-unreadable", file=path), contextlib.suppress(FileNotFoundError):
+            return whole.read(path, _MOST_SIGNERS).decode().splitlines()
     except ValueError as e:
         raise user_error("signers-unreadable", {"file": path, "why": tr("it is not text")}) from e
+    return []
 
 
 def _write(lines: list[str]) -> None:
     path = signers_file()
-    try:
+    with failing_as("signers-unwritable", file=path):
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         whole.write_text(path, "".join(f"{line}\n" for line in lines), 0o600)
-    except OSError as e:
-        raise user_error("signers-unwritable", {"file": path, "why": e.strerror}) from e
 
 
 def _signer(line: str) -> Signer | None:
@@ -180,18 +163,15 @@ def public_key(key: str) -> PublicKey:
     text = key
     if not _KEY.match(key):
         try:
-            text = whole.read(key, _LARGEST).decode()
-        except OSError as e:
-            raise user_error("key-unusable", {"file": key, "why": e.strerror}) from e
+            with failing_as("key-unusable", file=key):
+                text = whole.read(key, _LARGEST).decode()
         except ValueError as e:
             raise user_error("key-unusable", {"file": key, "why": tr("It is not text")}) from e
     return public_key_in(text, key)
 
 
 def public_key_in(text: str, name: str) -> PublicKey:
-    """The public key that a text begins with, read or pasted. name: what to call it where it is
-    none. Raises UserError("key-unusable").
-    """
+    """The public key at a text's beginning. name: for UserError("key-unusable"), if it is none."""
     if "PRIVATE KEY" in text:
         why = tr("It is a private key, which nobody else may see")
         raise user_error("key-unusable", {"file": name, "why": why})

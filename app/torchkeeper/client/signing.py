@@ -30,16 +30,13 @@ ASKS, NOTES = b"torchkeeper-ask ", b"torchkeeper-notice "
 
 def program() -> str:
     """What signs. Raises UserError("ssh-keygen-missing")."""
-    found = shutil.which("ssh-keygen")
-    if found is None:
+    if (found := shutil.which("ssh-keygen")) is None:
         raise user_error("ssh-keygen-missing", {})
     return found
 
 
 def check_key(key: str) -> str:
-    """Raise UserError("key-unusable" | "ssh-keygen-missing") where nothing can be signed with a
-    key, as far as can be told before it is used; returns the program that signs.
-    """
+    """What signs with a key. Raises UserError("key-unusable" | "ssh-keygen-missing")."""
     found = program()
     if not os.path.isfile(key):
         raise user_error("key-unusable", {"file": key, "why": tr("There is no such file")})
@@ -47,10 +44,9 @@ def check_key(key: str) -> str:
 
 
 def command(key: str, target: str) -> list[str]:
-    """What puts the signature of a file beside it. Raises as ``check_key``.
-
-    key: the file of a private key, or of a public one whose other half is beside it or held by an
-    agent (ssh-keygen(1), -Y sign).
+    """What puts the signature of a file beside it. Raises as ``check_key``. key: the file of a
+    private key, or of a public one whose other half is beside it or held by an agent
+    (ssh-keygen(1), -Y sign).
     """
     return [check_key(key), "-q", "-Y", "sign", "-n", sshsig.NAMESPACE, "-f", key, target]
 
@@ -66,13 +62,10 @@ def signature_of(target: str) -> str:
 
 
 def sign(ask: Ask, file: str, key: str, output: str = "", replace: bool = True) -> None:
-    """Sign a bundle with a private key, or with the one that belongs to a public key and is held
-    by an agent. ssh-keygen asks for a passphrase on the terminal where one is needed. With
-    ``output``, the signed one gets that name, in place of a file that is there with ``replace``.
-    Without a file it is the one that the engine holds since it was told to export it.
-
-    Raises UserError("key-unusable" | "ssh-keygen-missing" | "signing-failed"), and what an engine
-    says of the file.
+    """Sign a bundle with a private key, or a public one whose other half an agent holds; ssh-keygen
+    asks for a passphrase on the terminal. output: the name of the signed one, in place of a file
+    with ``replace``. Without a file it is the one that the engine was told to export and holds.
+    Raises UserError("key-unusable" | "ssh-keygen-missing" | "signing-failed"), and as the engine.
     """
     check_key(key)
     source: Signed = {"file": file} if file else {"held": True}
@@ -88,9 +81,7 @@ def sign(ask: Ask, file: str, key: str, output: str = "", replace: bool = True) 
 
 
 def environment_asking() -> dict[str, str]:
-    """The environment in which ssh-keygen asks by ``askpass`` instead of on a terminal: questions
-    are lines of its standard error, answers lines of its standard input.
-    """
+    """The environment in which ssh-keygen asks by ``askpass``, on standard error and input."""
     helper = os.path.join(os.path.dirname(os.path.abspath(__file__)), "askpass")
     return clean_environment({"SSH_ASKPASS": helper, "SSH_ASKPASS_REQUIRE": "force"})
 

@@ -8,21 +8,18 @@ import contextlib
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import Any
 
-from torchkeeper.client.words.problems import user_error
+from torchkeeper.client.words.problems import failing_as
 from torchkeeper.stores.temporary import remove
 
 
 def make(use: str) -> str:
     """The path of a new one, named by its use. Raises UserError("place-unwritable")."""
-    try:
+    with failing_as("place-unwritable", place=tempfile.gettempdir()):
         return tempfile.mkdtemp(prefix=f"torchkeeper-{use}-")
-    except OSError as e:
-        about = {"place": tempfile.gettempdir(), "why": e.strerror}
-        raise user_error("place-unwritable", about) from e
 
 
 @contextlib.contextmanager
@@ -35,17 +32,12 @@ def folder(use: str) -> Iterator[str]:
         remove(made)
 
 
-# A command that a signal ends cleans up first: in temporary folders it may have gigabytes.
-
 #: What a batch system, a container's end or a closed terminal sends.
 _NAMES = ("SIGTERM", "SIGHUP")
 
 
 class Ended(KeyboardInterrupt):
-    """A signal has come that ends the program, and perhaps nobody is left to send another.
-
-    number: which.
-    """
+    """A signal, ``number``, that ends the program; perhaps nobody is left to send another."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -101,13 +93,27 @@ class Interrupts:
 
 
 @contextlib.contextmanager
-def signals_as_interrupts() -> Iterator[None]:
-    """While it lasts, such a signal raises Ended in the main thread, as Ctrl-C does.
-
-    What is ignored, as SIGHUP after nohup, stays so. After the first signal SIGHUP is ignored: a
-    closed terminal sends several, which must not end the cleaning up.
-    """
+def handling(
+    names: Iterable[str], handler: Callable[[int, FrameType | None], None]
+) -> Iterator[None]:
+    """While it lasts, a handler gets these signals; what is ignored, as after nohup, stays so."""
     before: dict[int, Any] = {}
+    try:
+        for name in names:
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+                before[number] = signal.signal(number, handler)
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+@contextlib.contextmanager
+def signals_as_interrupts() -> Iterator[None]:
+    """While it lasts, such a signal raises Ended in the main thread, as Ctrl-C does; after the
+    first SIGHUP is ignored: a closed terminal sends several, which must not end the cleaning up.
+    """
     hangup = getattr(signal, "SIGHUP", None)
 
     def end(number: int, _frame: FrameType | None) -> None:
@@ -115,13 +121,6 @@ def signals_as_interrupts() -> Iterator[None]:
             signal.signal(hangup, signal.SIG_IGN)
         raise Ended(number)
 
-    if threading.current_thread() is threading.main_thread():
-        for name in _NAMES:
-            number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
-                before[number] = signal.signal(number, end)
-    try:
+    main = threading.current_thread() is threading.main_thread()
+    with handling(_NAMES if main else (), end):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -28,19 +28,15 @@ _BUS = "org.freedesktop.DBus"
 
 
 class Message(NamedTuple):
-    """What comes from the bus. member: the name of a signal; sender: who has sent it, by the name
-    that the bus gave him.
-    """
+    """What comes from the bus. member: the name of a signal; sender: his name on the bus."""
 
     member: str
     sender: str
     body: tuple[Any, ...]
 
 
-def address() -> str | None:
-    """The path of the session bus's socket, with a zero in front for one without a file; None
-    where there is no session.
-    """
+def address() -> str:
+    """The path of the session bus's socket, a zero before an abstract one. Raises OSError."""
     for one in os.environ.get("DBUS_SESSION_BUS_ADDRESS", "").split(";"):
         kind, _, rest = one.partition(":")
         pairs = dict(part.partition("=")[::2] for part in rest.split(","))
@@ -49,7 +45,9 @@ def address() -> str | None:
         if kind == "unix" and "abstract" in pairs:
             return "\0" + unquote(pairs["abstract"])
     path = os.path.join(os.environ.get("XDG_RUNTIME_DIR", ""), "bus")
-    return path if os.path.isabs(path) and os.path.exists(path) else None
+    if not os.path.isabs(path) or not os.path.exists(path):
+        raise OSError("no session")
+    return path
 
 
 class Bus:
@@ -117,8 +115,7 @@ class Bus:
             if wanted > _MOST:
                 raise ValueError("too long")
             self.line.settimeout(max(0.001, until - time.monotonic()))
-            piece = self.line.recv(min(wanted, 64 << 10))
-            if not piece:
+            if not (piece := self.line.recv(min(wanted, 64 << 10))):
                 raise ConnectionResetError("the bus has gone")
             self._parser.add_data(piece)
         return message

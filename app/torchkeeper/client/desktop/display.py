@@ -59,9 +59,8 @@ _LIBRARY = re.compile(r"(lib[\w.+-]+\.so[\w.]*)")
 
 
 def check(env: Mapping[str, str] = os.environ) -> None:
-    """Raises UserError where a window cannot be opened: "display-missing", "display-silent",
-    "display-unknown" for a QT_QPA_PLATFORM that Qt does not have, "qt-library-missing", or
-    "qt-missing".
+    """Raises UserError("display-missing" | "display-silent" | "display-unknown" |
+    "qt-library-missing" | "qt-missing") where a window cannot be opened.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -90,12 +89,11 @@ def check(env: Mapping[str, str] = os.environ) -> None:
             continue
         try:
             _load(_SCREENS[name])
+            if answers(address):
+                return
+            faults.append(user_error("display-silent", {"display": address}))
         except UserError as fault:
             faults.append(fault)  # Qt takes the next then, and so do we
-            continue
-        if answers(address):
-            return
-        faults.append(user_error("display-silent", {"display": address}))
     raise faults[0] if faults else user_error("display-missing", {})
 
 

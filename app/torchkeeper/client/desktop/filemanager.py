@@ -5,29 +5,21 @@ As of the interface org.freedesktop.FileManager1 (freedesktop.org, “File manag
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 _NAME, _PATH = "org.freedesktop.FileManager1", "/org/freedesktop/FileManager1"
 
 
 def shows(path: str, *, folder: bool) -> bool:
-    """Show a file in its folder, or what is in a ``folder``; whether a file manager does. Waits as
-    long as one may take to start (``dbus.PATIENCE``).
-    """
+    """Whether a file manager shows a file, or what is in a ``folder``. Waits up to PATIENCE."""
     try:
         from torchkeeper.client.desktop.dbus import Bus, address
 
-        there = address()
-        if there is None:
-            return False
-        bus = Bus.reach(there)
+        bus = Bus.reach(address())
+        with contextlib.closing(bus.line):
+            uri, what = Path(path).absolute().as_uri(), "ShowFolders" if folder else "ShowItems"
+            bus.call(_NAME, _PATH, _NAME, what, "ass", [uri], "")
     except (ImportError, OSError, ValueError):  # jeepney is there on Linux alone
         return False
-    try:
-        uri = Path(path).absolute().as_uri()
-        bus.call(_NAME, _PATH, _NAME, "ShowFolders" if folder else "ShowItems", "ass", [uri], "")
-    except (OSError, ValueError):
-        return False
-    finally:
-        bus.line.close()
     return True

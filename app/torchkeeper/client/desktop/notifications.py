@@ -24,9 +24,7 @@ _MOST = 50
 
 
 class Note(NamedTuple):
-    """A notification. key: who wants to know of a click; None: nobody does. click: what that does,
-    for a desktop that writes it on a button.
-    """
+    """A notification. key: who wants to know of a click, or None. click: what that does."""
 
     summary: str
     body: str
@@ -35,16 +33,12 @@ class Note(NamedTuple):
 
 
 class Notifications:
-    """Shows notes, one after the other. All that is called from here is called in its thread.
-
-    clicked: the key of a note, and what lets a window come to the front. failed: the key, where no
-    desktop shows it.
+    """Shows notes one by one; what it calls, it calls in its thread. clicked: a note's key, and
+    what lets a window come to the front. failed: the key, where no desktop shows it.
     """
 
     def __init__(
-        self,
-        clicked: Callable[[int, str], object],
-        failed: Callable[[int | None], object],
+        self, clicked: Callable[[int, str], object], failed: Callable[[int | None], object]
     ) -> None:
         self._clicked, self._failed = clicked, failed
         self._lock = threading.Lock()
@@ -84,10 +78,7 @@ class Notifications:
             # Loaded here, where nobody waits for it; jeepney is there on Linux only.
             from torchkeeper.client.desktop import dbus
 
-            path = dbus.address()
-            if path is None:
-                raise OSError("no session")
-            bus = dbus.Bus.reach(path)
+            bus = dbus.Bus.reach(dbus.address())
             with contextlib.closing(bus.line):
                 _Line(bus, self._clicked).serve(reading, self._next, lambda: self._ending)
         except (ImportError, OSError, ValueError):

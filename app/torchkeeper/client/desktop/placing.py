@@ -26,8 +26,6 @@ from torchkeeper.client.kept import whole
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.stores.atomic import atomic_write
 
-# What has to be run after files for desktops were put somewhere, or taken away.
-#
 # Desktops read what these programs make of the files, not the files. Where one is missing, the next
 # package that is installed runs it, or nobody needs it.
 
@@ -73,17 +71,13 @@ class Refreshed(NamedTuple):
 def refresh(root: str) -> Refreshed:
     """Run what there is to run for the files in a folder."""
     done = Refreshed([], [], {})
-    for one in ALL:
-        name = one.argv[0]
-        folder = os.path.join(root, *one.folder.split("/"))
+    for (name, *options), within, _ in ALL:
+        folder = os.path.join(root, *within.split("/"))
         if not os.path.isdir(folder):
             continue
-        found = shutil.which(name)
-        if found is None:
+        if (found := shutil.which(name)) is None:
             done.missing.append(name)
-            continue
-        why = _run([found, *one.argv[1:], folder])
-        if why is None:
+        elif (why := _run([found, *options, folder])) is None:
             done.ran.append(name)
         else:
             done.failed[name] = why
@@ -94,11 +88,7 @@ def _run(argv: list[str]) -> str | None:
     """Why it failed, in a line; None where it has not."""
     try:
         ran = subprocess.run(
-            argv,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=_PATIENCE,
+            argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_PATIENCE
         )
     except subprocess.TimeoutExpired:
         return f"it was stopped after {_PATIENCE} seconds"
@@ -115,8 +105,6 @@ RECEIPT = "torchkeeper/desktop-files.json"
 _TOPS = ("applications/", "mime/packages/", "metainfo/", "icons/hicolor/")
 #: Bytes of a receipt, and of a file that may be ours.
 _MOST = 1 << 20
-#: What nobody else may do with what is there for every user: to write.
-_SHARED = 0o022
 
 
 @dataclass
@@ -131,8 +119,7 @@ class Placed:
     refreshed: Refreshed = field(default_factory=lambda: Refreshed([], [], {}))
 
 
-@dataclass
-class _Receipt:
+class _Receipt(NamedTuple):
     """Files by path, with their sha256, and folders that were made for them."""
 
     files: dict[str, str]
@@ -142,10 +129,9 @@ class _Receipt:
 def install(
     root: str, files: Mapping[str, bytes], dry_run: bool = False, *, shared: bool = False
 ) -> Placed:
-    """Write the files; what an earlier one wrote and this one does not is taken away.
-
-    shared: every user of the machine is to read them, whatever the umask says, which is the whole
-    process's. Raises UserError where one cannot be written; what is there by then can be removed.
+    """Write the files; what an earlier one wrote and this one does not is taken away. shared: every
+    user of the machine is to read them, whatever the umask says, which is the whole process's.
+    Raises UserError where one cannot be written; what is there by then can be removed.
     """
     placed = Placed(root)
     before = _read(root)
@@ -169,10 +155,8 @@ def install(
         return placed
     if wanted or stale:
         with _readable(shared):
-            try:
+            with _writing(root):
                 _write(root, wanted, kept, before)
-            except OSError as e:
-                raise _unwritable(root, e) from e
             _unlink(root, {name: before.files[name] for name in stale}, placed)
             placed.refreshed = refresh(root)
     return placed
@@ -184,7 +168,7 @@ def _readable(shared: bool) -> Iterator[None]:
     if not shared:
         yield
         return
-    before = os.umask(_SHARED)
+    before = os.umask(0o022)  # nobody else may write to what is there for every user
     try:
         yield
     finally:
@@ -215,57 +199,39 @@ def _write(root: str, wanted: Mapping[str, bytes], kept: dict[str, str], before:
 
 
 def _note(root: str, receipt: _Receipt) -> None:
-    said = {"version": 1, "files": receipt.files, "folders": receipt.folders}
-    whole.write(os.path.join(root, RECEIPT), said)
+    whole.write(os.path.join(root, RECEIPT), {"version": 1, **receipt._asdict()})
 
 
 def remove(root: str, dry_run: bool = False, *, shared: bool = False) -> Placed:
-    """Take away what was put there; a second time nothing. shared: as of ``install``. Raises
-    UserError.
-    """
+    """Take away what was put there. shared: as of ``install``. Raises UserError."""
     placed = Placed(root)
     receipt = _read(root)
+    _unlink(root, receipt.files, placed, dry_run)
     if dry_run:
-        for name, digest in receipt.files.items():
-            there = _digest(root, name)
-            if there == digest:
-                placed.removed.append(name)
-            elif there is not None:
-                placed.left[name] = _why(digest)
         return placed
-    _unlink(root, receipt.files, placed)
     if placed.removed:
         with _readable(shared):
             placed.refreshed = refresh(root)
-    try:
+    with _writing(root), contextlib.suppress(FileNotFoundError):
         os.unlink(os.path.join(root, RECEIPT))
-    except FileNotFoundError:
-        return placed
-    except OSError as e:
-        raise _unwritable(root, e) from e
-    _clear(root, receipt.folders)
+        _clear(root, receipt.folders)
     return placed
 
 
-def _unlink(root: str, files: Mapping[str, str], placed: Placed) -> None:
+def _unlink(root: str, files: Mapping[str, str], placed: Placed, dry_run: bool = False) -> None:
     for name, digest in files.items():
         there = _digest(root, name)
-        if there is None:
-            continue
-        if there != digest:
+        if there == digest:
+            if not dry_run:
+                with _writing(root):
+                    os.unlink(os.path.join(root, name))
+            placed.removed.append(name)
+        elif there is not None:
             placed.left[name] = _why(digest)
-            continue
-        try:
-            os.unlink(os.path.join(root, name))
-        except OSError as e:
-            raise _unwritable(root, e) from e
-        placed.removed.append(name)
 
 
 def _clear(root: str, folders: Iterable[str]) -> None:
-    """Take away the folders that were made, where nobody else has put anything by now; what the
-    programs made of our files goes with them.
-    """
+    """Take away the folders made, where nothing is left but what programs made of our files."""
     makes = {one.folder: one.makes for one in ALL}
     for folder in sorted(folders, key=len, reverse=True):
         path = os.path.join(root, folder)
@@ -319,10 +285,8 @@ def _read(root: str) -> _Receipt:
     folders = said.get("folders") if isinstance(said, dict) else None
     if not (isinstance(files, dict) and isinstance(folders, list) and said.get("version") == 1):
         raise _senseless(path)
-    names = [*files, *(f"{folder}/" for folder in folders)]
-    if not all(_known(name) for name in names):
-        raise _senseless(path)
-    if not all(isinstance(digest, str) for digest in files.values()):
+    known = all(map(_known, (*files, *(f"{folder}/" for folder in folders))))
+    if not known or not all(isinstance(digest, str) for digest in files.values()):
         raise _senseless(path)
     return _Receipt(files, folders)
 
@@ -336,13 +300,17 @@ def _known(name: str) -> bool:
     return name.startswith(_TOPS) and not {"", ".", ".."} & set(parts) and "\0" not in name
 
 
-def _unwritable(root: str, e: OSError) -> UserError:
-    return UserError(
-        f"{printable(e.filename or root)} cannot be written.",
-        f"{e.strerror or e}.",
-        "Check its owner and permissions; without --system it is your own folder.",
-        code="desktop-unwritable",
-    )
+@contextlib.contextmanager
+def _writing(root: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as e:
+        raise UserError(
+            f"{printable(e.filename or root)} cannot be written.",
+            f"{e.strerror or e}.",
+            "Check its owner and permissions; without --system it is your own folder.",
+            code="desktop-unwritable",
+        ) from e
 
 
 def _unreadable(path: str, e: OSError) -> UserError:
@@ -361,9 +329,9 @@ def _senseless(path: str) -> UserError:
     )
 
 
-# The desktop entry, with the program that it starts written as the specification wants it.
-
-_NAME = "torchkeeper"
+#: The application's name for the desktop (QGuiApplication.desktopFileName), and its files' type.
+NAME = "torchkeeper"
+TYPE = "application/x-torchcache"
 #: What a quoted argument of Exec has a backslash before.
 _QUOTED = str.maketrans({c: "\\" + c for c in '"`$\\'})
 #: Runs what stands behind it.
@@ -373,46 +341,33 @@ _SHELL = ("/bin/sh", "-c", 'exec "$0" "$@"')
 def program() -> list[str]:
     """The command that starts this very app, by absolute paths; the venv's, where it is in one."""
     asked = os.path.abspath(sys.argv[0])
-    beside = os.path.join(sysconfig.get_path("scripts"), _NAME)
+    beside = os.path.join(sysconfig.get_path("scripts"), NAME)
     for path in (asked, beside):
         # Not followed: a link may stay where it is while that to which it leads is upgraded.
-        if os.path.basename(path) == _NAME and os.access(path, os.X_OK) and os.path.isfile(path):
+        if os.path.basename(path) == NAME and os.access(path, os.X_OK) and os.path.isfile(path):
             return [path]
     return [os.path.abspath(sys.executable), "-m", "torchkeeper"]
 
 
 def filled(template: str, command: Sequence[str]) -> str:
     """The entry that starts a command. Raises UserError for a path that no entry can hold."""
-    for part in command:
-        if not part.isprintable():
-            raise UserError(
-                f"No desktop entry can start {printable(part)}.",
-                "Its path has characters that such a file cannot hold.",
-                "Install Torchkeeper in a folder without them.",
-                code="desktop-program",
-            )
+    if part := next((one for one in command if not one.isprintable()), ""):
+        raise UserError(
+            f"No desktop entry can start {printable(part)}.",
+            "Its path has characters that such a file cannot hold.",
+            "Install Torchkeeper in a folder without them.",
+            code="desktop-program",
+        )
     # GLib looks for a program before it makes one percent sign of two, and the specification wants
     # no “=” in the name of one; a shell minds neither.
     through = _SHELL if set(command[0]) & set("%=") else ()
-    words = " ".join(_argument(part) for part in (*through, *command))
-    return template.replace("@program@", words).replace("@try@", _text(command[0]))
+    # A word of Exec is quoted, its percent signs are doubled, then it is escaped as any text is: of
+    # what is printable only a backslash has a meaning.
+    words = " ".join(f'"{part.translate(_QUOTED)}"' for part in (*through, *command))
+    program, first = (text.replace("\\", "\\\\") for text in (words.replace("%", "%%"), command[0]))
+    return template.replace("@program@", program).replace("@try@", first)
 
 
-def _argument(word: str) -> str:
-    """A word of Exec: quoted, its percent signs doubled, and then escaped as any text of a file."""
-    return _text('"' + word.translate(_QUOTED).replace("%", "%%") + '"')
-
-
-def _text(value: str) -> str:
-    """A value of the type string; only a backslash has a meaning in what is printable."""
-    return value.replace("\\", "\\\\")
-
-
-# The files that tell a desktop of the app, by where they stand in a folder of shared data.
-
-#: The application's name for the desktop (QGuiApplication.desktopFileName), and its files' type.
-NAME = "torchkeeper"
-TYPE = "application/x-torchcache"
 #: Sides of the pictures of those desktops that draw no SVG, in pixels.
 SIDES = (16, 22, 24, 32, 48, 64, 128, 256, 512)
 
@@ -432,9 +387,7 @@ def _entry_read(name: str) -> bytes:
 
 
 def made(command: Sequence[str], draw: Draw | None) -> dict[str, bytes]:
-    """What each file holds, by its path; without ``draw`` there are no PNGs. Raises UserError where
-    no desktop entry can start the command.
-    """
+    """What each file holds, by its path; PNGs with ``draw``. Raises UserError as ``filled``."""
     template = _entry_read(f"desktop/{NAME}.desktop").decode()
     files = {
         f"applications/{NAME}.desktop": filled(template, command).encode(),
@@ -445,7 +398,7 @@ def made(command: Sequence[str], draw: Draw | None) -> dict[str, bytes]:
     for folder, name, source in _ICONS:
         svg = _entry_read(source)
         files[f"{_THEME}/scalable/{folder}/{name}.svg"] = svg
-        for side in SIDES if draw else ():
-            assert draw is not None
-            files[f"{_THEME}/{side}x{side}/{folder}/{name}.png"] = draw(svg, side)
+        if draw is not None:
+            for side in SIDES:
+                files[f"{_THEME}/{side}x{side}/{folder}/{name}.png"] = draw(svg, side)
     return files

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 
 class Everywhere(NamedTuple):
-    """envs: (interpreter, its facts) of each with a torch; failed: of each that may have one, and
-    could not be asked.
-    """
+    """envs: (interpreter, facts) of each with a torch; failed: of those that could not be asked."""
 
     envs: list[tuple[str, Env]]
     failed: list[tuple[str, UserError]]
@@ -33,10 +31,7 @@ class Everywhere(NamedTuple):
 
 
 def everywhere(pythons: Sequence[str] = ()) -> Everywhere:
-    """The environments that count: those of some interpreters, or of all that are known.
-
-    Raises UserError where one that was named has no torch, or cannot be asked.
-    """
+    """The environments that count: of these interpreters, or all known ones. Raises UserError."""
     if pythons:
         named = dict.fromkeys(interpreters.chosen(python) for python in pythons)
         return Everywhere([(python, environment(python)) for python in named], [])
@@ -59,7 +54,6 @@ def everywhere(pythons: Sequence[str] = ()) -> Everywhere:
 def may_count(one: Interpreter) -> bool:
     """Whether an interpreter that cannot be asked may be an environment: what holds no torch is
     none, whatever else is wrong with it; but what the user named may lie on a disk that is away.
-
     Looks at the disk; starts nothing.
     """
     if one.added or one.label == interpreters.VARIABLE:

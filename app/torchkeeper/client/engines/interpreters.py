@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 VARIABLE = "TORCHKEEPER_TORCH_PYTHON"
 #: The name of the list of those that the user added.
 _LIST = "interpreters"
-
-
 #: Where people and tools keep their virtual and conda environments.
 _USUAL = (
     ".venv", "venv", "env", "~/.venv", "~/venv", "~/.virtualenvs/*", "~/venvs/*",
@@ -47,16 +45,12 @@ _USUAL = (
     "~/anaconda3/envs/*", "~/miniforge3", "~/miniforge3/envs/*", "~/mambaforge/envs/*",
     "~/micromamba/envs/*", "/opt/conda", "/opt/conda/envs/*", "/opt/venv",
 )  # fmt: skip
-
-
 #: Where an environment has its packages, and characters of its pyvenv.cfg that are read.
 _PACKAGES = "lib/python3*/site-packages"
 #: What every start reads: of the standard library, and of the packages.
 _LIBRARY = "lib/python3*/os.py"
 _STARTED = ("*.pth", "sitecustomize.py", "usercustomize.py")
 _CONFIG = 64 << 10
-
-
 #: Are told of an interpreter and its ``writers`` before it is started.
 heeding: list[Callable[[str, list[Writer]], None]] = []
 
@@ -96,25 +90,20 @@ def candidates() -> list[Interpreter]:
 
 
 def _resolved(python: str) -> str | None:
-    """What a name stands for: without a slash it is looked for on the PATH, never in the current
-    folder.
-    """
+    """What a name stands for: without a slash, of the PATH, never of the current folder."""
     return python if os.sep in python else shutil.which(python)
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two paths are names of one interpreter: python and python3 of an environment are,
-    and so are an environment and a link to it.
-    """
+    """Whether two paths are one interpreter: python and python3 of an environment, or links."""
     if os.path.realpath(os.path.dirname(one)) != os.path.realpath(os.path.dirname(other)):
         return False
     return os.path.realpath(one) == os.path.realpath(other)
 
 
 def with_torch(mine: Iterable[str] | None = None) -> list[Interpreter]:
-    """``candidates``, those the user added, there or not, and those of the environments in the
-    usual places that hold a torch. mine: those that were added; by default as ``added``, which
-    may raise UserError.
+    """``candidates``, those that were added (mine; else ``added``, which may raise UserError), and
+    environments in the usual places that hold a torch.
     """
     found = candidates()
     for python in added() if mine is None else mine:
@@ -138,10 +127,8 @@ def with_torch(mine: Iterable[str] | None = None) -> list[Interpreter]:
 
 def writers(python: str) -> list[Writer]:
     """What of an interpreter others than this user and root can change, as
-    ``owners.of_program_files``: itself, its environment, the Python that it is of with its
-    standard library, and its packages with the folders they are in.
-
-    Looks at the disk; starts nothing.
+    ``owners.of_program_files``: itself, its environment, the Python that it is of with its standard
+    library, and its packages with the folders they are in. Looks at the disk; starts nothing.
     """
     path = os.path.abspath(python)
     prefix = os.path.dirname(os.path.dirname(path))
@@ -203,13 +190,10 @@ def added() -> list[str]:
 
 
 def add(python: str) -> str:
-    """Put an interpreter on the list; its absolute path. Raises UserError, also where it is none.
-
-    The folder of an environment stands for the interpreter in it.
-    """
+    """Put an interpreter, or that in a folder, on the list; its absolute path. Raises UserError."""
     inside = os.path.join(os.path.expanduser(python), "bin", "python")
     path = chosen(inside if os.path.isfile(inside) else os.path.expanduser(python))
-    _keep([*added(), path])
+    kept.save(_LIST, [*added(), path], "interpreters-unwritable")
     return path
 
 
@@ -218,12 +202,7 @@ def remove(python: str) -> str:
     there = added()
     given = os.path.expanduser(python)
     names = (python, os.path.abspath(given), os.path.join(os.path.abspath(given), "bin", "python"))
-    found = next((name for name in names if name in there), None)
-    if found is None:
+    if (found := next((name for name in names if name in there), None)) is None:
         raise user_error("interpreter-not-added", {"python": python})
-    _keep([one for one in there if one != found])
+    kept.save(_LIST, [one for one in there if one != found], "interpreters-unwritable")
     return found
-
-
-def _keep(pythons: list[str]) -> None:
-    kept.save(_LIST, pythons, "interpreters-unwritable")

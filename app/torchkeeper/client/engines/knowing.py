@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 
 def environment(python: str) -> Env:
-    """The facts of an interpreter that has a torch. Raises UserError where it has none, and as
-    ``probes.probe``.
-    """
+    """The facts of an interpreter that has a torch. Raises UserError, also where it has none."""
     facts = probes.probe(python)
     if not facts.get("torch"):
         code = "torch-broken" if facts.get("torch_error") else "environment-no-torch"
@@ -29,15 +27,11 @@ def environment(python: str) -> Env:
 
 
 def know(engine: Engine, pythons: Iterable[str]) -> list[str]:
-    """Tell an engine of the environments of interpreters; the names by which it knows them.
-
-    Raises as ``environment``.
-    """
-    names = []
-    for python in pythons:
+    """Tell an engine of environments; the names it knows them by. Raises as ``environment``."""
+    names = list(pythons)
+    for python in names:
         params: KnowParams = {"python": python, "env": environment(python)}
         engine.call(protocol.KNOW, params)
-        names.append(python)
     return names
 
 
@@ -52,9 +46,7 @@ def asks_verdicts(text: str) -> bool:
 def known(engine: Engine, text: str | None, env: str | None = None) -> list[str]:
     """The names of the environments in which verdicts are wanted, of which the engine then knows:
     that of the interpreter ``env``, or where only the filter asks, of ``interpreters.chosen``; none
-    where nobody does.
-
-    Raises as ``environment``.
+    where nobody does. Raises as ``environment``.
     """
     wanted = env is not None or asks_verdicts(text or "")
     return know(engine, [interpreters.chosen(env)]) if wanted else []

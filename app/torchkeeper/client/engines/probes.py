@@ -25,8 +25,7 @@ from torchkeeper.engine.decoding import misfit
 from torchkeeper.stores.generic import CacheError, OnDiskCache
 from torchkeeper.verdict.probed import Env
 
-#: Seconds after which what was found is removed. It was for a key that never comes again, or
-#: the next probe finds it anew.
+#: Seconds after which what was found is removed: its key never comes again, or is found anew.
 KEPT_FOR = 30 * 86_400.0
 
 #: Seconds a probe may take: an import from a busy network disk takes minutes.
@@ -65,7 +64,7 @@ def identity(python: str) -> Identity:
         os.path.abspath(python),
         travel.archive().name,  # another version of ours may ask for more
         tuple(_installation(python, env)),
-        tuple(sorted(item for item in env.items() if _decides(item[0]))),
+        tuple(sorted(x for x in env.items() if x[0] != "_" and not x[0].startswith(_OF_SESSION))),
         # Devices and drivers come and go with a start of the machine, most of them.
         _content("/proc/sys/kernel/random/boot_id"),
         _content("/proc/driver/nvidia/version"),
@@ -74,23 +73,14 @@ def identity(python: str) -> Identity:
     )
 
 
-def _decides(variable: str) -> bool:
-    return variable != "_" and not variable.startswith(_OF_SESSION)
-
-
 def _installation(python: str, env: dict[str, str]) -> Iterator[tuple[Any, ...]]:
     """The files and folders that change when the interpreter, its torch or the compiler does."""
-    prefix = Path(os.path.abspath(python)).parent.parent
-    prefixes = {
-        prefix,
-        Path(os.path.realpath(python)).parent.parent,
-        Path(os.path.expanduser("~/.local")),
-    }
+    prefix, real = Path(os.path.abspath(python)).parent.parent, Path(os.path.realpath(python))
     packages = {Path(p) for p in env.get("PYTHONPATH", "").split(os.pathsep) if p}
-    for where in prefixes:
+    for where in {prefix, real.parent.parent, Path(os.path.expanduser("~/.local"))}:
         for pattern in ("lib*/python3*/site-packages", "lib/python3*/dist-packages"):
             packages.update(where.glob(pattern))
-    looked_at = [Path(os.path.realpath(python)), prefix / "pyvenv.cfg"]
+    looked_at = [real, prefix / "pyvenv.cfg"]
     for folder in sorted(packages):
         looked_at += [folder, folder / "torch" / "version.py", folder / "triton" / "__init__.py"]
     compilers = (shutil.which(name) for name in (env.get("CXX") or "", "g++", "clang++"))
@@ -130,10 +120,7 @@ def forget(known_by: Identity) -> None:
 
 
 def keep(known_by: Identity, facts: Env) -> None:
-    """Keep what a probe found, if it found a torch: without one, asking again takes no time.
-
-    known_by: the identity from before the probe, lest the installation changed meanwhile.
-    """
+    """Keep a probe's facts, with a torch: else asking takes no time. known_by: from before it."""
     if not facts.get("torch"):
         return
     cache = _cache()
@@ -145,15 +132,10 @@ def keep(known_by: Identity, facts: Env) -> None:
 
 
 def known(one: Interpreter) -> Env:
-    """The facts of an interpreter, without starting one that may not be started.
-
-    Raises UserError("environment-not-started") where nothing is kept of such a one, and as
-    ``probe``.
-    """
+    """The facts, without starting what may not be: UserError("environment-not-started")."""
     if one.starts:
         return probe(one.python)
-    facts = kept(identity(one.python))
-    if facts is None:
+    if (facts := kept(identity(one.python))) is None:
         raise interpreters.not_started(one.python)
     return facts
 
@@ -180,13 +162,9 @@ def _ask(engine: Engine, python: str) -> Env:
 
 
 def probe(python: str) -> Env:
-    """The facts of an interpreter: those that are kept, else what it says now, which is kept.
-
-    Raises UserError when it cannot be started or does not answer within LIMIT seconds.
-    """
+    """The facts that are kept, or what it says now. Raises UserError, as after LIMIT seconds."""
     known_by = identity(python)
-    facts = kept(known_by)
-    if facts is None:
+    if (facts := kept(known_by)) is None:
         with Engine(python) as engine:
             facts = _ask(engine, python)
         keep(known_by, facts)

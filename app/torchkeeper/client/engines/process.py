@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import torchkeeper
 from torchkeeper.client.engines import interpreters, travel
@@ -44,8 +44,6 @@ LOG_LINES = 2000
 
 #: Left out of an engine's environment: ours, Qt's, and what would change what it compiles.
 _NOT_PASSED_ON = ("QT_", "TORCHKEEPER_", "PYTEST_", "COV_")
-
-
 #: Variables that name folders, and may do so relative to the current one.
 _FOLDERS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TRITON_HOME", "TMPDIR")
 
@@ -53,12 +51,9 @@ _FOLDERS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TRITON_HOME", "TMPDI
 def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The user's environment less what belongs to Qt and to us, plus ``extra``."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(_NOT_PASSED_ON)}
-    for name in _FOLDERS:
-        # An engine runs in a folder of its own; these are meant from where the user is.
-        if env.get(name):
-            env[name] = os.path.abspath(env[name])
-    env.update(extra or {})
-    return env
+    # An engine runs in a folder of its own; these are meant from where the user is.
+    env |= {name: os.path.abspath(env[name]) for name in _FOLDERS if env.get(name)}
+    return {**env, **(extra or {})}
 
 
 def begin(argv: list[str], cwd: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -80,29 +75,26 @@ def misspoken(why: str) -> UserError:
 
 
 class Engine:
-    """An engine under ``python``, or under the app's own interpreter when that is None.
-
-    The engine leads a process group of its own, which ``kill`` ends as a whole: a compile job's
-    compilers end with it. It ends by itself when its standard input closes, so that it never
-    outlives a window that was killed.
-
-    nice: how far it, and what it starts, gives way to others (warm.processes).
-
-    Raises UserError when the interpreter cannot be started.
+    """An engine under ``python``, or under the app's own interpreter when that is None. It leads a
+    process group of its own, which ``kill`` ends as a whole, with a compile job's compilers. It
+    ends by itself when its standard input closes, so that it never outlives a window that was
+    killed. nice: how far it, and what it starts, gives way to others (warm.processes). Raises
+    UserError when the interpreter cannot be started.
     """
 
     def __init__(
         self, python: str | None = None, env: Mapping[str, str] | None = None, *, nice: int = 0
     ) -> None:
         self.python = python or sys.executable
-        if python is not None:
-            interpreters.starting(python)
         more = dict(env or {})
+        # Our own looks only at files and needs no package. Another's is not isolated: that would
+        # hide the user site and PYTHONPATH, where clusters keep torch.
         if python is None:
             more.setdefault(wire.INDEX, os.path.join(travel.cache_folder(), "index.sqlite"))
-            source = str(Path(torchkeeper.__file__).resolve().parent.parent)
+            source, alone = Path(torchkeeper.__file__).resolve().parent.parent, ["-I", "-S"]
         else:
-            source = str(travel.archive())
+            interpreters.starting(python)
+            source, alone = travel.archive(), []
         try:
             self._home, self._kept = home.make()
         except OSError as e:
@@ -116,10 +108,7 @@ class Engine:
             "import sys; sys.path.insert(0, sys.argv.pop(1)); "
             "from torchkeeper.engine.serve import main; main()"
         )
-        # Our own looks only at files and needs no package. Another's is not isolated: that would
-        # hide the user site and PYTHONPATH, where clusters keep torch.
-        alone = ["-I", "-S"] if python is None else []
-        argv = [self.python, *alone, "-c", boot, source]
+        argv = [self.python, *alone, "-c", boot, str(source)]
         try:
             self._process = begin(argv, self._home, clean_environment(more))
         except OSError as e:
@@ -134,12 +123,10 @@ class Engine:
         if nice:
             give_way(self._process.pid, nice)
         assert self._process.stdin and self._process.stdout and self._process.stderr
-        self._stdin = self._process.stdin
-        self._stdout = self._process.stdout
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
         os.set_blocking(self._stdout.fileno(), False)
         self._lines = wire.Lines()
-        self._next_id = 0
-        self._asked: dict[int, str] = {}
+        self._next_id, self._asked = 0, dict[int, str]()
         self._ended = False
         #: Whether it has said hello; another's interpreter may be no Python at all.
         self._greeted = python is None
@@ -170,10 +157,7 @@ class Engine:
         return self._stdout.fileno()
 
     def send(self, op: str, params: Mapping[str, object] | None = None) -> int:
-        """Send a request; returns its id. A dead engine is noticed by ``receive``, not here.
-
-        Raises UserError for one that is longer than a line may be; the engine has not heard of it.
-        """
+        """Send a request; its id. Only ``receive`` notices a dead engine. Raises UserError."""
         self._next_id += 1
         self._asked[self._next_id] = op
         self._write({"id": self._next_id, "op": op, "params": dict(params or {})})
@@ -199,10 +183,8 @@ class Engine:
 
     def receive(self) -> Iterator[Message]:
         """The messages that have arrived, without waiting; each is taken apart when it is asked
-        for, so that the first need not wait for the others.
-
-        Raises UserError when the engine has ended or does not speak the protocol; the engine is
-        of no further use then.
+        for, so that the first need not wait for the others. Raises UserError when the engine has
+        ended or does not speak the protocol; the engine is of no further use then.
         """
         try:
             data = os.read(self._stdout.fileno(), 1 << 18)
@@ -226,13 +208,10 @@ class Engine:
     def _checked(self, message: Message) -> Message:
         if message.type == "hello" and message.body.get("protocol") != wire.PROTOCOL:
             self.kill()
+            theirs, ours = message.body.get("protocol"), wire.PROTOCOL
             raise UserError(
                 tr("The engine is of another version of Torchkeeper."),
-                tr(
-                    "It speaks protocol {theirs}, not {ours}.",
-                    theirs=message.body.get("protocol"),
-                    ours=wire.PROTOCOL,
-                ),
+                tr("It speaks protocol {theirs}, not {ours}.", theirs=theirs, ours=ours),
                 tr("Install the same version of Torchkeeper on both sides."),
                 code="protocol",
             )
@@ -251,8 +230,7 @@ class Engine:
         # Loaded late: not every engine finds something, and a start is to be quick.
         from torchkeeper.engine.messages.findings import Finding
 
-        why = misfit(Finding, finding.body, "finding")
-        if why:
+        if why := misfit(Finding, finding.body, "finding"):
             self.log.append(tr("Left out: {why}.", why=why))
         return not why
 
@@ -283,12 +261,8 @@ class Engine:
         # Whoever kills it says nothing of what it is.
         if not self._greeted and code not in (-signal.SIGKILL, -signal.SIGTERM):
             return self._no_python(why)
-        return UserError(
-            tr("The engine stopped before it was done."),
-            why,
-            tr("The whole log is with the job."),
-            code="engine-gone",
-        )
+        what = tr("The engine stopped before it was done.")
+        return UserError(what, why, tr("The whole log is with the job."), code="engine-gone")
 
     def call(
         self,
@@ -297,24 +271,27 @@ class Engine:
         on_message: Callable[[Message], None] | None = None,
         on_interrupt: Callable[[bool], None] | None = None,
     ) -> Any:
-        """Send a request and wait for its result, which is of the operation's type.
-
-        Messages on the way go to ``on_message``. Raises UserError for an error, and passes on
-        KeyboardInterrupt after the engine has cancelled, or at once where it comes again; Ended,
-        for which nobody waits, after CANCEL seconds at most. ``on_interrupt`` hears of each, and
-        whether the engine was ended then before it was done.
+        """Send a request and wait for its result, which is of the operation's type. Messages on the
+        way go to ``on_message``. Raises UserError for an error, and passes on KeyboardInterrupt
+        after the engine has cancelled, or at once where it comes again; Ended, for which nobody
+        waits, after CANCEL seconds at most. ``on_interrupt`` hears of each, and whether the engine
+        was ended then before it was done.
         """
         interrupted: KeyboardInterrupt | None = None
         latest = math.inf
 
+        def give_up(interrupt: KeyboardInterrupt) -> NoReturn:
+            self.kill()
+            if on_interrupt:
+                on_interrupt(True)
+            raise interrupt
+
         def cancel(interrupt: KeyboardInterrupt) -> None:
             nonlocal interrupted, latest
             if interrupted:
-                self.kill()
+                give_up(interrupt)
             if on_interrupt:
-                on_interrupt(interrupted is not None)
-            if interrupted:
-                raise interrupt
+                on_interrupt(False)
             interrupted = interrupt
             if isinstance(interrupt, Ended):
                 latest = time.monotonic() + CANCEL
@@ -329,10 +306,7 @@ class Engine:
                 except KeyboardInterrupt as interrupt:
                     cancel(interrupt)
                 if interrupted and time.monotonic() > latest:
-                    self.kill()
-                    if on_interrupt:
-                        on_interrupt(True)
-                    raise interrupted
+                    give_up(interrupted)
                 for message in self.receive():
                     if message.id != ident:
                         continue
@@ -370,10 +344,7 @@ class Engine:
                 os.killpg(self._process.pid, number)
 
     def _wait(self, seconds: float) -> None:
-        """Wait for its end, and take what it still says: with that unsaid it does not end.
-
-        Raises subprocess.TimeoutExpired.
-        """
+        """Wait for its end, and take what it says: else it does not end. Raises TimeoutExpired."""
         end = time.monotonic() + seconds
         while self._process.poll() is None and (left := end - time.monotonic()) > 0:
             if select.select([self._stdout], [], [], min(left, 0.05))[0]:
@@ -411,12 +382,9 @@ class Engine:
         self.close_and_wait()
 
 
-# An engine that is asked before anybody is there who could hear the answer.
-
-
 @dataclass
 class Ahead:
-    """The engine, and the requests it was sent. Their answers wait in its pipe."""
+    """An engine that is asked before anybody is there who could hear: answers wait in its pipe."""
 
     engine: Engine
     _asked: list[tuple[int, str, Mapping[str, object]]] = field(default_factory=list)
@@ -426,10 +394,7 @@ class Ahead:
         self._asked.append((self.engine.send(op, params), op, dict(params)))
 
     def take(self, op: str, params: Mapping[str, object]) -> int | None:
-        """The id of such a request, for whoever would send it now; None if there is none.
-
-        All others are cancelled: nobody will hear their answers.
-        """
+        """The id of such a request, or None. All others, which nobody will hear, are cancelled."""
         taken = None
         for ident, asked_op, asked_params in self._asked:
             if taken is None and (asked_op, asked_params) == (op, params):

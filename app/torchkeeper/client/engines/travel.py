@@ -15,7 +15,7 @@ from pathlib import Path
 import platformdirs
 
 import torchkeeper
-from torchkeeper.client.words.problems import user_error
+from torchkeeper.client.words.problems import failing_as
 from torchkeeper.stores.atomic import atomic_write
 
 PACKAGES = ("artifacts", "stores", "settings", "verdict", "warm", "doctor", "engine")
@@ -36,10 +36,7 @@ _UNCHECKED = (1).to_bytes(4, "little")
 
 
 def _compiled(source: bytes, name: str) -> bytes:
-    """A module as it is kept compiled (.pyc). name: of the file that its frames are to name.
-
-    It is made in memory: the end of the program may come in between, and leaves no file.
-    """
+    """A module as a .pyc, made in memory: a program's end leaves no file. name: for its frames."""
     import importlib.util
     import marshal
 
@@ -48,34 +45,23 @@ def _compiled(source: bytes, name: str) -> bytes:
     return head + marshal.dumps(code)
 
 
-def _sources() -> list[tuple[str, bytes]]:
-    root = Path(torchkeeper.__file__).resolve().parent
-    found = [("torchkeeper/__init__.py", (root / "__init__.py").read_bytes())]
-    for package in PACKAGES:
-        found += [
-            (f"torchkeeper/{file.relative_to(root).as_posix()}", file.read_bytes())
-            for file in sorted((root / package).rglob("*.py"))
-        ]
-    return found
-
-
 @functools.cache
 def archive() -> Path:
-    """The zip, made once per version of the code in the user's cache folder.
-
-    Raises UserError("cache-unwritable").
-    """
+    """The zip, made once per version of the code. Raises UserError("cache-unwritable")."""
     import hashlib
     import importlib.util
     import zipfile
 
-    sources = _sources()
+    root = Path(torchkeeper.__file__).resolve().parent
+    found = (file for package in PACKAGES for file in sorted((root / package).rglob("*.py")))
+    files = [root / "__init__.py", *found]
+    sources = [(f"torchkeeper/{x.relative_to(root).as_posix()}", x.read_bytes()) for x in files]
     digest = hashlib.sha256(importlib.util.MAGIC_NUMBER)
     for name, data in sources:
         digest.update(f"{name}\0{len(data)}\0".encode() + data)
     folder = Path(cache_folder())
     target = folder / f"engine-{digest.hexdigest()[:16]}.zip"
-    try:
+    with failing_as("cache-unwritable", folder=str(folder)):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not target.exists():
             # It can be made again, but would not be where a power cut had left a part of it.
@@ -84,7 +70,4 @@ def archive() -> Path:
                     compiled = _compiled(data, f"{target}/{name}")
                     for end, what in (("", data), ("c", compiled)):
                         made.writestr(zipfile.ZipInfo(name + end, (1980, 1, 1, 0, 0, 0)), what)
-    except OSError as e:
-        about = {"folder": str(folder), "why": e.strerror or str(e)}
-        raise user_error("cache-unwritable", about) from e
     return target

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import glob
 import json
 import os
 import secrets
@@ -21,7 +22,7 @@ from typing import Any
 
 from torchkeeper.artifacts.masking import brief
 from torchkeeper.client.kept import runs, whole
-from torchkeeper.client.words.problems import user_error
+from torchkeeper.client.words.problems import failing_as, user_error
 from torchkeeper.client.words.tongue import tr
 
 #: How many jobs are kept, the latest; so many more are there before the oldest go.
@@ -40,17 +41,16 @@ _MAX_JOB = 256 << 10
 _PATIENCE = 5.0
 
 _STATES = frozenset({"done", "failed", "cancelled"})
+#: What is a text of every job.
+_STRINGS = ("id", "kind", "title", "place", "state", "words")
 
 
 @dataclass(frozen=True)
 class Past:
-    """A job that has ended.
-
-    kind: the operation. place: what it changed; empty for nothing. state: done, failed or
-    cancelled; good: whether it has done all that it was asked for. began, ended: seconds since the
-    epoch. words: how it ended, in a few words; told: what came of it, in sentences. asked: what it
-    was to do, each a name and a value. fruit: the path that came of it; bundle: whether that is
-    one. error: what happened, why, and what can be done, where it failed. log: its last lines.
+    """A job that has ended. kind: the operation. place: what it changed, or "". state: done, failed
+    or cancelled; good: it has done all that it was asked for. began, ended: seconds since the
+    epoch. words: how it ended; told: what came of it. fruit: the path that came of it; bundle: it
+    is one. error: what happened, why, and what can be done.
     """
 
     id: str
@@ -76,26 +76,8 @@ class Past:
 
     def to_json(self) -> dict[str, object]:
         """The job as one JSON object."""
-        error = (
-            dict(zip(("what", "why", "remedy"), self.error, strict=True)) if self.error else None
-        )
-        return {
-            "id": self.id,
-            "kind": self.kind,
-            "title": self.title,
-            "place": self.place,
-            "state": self.state,
-            "good": self.good,
-            "began": self.began,
-            "ended": self.ended,
-            "words": self.words,
-            "told": list(self.told),
-            "asked": [list(pair) for pair in self.asked],
-            "fruit": self.fruit,
-            "bundle": self.bundle,
-            "error": error,
-            "log": list(self.log),
-        }
+        error = self.error and dict(zip(("what", "why", "remedy"), self.error, strict=True))
+        return {**asdict(self), "error": error}
 
 
 @dataclass(frozen=True)
@@ -118,8 +100,7 @@ def path() -> str:
 
 def keep(some: Sequence[Past]) -> None:
     """Keep jobs; the oldest go where there are too many. Raises UserError("jobs-unwritable")."""
-    data = b"".join(_line(one) for one in some)
-    if not data:
+    if not (data := b"".join(_line(one) for one in some)):
         return
     with _locked() as file:
         handle = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -135,31 +116,22 @@ def keep(some: Sequence[Past]) -> None:
 
 
 def kept() -> Kept:
-    """The jobs that are kept. Reads the file; one that is not there holds none.
-
-    Raises UserError("jobs-unreadable").
-    """
-    try:
+    """The jobs that are kept, none without a file. Raises UserError("jobs-unreadable")."""
+    with failing_as("jobs-unreadable", file=path()), contextlib.suppress(FileNotFoundError):
         found, damaged = _understood(_read(path()))
-    except FileNotFoundError:
-        return Kept([], 0)
-    except OSError as e:
-        raise user_error("jobs-unreadable", {"file": path(), "why": e.strerror}) from e
-    jobs = [one for one, _ in found]
-    return Kept(sorted(jobs, key=lambda one: -one.ended)[:MAX_JOBS], damaged)
+        jobs = sorted((one for one, _ in found), key=lambda one: -one.ended)
+        return Kept(jobs[:MAX_JOBS], damaged)
+    return Kept([], 0)
 
 
 def forget(idents: Sequence[str] | None) -> int:
-    """Remove jobs by their whole ids, or with None all, and what is damaged with them; how many
-    were there. Raises UserError("jobs-unwritable").
-    """
+    """Remove jobs by their ids, None: all; how many. Raises UserError("jobs-unwritable")."""
     with _locked() as file:
         try:
             found, _ = _understood(_read(file))
         except FileNotFoundError:
             return 0
-        gone = set(idents) if idents is not None else {one.id for one, _ in found}
-        left = [line for one, line in found if one.id not in gone]
+        left = [line for one, line in found if idents is not None and one.id not in idents]
         _rewrite(file, left)
         return len(found) - len(left)
 
@@ -179,7 +151,7 @@ def one(ident: str) -> Past:
 def _locked() -> Iterator[str]:
     """Hold the lock; the file. What goes wrong is said in words."""
     file = path()
-    try:
+    with failing_as("jobs-unwritable", file=file):
         os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
         handle = os.open(f"{file}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -187,8 +159,6 @@ def _locked() -> Iterator[str]:
             yield file
         finally:
             os.close(handle)
-    except OSError as e:
-        raise user_error("jobs-unwritable", {"file": file, "why": e.strerror or str(e)}) from e
 
 
 def _lock(handle: int) -> None:
@@ -205,18 +175,12 @@ def _lock(handle: int) -> None:
 
 def _line(job: Past) -> bytes:
     """A job as a line that is not too long, without what looks like a secret."""
-    error = job.error
-    job = replace(
-        job,
-        title=_discreet(job.title),
-        place=_discreet(job.place),
-        words=_discreet(job.words),
-        told=tuple(_discreet(text) for text in job.told),
-        asked=tuple((name, _discreet(text)) for name, text in job.asked),
-        fruit=_discreet(job.fruit),
-        error=(_discreet(error[0]), _discreet(error[1]), _discreet(error[2])) if error else None,
-        log=tuple(_discreet(text, _MAX_LINE) for text in job.log[-MAX_LINES:]),
-    )
+    texts: Any = {n: _discreet(getattr(job, n)) for n in ("title", "place", "words", "fruit")}
+    texts["told"] = tuple(map(_discreet, job.told))
+    texts["asked"] = tuple((name, _discreet(text)) for name, text in job.asked)
+    texts["error"] = job.error and tuple(map(_discreet, job.error))
+    texts["log"] = tuple(_discreet(text, _MAX_LINE) for text in job.log[-MAX_LINES:])
+    job = replace(job, **texts)
     while len(data := json.dumps(job.to_json()).encode()) > _MAX_JOB and (job.log or job.told):
         more = len(job.log) // 2
         job = replace(job, log=job.log[-more:] if more else (), told=job.told if more else ())
@@ -256,24 +220,19 @@ def _understood(lines: Sequence[bytes]) -> tuple[list[tuple[Past, bytes]], int]:
 
 def _past(said: Mapping[str, Any]) -> Past:
     error = said["error"]
+    told = None if error is None else (str(error["what"]), str(error["why"]), str(error["remedy"]))
     if said["state"] not in _STATES:
         raise ValueError(said["state"])
     return Past(
-        str(said["id"]),
-        str(said["kind"]),
-        str(said["title"]),
-        str(said["place"]),
-        str(said["state"]),
-        bool(said["good"]),
-        None if said["began"] is None else float(said["began"]),
-        float(said["ended"]),
-        str(said["words"]),
-        _texts(said["told"]),
-        tuple((str(name), str(text)) for name, text in said["asked"]),
-        str(said["fruit"]),
-        bool(said["bundle"]),
-        None if error is None else (str(error["what"]), str(error["why"]), str(error["remedy"])),
-        _texts(said["log"][-MAX_LINES:]),
+        good=bool(said["good"]),
+        began=None if said["began"] is None else float(said["began"]),
+        ended=float(said["ended"]),
+        told=_texts(said["told"]),
+        asked=tuple((str(name), str(text)) for name, text in said["asked"]),
+        bundle=bool(said["bundle"]),
+        error=told,
+        log=_texts(said["log"][-MAX_LINES:]),
+        **{name: str(said[name]) for name in (*_STRINGS, "fruit")},
     )
 
 
@@ -301,11 +260,9 @@ def _rewrite(file: str, lines: Sequence[bytes]) -> None:
     whole.write_text(file, "".join(f"{line.decode()}\n" for line in lines), 0o600)
 
 
-# Jobs of the window that have not ended, for others to see, and those that were cut off.
-#
-# Each process that has some keeps a file of one line, which it holds a lock on as long as it lives:
-# a file that nobody holds is what is left of a process that did not end by itself. Who reads one in
-# the middle of a change reads it again.
+# Each process that has jobs which have not ended keeps a file of one line, which it holds a lock on
+# as long as it lives: a file that nobody holds is what is left of a process that did not end by
+# itself. Who reads one in the middle of a change reads it again.
 
 #: Jobs of a process that are told, bytes of its file, and of a text in it.
 _MOST, _MAX_BYTES, _RUNNING_MAX_TEXT = 200, 1 << 20, 1000
@@ -317,13 +274,9 @@ _RUNNING_STATES = frozenset({"queued", "running", "cancelling"})
 
 @dataclass(frozen=True)
 class Running:
-    """A job that has not ended.
-
-    id: what it is called in the history once it has ended. kind: the operation. place: what it
-    changes; empty for nothing. state: queued, running or cancelling. began: seconds since the
-    epoch; None for one that waits. fraction: how much is done, from 0 to 1; None where nobody
-    knows. words: how far it is. process: who runs it. window: whether that has a window; without
-    one it only waits for its jobs to end.
+    """A job that has not ended. id: its own in the history later. place: what it changes, or "".
+    state: queued, running or cancelling. began: seconds since the epoch, None for one that waits.
+    fraction: how much is done, 0 to 1, or None. process: who runs it; window: whether that has one.
     """
 
     id: str
@@ -363,11 +316,14 @@ class Board:
     def write(self) -> None:
         """Have it on the disk, whoever comes last. Raises OSError."""
         with self._lock:
-            jobs = self._jobs
-            if not jobs:
-                self._take_down()
+            if not (jobs := self._jobs):
+                if self._handle is not None:
+                    with contextlib.suppress(OSError):
+                        os.unlink(self._path)
+                    os.close(self._handle)
+                    self._handle = None
                 return
-            said = {"jobs": [_running_discreet(job).to_json() for job in jobs[:_MOST]]}
+            said = {"jobs": [{**asdict(job), **_brief(job)} for job in jobs[:_MOST]]}
             line = json.dumps(said).encode() + b"\n"
             handle = self._put_up()
             os.pwrite(handle, line, 0)
@@ -383,35 +339,17 @@ class Board:
             fcntl.flock(self._handle, fcntl.LOCK_EX)
         return self._handle
 
-    def _take_down(self) -> None:
-        if self._handle is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(self._path)
-            os.close(self._handle)
-            self._handle = None
-
 
 def found() -> list[Running]:
-    """What runs now in any process, the oldest first. What was cut off is put into the history.
-
-    A file that cannot be read or understood is passed over.
-    """
+    """What runs now in any process, the oldest first; what was cut off goes into the history."""
     jobs: list[Running] = []
-    for path in _files():
+    for path in sorted(glob.glob(os.path.join(glob.escape(folder()), "*.json"))):
         with contextlib.suppress(OSError), _opened(path) as handle:
             if _held(handle):
                 jobs += _running_read(handle)
             else:
                 _mourn(path, _running_read(handle))
     return sorted(jobs, key=lambda job: (job.began is None, job.began or 0.0))
-
-
-def _files() -> list[str]:
-    try:
-        names = sorted(os.listdir(folder()))
-    except OSError:
-        return []
-    return [os.path.join(folder(), name) for name in names if name.endswith(".json")]
 
 
 @contextlib.contextmanager
@@ -452,46 +390,41 @@ def _running(said: Mapping[str, Any]) -> Running:
     if said["state"] not in _RUNNING_STATES:
         raise ValueError(said["state"])
     return Running(
-        str(said["id"]),
-        str(said["kind"]),
-        str(said["title"]),
-        str(said["place"]),
-        str(said["state"]),
-        None if began is None else float(began),
-        None if fraction is None else min(1.0, max(0.0, float(fraction))),
-        str(said["words"]),
-        int(said["process"]),
-        bool(said["window"]),
+        began=None if began is None else float(began),
+        fraction=None if fraction is None else min(1.0, max(0.0, float(fraction))),
+        process=int(said["process"]),
+        window=bool(said["window"]),
+        **{name: str(said[name]) for name in _STRINGS},
     )
-
-
-def _running_discreet(job: Running) -> Running:
-    texts = {
-        name: brief(str(getattr(job, name)), _RUNNING_MAX_TEXT)
-        for name in ("title", "place", "words")
-    }
-    return Running(**{**asdict(job), **texts})
 
 
 def _mourn(path: str, jobs: Sequence[Running]) -> None:
     """A process was cut off: its jobs are in the history from now on, as cancelled."""
     # Whoever kills the machine's processes lets none of them say when that was.
+    words = tr("Cut off: the process that ran it was ended from outside")
     with contextlib.suppress(OSError):
         ended = os.stat(path).st_mtime
         os.unlink(path)
         known = {one.id for one in kept().jobs}
-        keep([_running_past(job, ended) for job in jobs if job.id not in known])
+        keep(
+            [
+                Past(
+                    one.id,
+                    one.kind,
+                    one.title,
+                    one.place,
+                    "cancelled",
+                    False,
+                    one.began,
+                    ended,
+                    words,
+                )
+                for one in jobs
+                if one.id not in known
+            ]
+        )
 
 
-def _running_past(job: Running, ended: float) -> Past:
-    return Past(
-        id=job.id,
-        kind=job.kind,
-        title=job.title,
-        place=job.place,
-        state="cancelled",
-        good=False,
-        began=job.began,
-        ended=ended,
-        words=tr("Cut off: the process that ran it was ended from outside"),
-    )
+def _brief(job: Running) -> dict[str, str]:
+    names = ("title", "place", "words")
+    return {name: brief(str(getattr(job, name)), _RUNNING_MAX_TEXT) for name in names}

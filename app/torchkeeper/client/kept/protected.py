@@ -32,10 +32,7 @@ def protect(place: str, on: bool) -> list[str]:
 
 
 def guard(op: str, params: Mapping[str, object], *, follow: bool = True) -> None:
-    """Raise UserError where a request would change a place that is read-only.
-
-    follow: see through symbolic links, which on a dead disk may take for ever.
-    """
+    """Raise UserError where a request would change a read-only place. follow: see through links."""
     place = params.get(traits(op).changes)
     if op == PREPARE:
         # It writes to a place in the temporary folder that is named, or in the usual one.
@@ -50,36 +47,25 @@ def guard(op: str, params: Mapping[str, object], *, follow: bool = True) -> None
 
 
 def check(place: str, *, below: bool = False, follow: bool = True) -> None:
-    """Raise UserError where a place is read-only, or a part of one that is.
-
-    below: or where one that is lies in it.
-    """
+    """Raise UserError where a place, or (below) what lies in it, is read-only, or what it is in."""
     found = covering(place, protected(), below=below, follow=follow)
-    if found is None:
-        return
-    if found != place:
+    if found == place:
+        raise user_error("place-protected", {"place": place})
+    if found is not None:
         raise user_error("place-within-protected", {"place": place, "protected": found})
-    raise user_error("place-protected", {"place": place})
 
 
 def covering(
     place: str, protected: Iterable[str], *, below: bool = False, follow: bool = True
 ) -> str | None:
     """Which of the places that are read-only is this one, or has it within; None for none."""
-    mine = _whole(place, follow)
+    scheme = scheme_of(place)
+    mine = scheme.same(place, follow)
     for other in protected:
-        whole = _whole(other, follow)
-        if mine == whole:
-            return other
-        if not scheme_of(place).local or not scheme_of(other).local:
-            continue
-        if mine.startswith(whole.rstrip("/") + "/"):
-            return other
-        if below and whole.startswith(mine.rstrip("/") + "/"):
+        whole = scheme_of(other).same(other, follow)
+        folders = scheme.local and scheme_of(other).local
+        within = mine.startswith(whole.rstrip("/") + "/")
+        holds = below and whole.startswith(mine.rstrip("/") + "/")
+        if mine == whole or (folders and (within or holds)):
             return other
     return None
-
-
-def _whole(place: str, follow: bool) -> str:
-    """A place by what tells it from others."""
-    return scheme_of(place).same(place, follow)

@@ -6,19 +6,19 @@ looks like a secret, and bounded.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.client.hiding import hidden
 from torchkeeper.client.kept import whole
-from torchkeeper.client.words.problems import user_error
-from torchkeeper.client.words.tongue import several
+from torchkeeper.client.words.problems import failing_as, user_error
+from torchkeeper.client.words.tongue import Nouns, several
 
 if TYPE_CHECKING:
     from torchkeeper.client.kept.explained import ExplainedGraph
@@ -34,9 +34,11 @@ _MAX_ARGUMENTS = 64
 _MAX_ARGUMENT = 300
 
 _ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")
+_FILE = re.compile(rf"{_ID.pattern}\.json")
 #: What a run counts, each a number.
 TOTALS = ("graphs", "hits", "misses", "bypasses", "local", "remote", "unknown", "spent", "saved")
 _SECONDS = ("spent", "saved")
+_KEPT: Nouns = ("{n} of {all} graphs is kept", "{n} of {all} graphs are kept")
 #: What is kept of a graph.
 _OF_GRAPH = (
     "id", "process", "name", "source", "outcome", "where", "key", "seconds", "aot", "why", "phases"
@@ -45,12 +47,9 @@ _OF_GRAPH = (
 
 @dataclass(frozen=True)
 class Run:
-    """A run that is kept.
-
-    at: when it began, seconds since the epoch. command: its arguments, secrets taken out. place:
-    the folder that was looked into. code: its exit code. seconds: from its start to its end.
-    totals: by the names in TOTALS; spent and saved are seconds. graphs: what was compiled first;
-    as ``engine.running`` tells them, without factors, and with ``why`` in words.
+    """A run that is kept. at: when it began, seconds since the epoch. command: without secrets.
+    code: its exit code. seconds: how long it took. totals: by TOTALS; spent and saved are seconds.
+    graphs: what was compiled first, as ``engine.running`` tells it, with ``why`` in words.
     """
 
     id: str
@@ -72,27 +71,12 @@ class Run:
     @property
     def shortened(self) -> str:
         """That not all graphs are kept; empty where they are."""
-        every = int(self.totals["graphs"])
-        kept = len(self.graphs)
-        if kept >= every:
-            return ""
-        return several(
-            kept, "{n} of {all} graphs is kept", "{n} of {all} graphs are kept", all=every
-        )
+        every, kept = int(self.totals["graphs"]), len(self.graphs)
+        return "" if kept >= every else several(kept, *_KEPT, all=every)
 
     def to_json(self) -> dict[str, object]:
         """The run as one JSON object."""
-        return {
-            "id": self.id,
-            "at": self.at,
-            "command": list(self.command),
-            "place": self.place,
-            "code": self.code,
-            "seconds": self.seconds,
-            "torch": self.torch,
-            "totals": self.totals,
-            "graphs": self.graphs,
-        }
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
 @dataclass(frozen=True)
@@ -135,31 +119,20 @@ def keep(
     result: ExplainTraceResult,
     graphs: Sequence[ExplainedGraph],
 ) -> Run:
-    """Keep a run; the oldest go where there are too many. Raises UserError("runs-unwritable").
-
-    result and graphs: of the engine's ``explain_trace``.
-    """
-    run = Run(
-        _new_id(began),
-        began,
-        discreet(command),
-        place,
-        code,
-        seconds,
-        result["torch"],
-        _totals(result),
-        # What was compiled is what somebody will ask about.
-        [_kept(x) for x in sorted(graphs, key=lambda x: x["outcome"] == "hit")[:MAX_GRAPHS]],
-    )
+    """Keep a run of ``explain_trace``; the oldest go. Raises UserError("runs-unwritable")."""
+    counted: Mapping[str, Any] = result
+    totals = {name: counted[name] for name in TOTALS}
+    # What was compiled is what somebody will ask about.
+    some = [_kept(x) for x in sorted(graphs, key=lambda x: x["outcome"] == "hit")[:MAX_GRAPHS]]
+    said, torch = discreet(command), result["torch"]
+    run = Run(_new_id(began), began, said, place, code, seconds, torch, totals, some)
     where = folder()
-    try:
+    with failing_as("runs-unwritable", folder=where):
         os.makedirs(where, mode=0o700, exist_ok=True)
         whole.write(os.path.join(where, f"{run.id}.json"), _fitting(run), indent=None)
         for name in _names(where)[MAX_RUNS:]:
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 os.unlink(os.path.join(where, name))
-    except OSError as e:
-        raise user_error("runs-unwritable", {"folder": where, "why": e.strerror}) from e
     return run
 
 
@@ -174,30 +147,12 @@ def _new_id(began: float) -> str:
         began += 1 / 0x10000
 
 
-def _totals(result: ExplainTraceResult) -> dict[str, float]:
-    return {
-        "graphs": result["graphs"],
-        "hits": result["hits"],
-        "misses": result["misses"],
-        "bypasses": result["bypasses"],
-        "local": result["local"],
-        "remote": result["remote"],
-        "unknown": result["unknown"],
-        "spent": result["spent"],
-        "saved": result["saved"],
-    }
-
-
 def _kept(graph: ExplainedGraph) -> dict[str, object]:
     """What is kept of a graph: of the cause the words, and which entry was nearest."""
     cause = graph.get("cause")
-    nearest = cause.get("nearest") if cause else None
-    kept = {name: _bounded(graph.get(name)) for name in _OF_GRAPH}
-    return {**kept, "nearest": _bounded(nearest)}
-
-
-def _bounded(value: object) -> object:
-    return value[:_MAX_TEXT] if isinstance(value, str) else value
+    kept = {name: graph.get(name) for name in _OF_GRAPH}
+    kept["nearest"] = cause.get("nearest") if cause else None
+    return {k: x[:_MAX_TEXT] if isinstance(x, str) else x for k, x in kept.items()}
 
 
 def _fitting(run: Run) -> dict[str, object]:
@@ -212,17 +167,15 @@ def _fitting(run: Run) -> dict[str, object]:
 def _names(where: str) -> list[str]:
     """The files of runs, the latest first: a name begins with the time."""
     try:
-        names = [name for name in os.listdir(where) if _ID.fullmatch(name.removesuffix(".json"))]
+        return sorted(filter(_FILE.fullmatch, os.listdir(where)), reverse=True)
     except OSError:
         return []
-    return sorted((name for name in names if name.endswith(".json")), reverse=True)
 
 
 def kept() -> Kept:
     """The runs that are kept. Reads their files; a folder that is not there holds none."""
     where = folder()
-    runs: list[Run] = []
-    damaged = 0
+    runs, damaged = list[Run](), 0
     for name in _names(where)[:MAX_RUNS]:
         try:
             runs.append(_read(os.path.join(where, name)))
@@ -264,17 +217,10 @@ def one(ident: str) -> Run:
 def forget(idents: Sequence[str]) -> int:
     """Remove runs by their whole ids; how many were there. Raises UserError("runs-unwritable")."""
     gone = 0
-    for ident in idents:
-        if not _ID.fullmatch(ident):
-            continue
-        path = os.path.join(folder(), f"{ident}.json")
-        try:
-            os.unlink(path)
+    for ident in filter(_ID.fullmatch, idents):
+        with failing_as("runs-unwritable", folder=folder()), suppress(FileNotFoundError):
+            os.unlink(os.path.join(folder(), f"{ident}.json"))
             gone += 1
-        except FileNotFoundError:
-            continue
-        except OSError as e:
-            raise user_error("runs-unwritable", {"folder": folder(), "why": e.strerror}) from e
     return gone
 
 

@@ -27,7 +27,7 @@ from torchkeeper.warm.recipes.expanding import SOURCES
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Fault
     from torchkeeper.client.kept.verification import KeptCell, KeptGraph, KeptVerification
-    from torchkeeper.warm.shapes import Autograd, Run, Whole
+    from torchkeeper.warm.shapes import Judged, Run
 
 #: How many verifications are kept, the latest; bytes of a file.
 MAX_KEPT = 300
@@ -51,11 +51,9 @@ _PASSED_OVER = ("locks", TRASH, HEADERS)
 
 @dataclass(frozen=True)
 class Verified:
-    """A verification that is kept.
-
-    place: the path of the folder or bundle. at: when it ended, seconds since the epoch. result: as
-    ``checked``. python: the interpreter. mark: what the place was like, or None where that could
-    not be told.
+    """A verification that is kept. place: the path of the folder or bundle. at: when it ended,
+    seconds since the epoch. result: as ``checked``. python: the interpreter. mark: what the place
+    was like, or None where that could not be told.
     """
 
     place: str
@@ -65,20 +63,17 @@ class Verified:
     mark: str | None
 
     def before_it_changed(self) -> bool:
-        """Whether the place is not known to be as it was. Looks at the disk: at a file, or at
-        every folder of a place.
-        """
+        """Whether the place is not known to be as it was. Looks at each folder on the disk."""
         return self.mark is None or mark(self.place) != self.mark
 
     def to_json(self) -> dict[str, object]:
         """The whole as one flat JSON object."""
-        about = {"place": self.place, "at": self.at, "python": self.python, "mark": self.mark}
+        about = {name: getattr(self, name) for name in ("place", "at", "python", "mark")}
         return {**about, "result": self.result}
 
 
 def mark(place: str) -> str | None:
     """A text that changes with a file, or with what lies in a folder; None where it cannot be read.
-
     Of a folder, the times of the folders in it count, and the files at its top: PyTorch writes a
     file beside its place and renames it, so that every change of a file is one of its folder, too.
     Locks and the trash do not count.
@@ -103,11 +98,10 @@ def _folders(place: str) -> list[tuple[str, int, int]]:
         try:
             with os.scandir(os.path.join(place, here)) as entries:
                 for entry in entries:
-                    path = f"{here}/{entry.name}" if here else entry.name
-                    folder = entry.is_dir(follow_symlinks=False)
                     if not here and entry.name in _PASSED_OVER:
                         continue
-                    if folder:
+                    path = f"{here}/{entry.name}" if here else entry.name
+                    if folder := entry.is_dir(follow_symlinks=False):
                         pending.append(path)
                     if folder or not here:
                         status = entry.stat(follow_symlinks=False)
@@ -120,20 +114,16 @@ def _folders(place: str) -> list[tuple[str, int, int]]:
 
 
 def checked(result: Any) -> KeptVerification:
-    """A result as ``warm.verify.verify`` returns it: nothing else, and of the types it has.
-
-    Raises ValueError for what is none.
-    """
+    """A result of ``warm.verify.verify``, nothing else, of the types it has. Raises ValueError."""
     try:
+        # Of a verification that was kept, some may be missing: graphs alone were looked up.
+        things = result.get("things", {"graphs": result["graphs"]})
+        cells = result.get("cells", [])
+        of = result.get("whole", {"cells": len(cells), "good": sum(x["good"] for x in cells)})
         return {
-            "graphs": _count(result["graphs"]),
-            "hits": _count(result["hits"]),
-            "misses": _count(result["misses"]),
-            "bypasses": _count(result["bypasses"]),
-            "rebuilt": _count(result["rebuilt"]),
-            "autograd": _autograd(result["autograd"]),
-            "things": _things(result),
-            "whole": _whole(result),
+            **_judged(result),
+            "things": {name: _count(things[name]) for name in say.THINGS if name in things},
+            "whole": {"cells": _count(of["cells"]), "good": _count(of["good"])},
             "built": [_text(path) for path in _list(result["built"])],
             "rows": [_graph(row) for row in _list(result["rows"])],
             "seconds": _numbers(result["seconds"], RUNS),
@@ -143,49 +133,33 @@ def checked(result: Any) -> KeptVerification:
             "device": _text(result["device"]),
             "threads": _count(result["threads"]),
             "torch": _text(result["torch"]),
-            "cells": [_cell(one) for one in _list(result.get("cells", []), MAX_CELLS)],
+            "cells": [_cell(one) for one in _list(cells, MAX_CELLS)],
         }
     except (LookupError, TypeError, AttributeError, OverflowError) as e:
         raise ValueError("it is not a verification") from e
 
 
-def _things(result: Any) -> dict[str, int]:
-    """As of ``warm.following.things``; graphs where a verification that was kept does not tell."""
-    said = result.get("things", {"graphs": result["graphs"]})
-    return {name: _count(said[name]) for name in say.THINGS if name in said}
-
-
-def _whole(result: Any) -> Whole:
-    """How many cells there were, of which a result may tell some only, and how many are good."""
-    cells = result.get("cells", [])
-    said = result.get("whole", {"cells": len(cells), "good": sum(one["good"] for one in cells)})
-    return {"cells": _count(said["cells"]), "good": _count(said["good"])}
-
-
-def _autograd(counts: Any) -> Autograd:
-    return {"hits": _count(counts["hits"]), "misses": _count(counts["misses"])}
+def _judged(counts: Any) -> Judged:
+    autograd = counts["autograd"]
+    return {
+        "graphs": _count(counts["graphs"]),
+        "hits": _count(counts["hits"]),
+        "misses": _count(counts["misses"]),
+        "bypasses": _count(counts["bypasses"]),
+        "rebuilt": _count(counts["rebuilt"]),
+        "autograd": {"hits": _count(autograd["hits"]), "misses": _count(autograd["misses"])},
+    }
 
 
 def _run(run: Any) -> Run:
-    return {
-        "graphs": _count(run["graphs"]),
-        "hits": _count(run["hits"]),
-        "misses": _count(run["misses"]),
-        "bypasses": _count(run["bypasses"]),
-        "rebuilt": _count(run["rebuilt"]),
-        "autograd": _autograd(run["autograd"]),
-        "seconds": _number(run["seconds"]),
-    }
+    return {**_judged(run), "seconds": _number(run["seconds"])}
 
 
 def _graph(row: Any) -> KeptGraph:
     if row["outcome"] not in OUTCOMES:
         raise ValueError("not an outcome")
-    told: KeptGraph = {
-        "id": _text(row["id"]),
-        "name": _text(row["name"]),
-        "outcome": _text(row["outcome"]),
-    }
+    outcome = _text(row["outcome"])
+    told: KeptGraph = {"id": _text(row["id"]), "name": _text(row["name"]), "outcome": outcome}
     if (why := _why(row.get("why"))) is not None:
         told["why"] = why
     if "cell" in row:
@@ -253,10 +227,10 @@ def _count(value: Any) -> int:
     return value
 
 
-def _number(value: Any) -> float:
+def _number(value: Any, most: float = _MAX_SECONDS) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError("not a number")
-    if not (math.isfinite(value) and 0 <= value <= _MAX_SECONDS):
+    if not (math.isfinite(value) and 0 <= value <= most):
         raise ValueError("not a number of seconds")
     return float(value)
 
@@ -282,50 +256,27 @@ def _file(place: str) -> str:
 
 
 def keep(place: str, before: str | None, python: str, result: KeptVerification) -> Verified:
-    """Keep the result of a verification, instead of the last one of the place.
-
-    before: the mark of the place from before it began. result: as ``checked`` returned it. Where
-    nothing can be written, nothing is kept: it can be had again.
-    """
+    """Keep a ``checked`` result as the place's last, if that can be. before: the mark it had."""
     known = before if before is not None and before == mark(place) else None
     one = Verified(os.path.abspath(place), time.time(), result, python, known)
     with contextlib.suppress(OSError, ValueError):
         os.makedirs(folder(), mode=0o700, exist_ok=True)
         whole.write(_file(place), one.to_json(), indent=None)
-        _forget_old()
+        with os.scandir(folder()) as entries:
+            files = [(entry.stat().st_mtime, entry.path) for entry in entries]
+        for _, path in sorted(files, reverse=True)[MAX_KEPT:]:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
     return one
 
 
-def _forget_old() -> None:
-    with os.scandir(folder()) as entries:
-        files = [(entry.stat().st_mtime, entry.path) for entry in entries]
-    for _, path in sorted(files, reverse=True)[MAX_KEPT:]:
-        with contextlib.suppress(OSError):
-            os.unlink(path)
-
-
 def last(place: str) -> Verified | None:
-    """The last verification of a place; None where none is kept, or none that can be understood.
-
-    Reads one small file; whether it is of what is there now, ``before_it_changed`` says.
-    """
+    """The last verification of a place, from one small file; None where none can be understood."""
     try:
         said = json.loads(whole.read(_file(place), MAX_BYTES))
-        marked = said["mark"]
-        return Verified(
-            os.path.abspath(place),
-            _number_of_time(said["at"]),
-            checked(said["result"]),
-            _text(said["python"]),
-            None if marked is None else _text(marked),
-        )
+        marked, at = said["mark"], _number(said["at"], _MAX_TIME)
+        result, python = checked(said["result"]), _text(said["python"])
+        known = None if marked is None else _text(marked)
+        return Verified(os.path.abspath(place), at, result, python, known)
     except (OSError, ValueError, TypeError, LookupError, RecursionError, OverflowError):
         return None
-
-
-def _number_of_time(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError("not a time")
-    if not 0 <= value <= _MAX_TIME:
-        raise ValueError("not a time of this millennium")
-    return float(value)

@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from torchkeeper.client.engines import travel
 from torchkeeper.client.kept import whole
@@ -43,17 +43,13 @@ def last() -> dict[str, Warmed]:
         return {}
     if not isinstance(kept, dict):
         return {}
-    found = {path: _checked(one) for path, one in kept.items()}
-    return {path: one for path, one in found.items() if one is not None}
-
-
-def _checked(one: Any) -> Warmed | None:
-    if not (isinstance(one, list) and len(one) == 4 and isinstance(one[1], str)):
-        return None
-    numbers = (one[0], one[2], one[3])
-    if not all(isinstance(x, (int, float)) and 0 <= x <= _MAX_TIME for x in numbers):
-        return None
-    return Warmed(float(one[0]), one[1], int(one[2]), int(one[3]))
+    found = {}
+    for path, one in kept.items():
+        if isinstance(one, list) and len(one) == 4 and isinstance(one[1], str):
+            at, place, done, failed = one
+            if all(isinstance(x, (int, float)) and 0 <= x <= _MAX_TIME for x in (at, done, failed)):
+                found[path] = Warmed(float(at), place, int(done), int(failed))
+    return found
 
 
 def keep(recipes: Sequence[tuple[str, int, int]], place: str) -> None:

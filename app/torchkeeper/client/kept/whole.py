@@ -4,21 +4,20 @@ user's in such files.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
 import stat
 from collections.abc import Iterable
 
-from torchkeeper.client.words.problems import user_error
+from torchkeeper.client.words.problems import failing_as, user_error
 from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.stores.atomic import atomic_write
 
 
 def read(path: str, most: int) -> bytes:
-    """What a file holds. Raises OSError, with a reason for people, also for what is no file, such
-    as a pipe, which might never end, and for one of more than ``most`` bytes.
-    """
+    """What a file holds. Raises OSError for what is no file, and for more than ``most`` bytes."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(handle, "rb") as stream:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -30,11 +29,7 @@ def read(path: str, most: int) -> bytes:
 
 
 def write(path: str, value: object, indent: int | None = 1) -> None:
-    """Put a value into a file as JSON, in place of what that held, and have it on the disk. Raises
-    OSError; no part of it is left.
-
-    Only its owner may read the file.
-    """
+    """Have a value on the disk as JSON for its owner alone, or nothing of it. Raises OSError."""
     _write(path, json.JSONEncoder(indent=indent).iterencode(value), 0o600)
 
 
@@ -51,9 +46,17 @@ def _write(path: str, pieces: Iterable[str], mode: int | None, replace: bool = T
             stream.write(piece.encode())
 
 
-# Small lists of the user's, one JSON file each in the folder for settings.
-#
-# A damaged one is never taken for an empty one: whoever reads it is told.
+def decoded(data: bytes, code: str, file: str) -> str:
+    """The text of a file. Raises UserError(code) with the line that is no UTF-8."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as e:
+        why = tr("Line {line} is not UTF-8", line=str(data.count(b"\n", 0, e.start) + 1))
+        raise user_error(code, {"file": file, "why": why}) from e
+
+
+# Small lists of the user's, one JSON file each in the folder for settings: a damaged one is never
+# taken for an empty one, whoever reads it is told.
 
 #: Bytes of a list; ten thousand paths have less than one.
 _MOST = 4 << 20
@@ -73,18 +76,11 @@ def file(name: str) -> str:
 
 
 def load(name: str, code: str, of: str) -> list[str]:
-    """The texts of a list in their order, each once; none where there is no file.
-
-    Raises UserError(code) where it cannot be read. of: what it is a list of, in a word of
-    _NOT_A_LIST.
-    """
-    path = file(name)
+    """The texts of a list, each once. of: in a word of _NOT_A_LIST. Raises UserError(code)."""
+    path, kept = file(name), list[str]()
     try:
-        kept = json.loads(read(path, _MOST))
-    except FileNotFoundError:
-        return []
-    except OSError as e:
-        raise user_error(code, {"file": path, "why": e.strerror}) from e
+        with failing_as(code, file=path), contextlib.suppress(FileNotFoundError):
+            kept = json.loads(read(path, _MOST))
     except (ValueError, RecursionError) as e:
         raise user_error(code, {"file": path, "why": tr("it is not JSON")}) from e
     if not isinstance(kept, list) or not all(isinstance(one, str) for one in kept):
@@ -95,8 +91,6 @@ def load(name: str, code: str, of: str) -> list[str]:
 def save(name: str, texts: list[str], code: str) -> None:
     """Replace a list at once or not at all. Raises UserError(code)."""
     path = file(name)
-    try:
+    with failing_as(code, file=path):
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         write(path, list(dict.fromkeys(texts)))
-    except OSError as e:
-        raise user_error(code, {"file": path, "why": e.strerror}) from e

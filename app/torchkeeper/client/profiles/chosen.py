@@ -9,28 +9,22 @@ from torchkeeper.client.profiles.profile import Profile, name_fault
 
 
 def is_file(named: str) -> bool:
-    """Whether this is meant as a path: it has a slash or the end of a profile's file, or there is
-    such a file and no profile of that name.
-    """
+    """Whether it is a path: it has a slash or .toml, or is a file's and no profile's name."""
     if "/" in named or named.lower().endswith(keeping.SUFFIX):
         return True
     return bool(name_fault(named) or named not in keeping.names()) and os.path.isfile(named)
 
 
 def chosen(named: str) -> Profile:
-    """The user's profile of this name, or what a file sets. Raises UserError as ``found``, and
-    "profile-nothing-told".
-    """
+    """The profile of a name or file. Raises UserError as ``found``, "profile-nothing-told"."""
     read = found(named)
     read.check_told(named)
     return read.profile
 
 
 def found(named: str, container: str | None = None, stage: str | None = None) -> formats.Read:
-    """The user's profile of this name, or what a file sets, or the standard input as "-": a
-    profile's own, a script for sh, a .env file, a Dockerfile or a manifest.
-
-    Raises UserError as ``keeping.load`` and ``read_any``.
+    """The user's profile of this name, or what a file sets, or "-": a profile's own, a script, a
+    .env file, a Dockerfile, a manifest. Raises UserError as ``keeping.load``, ``read_any``.
     """
     if named == reading.STDIN or is_file(named):
         return read_any(named, container=container, stage=stage)
@@ -44,9 +38,7 @@ def read_any(
     container: str | None = None,
     stage: str | None = None,
 ) -> formats.Read:
-    """What a file, or the standard input as "-", sets. Raises UserError as ``reading.text_in`` and
-    ``formats.read``.
-    """
+    """What a file, or "-", sets. Raises UserError as ``reading.text_in`` and ``formats.read``."""
     text = reading.text_in(path)
     file = "" if reading.is_stream(path) else path
     return formats.read(text, format, name or reading.stem(path), file, container, stage)

@@ -10,21 +10,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from torchkeeper.client.profiles import taking
 from torchkeeper.client.profiles.profile import MOST_VALUE, Profile, ordered
-from torchkeeper.client.profiles.taking import (
-    VARIABLE,
-    Taking,
-    at_line,
-    control,
-    made_of,
-    unread,
-    unwritable,
-)
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.settings.known import BY_NAME
 
 _LITERAL: Text = "a $ that is a part of it stands in single quotes"
+_UNTOLD: Text = "it is made of another variable, {reference}, which no ENV of the stage tells"
 _DIRECTIVE = re.compile(r"#\s*([a-zA-Z][a-zA-Z0-9]*)\s*=\s*(.+?)\s*")
 _HEREDOC = re.compile(r"(?<!\S)\d*<<(-?)([\"']?)([A-Za-z_][\w.]*)\2")
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*|[0-9@*#])|\{([A-Za-z_]\w*)([^}]*)\})")
@@ -36,9 +29,7 @@ _STAGES = 1000
 
 @dataclass
 class _Stage:
-    """A stage. name: after AS, "" without; values: what ENV sets, with what it takes from an
-    earlier stage; line: of its FROM.
-    """
+    """A stage. name: after AS, or ""; values: what ENV sets, here or before; lines: of each."""
 
     name: str = ""
     values: dict[str, str | None] = field(default_factory=dict)
@@ -46,23 +37,18 @@ class _Stage:
 
 
 def write(profile: Profile, notes: Sequence[str]) -> str:
-    """ENV lines; each of the notes becomes a comment above them.
-
-    Raises UserError("profile-text-uncarried").
-    """
+    """ENV lines, below the notes as comments. Raises UserError("profile-text-uncarried")."""
     lines = [f"# {note}" for note in notes]
     for name, text in ordered(profile):
-        if made := control(text):
+        if made := taking.control(text):
             why = tr("It has a character that no line can have: {character}", character=made)
-            raise unwritable(name, "Dockerfile", why)
+            raise taking.unwritable(name, "Dockerfile", why)
         lines.append(f"ENV {name}={quoted(text)}")
     return "\n".join(lines) + "\n"
 
 
 def quoted(text: str) -> str:
-    """A text in quotes. Nothing is escaped: the character for that may be another one in the file
-    that it is put into, and dockerfile-parse leaves it where BuildKit takes it away.
-    """
+    """A text in quotes, nothing escaped: not every file and reader has the same escape."""
     parts = re.findall(r"'+|[^']+", text)
     # A single quote stands in double ones, what is special there in single ones.
     special = ("'" if set(part) & set('\\$"`') else '"' for part in parts)
@@ -70,28 +56,24 @@ def quoted(text: str) -> str:
     return "".join(made) or '""'
 
 
-def read(text: str, stage: str | None = None) -> Taking:
+def read(text: str, stage: str | None = None) -> taking.Taking:
     """The settings that a stage has in the end: the last, or the one of this name or number from 0.
-
-    A variable that is set in the same file is put in where another refers to it; what refers to
-    any other is left. Raises UserError("profile-stage-unknown" | "profile-text-wrong").
+    A variable that is set in the same file is put in where another refers to it; what refers to any
+    other is left. Raises UserError("profile-stage-unknown" | "profile-text-wrong").
     """
     stages = _stages(text)
     chosen = _chosen(stages, stage)
-    taking = Taking()
+    found = taking.Taking()
     for name, value in chosen.values.items():
         if value is None and name in BY_NAME:
             line, reference = chosen.lines[name]
-            why = made_of(name, VARIABLE, _LITERAL)
+            why = taking.made_of(name, taking.VARIABLE, _LITERAL)
             if not BY_NAME[name].secret:
-                why = tr(
-                    "it is made of another variable, {reference}, which no ENV of the stage tells",
-                    reference=reference,
-                )
-            taking.leave(name, at_line(why, line))
+                why = tr(_UNTOLD, reference=reference)
+            found.leave(name, taking.at_line(why, line))
         else:
-            taking.take(name, value or "")
-    return taking
+            found.take(name, value or "")
+    return found
 
 
 def _chosen(stages: list[_Stage], wanted: str | None) -> _Stage:
@@ -114,16 +96,15 @@ def _stages(text: str) -> list[_Stage]:
     for number, line in _instructions(text, escape):
         word, _, rest = line.partition(" ")
         if word.upper() == "FROM":
-            match = _STAGE.fullmatch(rest.strip())
-            if match is None:
-                raise unread(number, tr("FROM names no image"))
+            if (match := _STAGE.fullmatch(rest.strip())) is None:
+                raise taking.unread(number, tr("FROM names no image"))
             base = named.get(match[1].lower())
             new = _Stage(match[2] or "")
             if base is not None:
                 new.values, new.lines = dict(base.values), dict(base.lines)
             stages.append(new)
             if len(stages) > _STAGES:
-                raise unread(number, tr("It has more than {n} stages", n=_STAGES))
+                raise taking.unread(number, tr("It has more than {n} stages", n=_STAGES))
             named[new.name.lower()] = new
         elif word.upper() == "ENV":
             if not stages:
@@ -135,8 +116,7 @@ def _stages(text: str) -> list[_Stage]:
 def _escape(text: str) -> str:
     """The escape character, which a comment at the very top may name."""
     for line in text.removeprefix("\ufeff").split("\n"):
-        directive = _DIRECTIVE.fullmatch(line.strip())
-        if directive is None:
+        if (directive := _DIRECTIVE.fullmatch(line.strip())) is None:
             break
         if directive[1].lower() == "escape" and directive[2] in ("\\", "`"):
             return directive[2]
@@ -176,20 +156,20 @@ def _instructions(text: str, escape: str) -> Iterator[tuple[int, str]]:
 
 
 def _env(stage: _Stage, rest: str, number: int, escape: str) -> None:
-    words = _words(rest, escape)
+    words, is_open = _words(rest, escape)
     if not words:
-        raise unread(number, tr("ENV sets nothing"))
-    if _open_quote(rest, escape):
-        raise unread(number, tr("A quote is not closed"))
+        raise taking.unread(number, tr("ENV sets nothing"))
+    if is_open:
+        raise taking.unread(number, tr("A quote is not closed"))
     if "=" not in words[0]:
         # As it was written once: all that follows the name is the value.
         name, *value = rest.split(None, 1)
         if not value:
-            raise unread(number, tr("ENV sets nothing"))
+            raise taking.unread(number, tr("ENV sets nothing"))
         pairs = [(name, value[0])]
     else:
         if any("=" not in word for word in words):
-            raise unread(number, tr("A word of ENV has no ="))
+            raise taking.unread(number, tr("A word of ENV has no ="))
         pairs = [(name, value) for name, _, value in (word.partition("=") for word in words)]
     before = dict(stage.values) if "$" in rest else {}
     for name, raw in pairs:
@@ -198,18 +178,16 @@ def _env(stage: _Stage, rest: str, number: int, escape: str) -> None:
         stage.lines[name] = (number, reference)
 
 
-def _words(rest: str, escape: str) -> list[str]:
-    """The words of ENV, with their quotes (parseWords)."""
-    words, word, quote, started, at = list[str](), "", "", False, 0
+def _words(rest: str, escape: str) -> tuple[list[str], bool]:
+    """The words of ENV, with their quotes (parseWords); and whether one is open in the end."""
+    words, word, quote, at = list[str](), "", "", 0
     while at < len(rest):
         char = rest[at]
         at += 1
         if not quote and char.isspace():
-            if started:
-                words.append(word)
-            word, started = "", False
+            words += [word] if word else []
+            word = ""
             continue
-        started = True
         if not quote and char in "'\"":
             quote = char
         elif char == quote:
@@ -219,30 +197,11 @@ def _words(rest: str, escape: str) -> list[str]:
             char = rest[at : at + 1]
             at += 1
         word += char
-    if started:
-        words.append(word)
-    return words
-
-
-def _open_quote(rest: str, escape: str) -> bool:
-    """Whether a quote is not closed, with which nothing is built."""
-    quote, skipped = "", False
-    for char in rest:
-        if skipped:
-            skipped = False
-        elif char == escape and quote != "'":
-            skipped = True
-        elif char == quote:
-            quote = ""
-        elif not quote and char in "'\"":
-            quote = char
-    return bool(quote)
+    return words + ([word] if word else []), bool(quote)
 
 
 def _value(raw: str, known: Mapping[str, str | None], escape: str) -> tuple[str | None, str]:
-    """What a word comes to without its quotes, and "" (ProcessWord); None, and what it is made of,
-    where it is made of what is not known.
-    """
+    """What a word is without quotes (ProcessWord), and ""; else None, and what unknown is in it."""
     parts, quote, at, size = list[str](), "", 0, 0
     while at < len(raw):
         char = raw[at]

@@ -15,17 +15,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from torchkeeper.client.profiles import taking
 from torchkeeper.client.profiles.profile import Profile, ordered
-from torchkeeper.client.profiles.taking import (
-    VARIABLE,
-    Lines,
-    Taking,
-    at_line,
-    control,
-    made_of,
-    unread,
-    unwritable,
-)
 from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.settings.known import BY_NAME
 
@@ -42,27 +33,28 @@ _QUOTES: Text = (
 _PLAIN = "_./:@%+,=-"
 _LINE = re.compile(r"[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][\w.-]*)[ \t]*(?P<sign>=?)[ \t]*")
 _REFERENCE = re.compile(r"\$(?:[A-Za-z_]|\{\w*|\()")
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+_ESCAPES = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "v": "\v",
+    **{char: char for char in "\"'\\$"},
+}
 
 
 def write(profile: Profile, notes: Sequence[str]) -> str:
-    """The text of the file; each of the notes becomes a comment at its top.
-
-    Raises UserError("profile-text-uncarried").
-    """
+    """The file's text, the notes as comments. Raises UserError("profile-text-uncarried")."""
     lines = [f"# {note}" for note in notes]
-    if names := in_quotes(profile):
+    if names := [name for name, text in ordered(profile) if not _plain(text)]:
         lines += [f"# {line}" for line in tr(_QUOTES, names=", ".join(names)).split("\n")]
     for name, text in ordered(profile):
         if why := _fault(text):
-            raise unwritable(name, _FORMAT, why)
+            raise taking.unwritable(name, _FORMAT, why)
         lines.append(f"{name}={text}" if _plain(text) else f"{name}='{text}'")
     return "\n".join(lines) + "\n"
-
-
-def in_quotes(profile: Profile) -> list[str]:
-    """The variables whose text is written in quotes."""
-    return [name for name, text in ordered(profile) if not _plain(text)]
 
 
 def _plain(text: str) -> bool:
@@ -72,7 +64,7 @@ def _plain(text: str) -> bool:
 
 def _fault(text: str) -> str:
     """Why the readers do not agree on a text, in a clause; "" where they do."""
-    if made := control(text):
+    if made := taking.control(text):
         return tr("It has a character that no line can have: {character}", character=made)
     if "'" in text:
         return tr("It has a single quote, which each reader writes in another way")
@@ -85,18 +77,13 @@ def _fault(text: str) -> str:
     return ""
 
 
-def read(text: str) -> Taking:
-    """The settings of a .env file, as python-dotenv reads it; what refers to another variable is
-    left.
-
-    Raises UserError("profile-text-wrong").
-    """
-    taking = Taking()
-    text = text.removeprefix("\ufeff")
-    lines = Lines(text)
-    at = 0
+def read(text: str) -> taking.Taking:
+    """The settings of a file, as python-dotenv has them. Raises UserError("profile-text-wrong")."""
+    found, text, at = taking.Taking(), text.removeprefix("\ufeff"), 0
+    lines = taking.Lines(text)
     while at < len(text):
-        end = _end(text, at)
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
         line = text[at:end]
         if not line.strip() or line.lstrip().startswith("#"):
             at = end + 1
@@ -106,42 +93,36 @@ def read(text: str) -> Taking:
         if match is None or not (
             match["sign"] or re.match(r"[ \t\r]*(?:#|$)", line[match.end() - at :])
         ):
-            raise unread(number, tr("It sets no variable"))
+            raise taking.unread(number, tr("It sets no variable"))
         name, start = match["name"], match.end()
         if not match["sign"]:
-            taking.leave(name, tr("the file has no value of it, only its name"))
+            found.leave(name, tr("the file has no value of it, only its name"))
             at = end + 1
         elif text[start : start + 1] in ("'", '"'):
             value, why, at = _quoted(text, start, number)
-            _take(taking, name, value, why, number)
+            _take(found, name, value, why, number)
         else:
             value = re.split(r"[ \t]+#", text[start:end])[0].rstrip(" \t\r")
-            _take(taking, name, value, _made_of(value), number)
+            _take(found, name, value, _made_of(value), number)
             at = end + 1
-    return taking
+    return found
 
 
-def _end(text: str, at: int) -> int:
-    end = text.find("\n", at)
-    return len(text) if end < 0 else end
-
-
-def _take(taking: Taking, name: str, value: str, why: str, line: int) -> None:
+def _take(found: taking.Taking, name: str, value: str, why: str, line: int) -> None:
     if why and name in BY_NAME:
-        told = tr(_BARE) if why == _BARE else made_of(name, why, _LITERAL)
-        taking.leave(name, at_line(told, line))
+        told = tr(_BARE) if why == _BARE else taking.made_of(name, why, _LITERAL)
+        found.leave(name, taking.at_line(told, line))
     else:
-        taking.take(name, value)
+        found.take(name, value)
 
 
 def _made_of(value: str) -> str:
     """Of what other a text is made, or _BARE; "" of what is whole."""
-    reference = _REFERENCE.search(value)
-    if reference is None:
+    if (reference := _REFERENCE.search(value)) is None:
         return ""
     # No more of it is told: what follows may be a part of something else.
     if reference[0].startswith("${"):
-        return f"{VARIABLE}, {reference[0]}…}}"
+        return f"{taking.VARIABLE}, {reference[0]}…}}"
     return _BARE
 
 
@@ -151,13 +132,9 @@ def _quoted(text: str, at: int, line: int) -> tuple[str, str, int]:
     body = re.compile(rf"{quote}((?:[^{quote}\\]|\\.)*){quote}[ \t\r]*(?:#[^\n]*)?(?:\n|$)",
                       re.DOTALL).match(text, at)  # fmt: skip
     if body is None:
-        raise unread(line, tr("A quote is not closed, or something follows it"))
+        raise taking.unread(line, tr("A quote is not closed, or something follows it"))
     said = body[1]
     if quote == "'":
         return re.sub(r"\\([\\'])", r"\1", said), "", body.end()
-    value = re.sub(r"\\(.)", lambda m: _unescaped(m[1]), said, flags=re.DOTALL)
+    value = re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[0]), said, flags=re.DOTALL)
     return value, _made_of(re.sub(r"\\.", "", said)), body.end()
-
-
-def _unescaped(char: str) -> str:
-    return _ESCAPES.get(char, char if char in "\"'\\$" else f"\\{char}")

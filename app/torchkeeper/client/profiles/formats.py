@@ -9,7 +9,7 @@ from torchkeeper.client.profiles.profile import Profile, checked, left_open, wit
 from torchkeeper.client.profiles.taking import no_setting
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable, user_error
-from torchkeeper.client.words.tongue import Text, several, tr
+from torchkeeper.client.words.tongue import Nouns, Text, several, tr
 from torchkeeper.settings.known import BY_NAME
 
 #: For sh to source; for Compose and its like; lines of a Dockerfile; the env of a container.
@@ -25,6 +25,15 @@ _STAYS: dict[str, Text] = {
     "stays.",
     "kubernetes": "It takes nothing away: what the image sets and is not here, stays.",
 }
+
+_PASSWORDS: Nouns = (
+    "{names} has a password in it: keep this text as one.",
+    "{names} have passwords in them: keep this text as one.",
+)
+_TAKEN_FROM: Text = (
+    "{names} comes from the Secret {secret}: {command}, whose content is the value without a "
+    "newline."
+)
 
 
 class Read(NamedTuple):
@@ -46,24 +55,19 @@ class Read(NamedTuple):
 
 
 def write(profile: Profile, format: str, secret: str | None = None) -> str:
-    """A profile as a text of a format, with its passwords, because they are part of it.
-
-    secret: for kubernetes, NAME/KEY of the Secret to take them from instead. Raises
-    UserError("profile-text-uncarried" | "secret-name" | "profile-no-password") and as
-    ``profile.checked``; nothing is written then.
+    """A profile as a text of a format, its passwords with it. secret: for kubernetes, NAME/KEY of
+    the Secret to take them from. Raises UserError("profile-text-uncarried" | "secret-name" |
+    "profile-no-password") and as ``profile.checked``.
     """
     checked(profile)
     name = printable(profile.name)
     said = [tr("Torchkeeper: the profile “{name}” for the caches of PyTorch.", name=name)]
     said += [f"  {printable(line)}" for line in profile.about.splitlines() if line.strip()]
     said += notes(profile, format, secret)
-    if format == "sh":
-        return shell.write(profile, said)
-    if format == "env":
-        return dotenv.write(profile, said)
-    if format == "dockerfile":
-        return dockerfile.write(profile, said)
-    return kubernetes.write(profile, said, secret)
+    if format == "kubernetes":
+        return kubernetes.write(profile, said, secret)
+    writers = {"sh": shell.write, "env": dotenv.write, "dockerfile": dockerfile.write}
+    return writers[format](profile, said)
 
 
 def notes(profile: Profile, format: str, secret: str | None = None) -> list[str]:
@@ -74,26 +78,10 @@ def notes(profile: Profile, format: str, secret: str | None = None) -> list[str]
     if names := with_password(profile):
         some = say.together(names)
         if secret is None:
-            said.append(
-                several(
-                    len(names),
-                    "{names} has a password in it: keep this text as one.",
-                    "{names} have passwords in them: keep this text as one.",
-                    names=some,
-                )
-            )
-        else:
-            name, _, key = secret.partition("/")
-            said.append(
-                tr(
-                    "{names} comes from the Secret {secret}: {command}, whose content is the value "
-                    "without a newline.",
-                    names=some,
-                    secret=printable(name),
-                    command=f"kubectl create secret generic {printable(name)} "
-                    f"--from-file={printable(key)}=FILE",
-                )
-            )
+            return [*said, several(len(names), *_PASSWORDS, names=some)]
+        name, _, key = map(printable, secret.partition("/"))
+        command = f"kubectl create secret generic {name} --from-file={key}=FILE"
+        said.append(tr(_TAKEN_FROM, names=some, secret=name, command=command))
     return said
 
 
@@ -105,11 +93,9 @@ def read(
     container: str | None = None,
     stage: str | None = None,
 ) -> Read:
-    """The described settings of a text, as a profile under this name.
-
-    format: one of FORMATS, "toml" for a profile's own, or None to guess it, with the name of its
-    ``file`` if there is one. container, stage: as of ``kubernetes.read`` and ``dockerfile.read``.
-    Raises UserError as those, ``shell.read``, ``dotenv.read`` and ``keeping.parsed``.
+    """The described settings of a text, as a profile under this name. format: one of FORMATS,
+    "toml", or None to guess it, by the name of its ``file``, too. container, stage, and what it
+    raises: as the ``read`` of each format, and ``keeping.parsed``.
     """
     format = format or reading.guess(text, file)
     if format == "toml":

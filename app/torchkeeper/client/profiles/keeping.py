@@ -7,21 +7,17 @@ damaged one is never taken for another, and never written over by what was not r
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import tomllib
 from collections.abc import Mapping
 from typing import Any
 
 from torchkeeper.client.kept import whole
-from torchkeeper.client.profiles.profile import (
-    Profile,
-    check_name,
-    checked,
-    name_fault,
-    with_password,
-)
+from torchkeeper.client.profiles import profile as profiles
+from torchkeeper.client.profiles.profile import Profile, checked, name_fault
 from torchkeeper.client.recipes.toml import Lines, text_of
-from torchkeeper.client.words.problems import printable, user_error
+from torchkeeper.client.words.problems import failing_as, printable, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.settings.known import BY_NAME
 
@@ -40,30 +36,20 @@ def folder() -> str:
 
 def file_of(name: str) -> str:
     """The file of the user's profile of this name. Raises UserError("profile-name")."""
-    return os.path.join(folder(), f"{check_name(name)}{SUFFIX}")
+    return os.path.join(folder(), f"{profiles.check_name(name)}{SUFFIX}")
 
 
 def names() -> list[str]:
-    """The names of the user's profiles, sorted, the damaged ones too.
-
-    Raises UserError("profiles-unreadable").
-    """
-    try:
+    """The names of the profiles, damaged ones too. Raises UserError("profiles-unreadable")."""
+    with failing_as("profiles-unreadable", folder=folder()), contextlib.suppress(FileNotFoundError):
         files = os.listdir(folder())
-    except FileNotFoundError:
-        return []
-    except OSError as e:
-        why = e.strerror or str(e)
-        raise user_error("profiles-unreadable", {"folder": folder(), "why": why}) from e
-    stems = (file.removesuffix(SUFFIX) for file in files if file.endswith(SUFFIX))
-    return sorted((stem for stem in stems if not name_fault(stem)), key=lambda n: (n.lower(), n))
+        stems = (file.removesuffix(SUFFIX) for file in files if file.endswith(SUFFIX))
+        return sorted((one for one in stems if not name_fault(one)), key=lambda n: (n.lower(), n))
+    return []
 
 
 def load(name: str) -> Profile:
-    """The user's profile of this name.
-
-    Raises UserError("profile-name" | "profile-unknown") and as ``read_file``.
-    """
+    """The user's profile. Raises UserError("profile-name" | "profile-unknown" | …)."""
     path = file_of(name)
     if not os.path.lexists(path):
         raise user_error("profile-unknown", {"name": name})
@@ -71,15 +57,10 @@ def load(name: str) -> Profile:
 
 
 def read_file(path: str) -> Profile:
-    """The profile in a file, named after that.
-
-    Raises UserError("profile-unreadable" | "profile-damaged").
-    """
+    """The profile in a file. Raises UserError("profile-unreadable" | "profile-damaged")."""
     try:
-        text = whole.read(path, MOST_BYTES).decode("utf-8-sig")
-    except OSError as e:
-        why = e.strerror or str(e)
-        raise user_error("profile-unreadable", {"file": path, "why": why}) from e
+        with failing_as("profile-unreadable", file=path):
+            text = whole.read(path, MOST_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise _damaged(path, tr("It is not UTF-8")) from None
     return parsed(text, os.path.splitext(os.path.basename(path))[0], path)
@@ -97,8 +78,7 @@ def parsed(text: str, name: str, path: str) -> Profile:
         where, why = fault
         line, _ = Lines(text).of(where)
         raise _damaged(path, tr("Line {line}: {why}", line=str(line), why=why))
-    profile = Profile(name, dict(data.get("settings", {})), str(data.get("about", "")))
-    return checked(profile)
+    return checked(Profile(name, dict(data.get("settings", {})), str(data.get("about", ""))))
 
 
 def _fault(data: Mapping[str, Any]) -> tuple[tuple[str, ...], str] | None:
@@ -111,12 +91,11 @@ def _fault(data: Mapping[str, Any]) -> tuple[tuple[str, ...], str] | None:
         if key == "settings" and not isinstance(value, dict):
             return (key,), tr("settings is not a table, [settings]")
     for name, value in data.get("settings", {}).items():
+        where, shown = ("settings", name), printable(name, 80)
         if name not in BY_NAME:
-            why = tr("{name} is no setting that is known here", name=printable(name, 80))
-            return ("settings", name), why
+            return where, tr("{name} is no setting that is known here", name=shown)
         if not isinstance(value, str):
-            why = tr('{name} is not a text in quotes, such as "1"', name=name)
-            return ("settings", name), why
+            return where, tr('{name} is not a text in quotes, such as "1"', name=name)
     return None
 
 
@@ -130,38 +109,33 @@ def text_for(profile: Profile) -> str:
     return text_of({**data, "settings": dict(profile.values)}, _COMMENT)
 
 
+_writing = functools.partial(failing_as, "profile-unwritable")
+
+
 def save(profile: Profile, replace: bool = True) -> str:
     """Keep a profile under its name, at once or not at all; its file, which only the user can read.
-
     Raises UserError("profile-name" | "profile-unwritable"), without ``replace`` "profile-exists",
     and as ``profile.checked``.
     """
     path = file_of(checked(profile).name)
-    try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        whole.write_text(path, text_for(profile), 0o600, replace)
-    except FileExistsError as e:
-        raise user_error("profile-exists", {"name": profile.name}) from e
-    except OSError as e:
-        raise _unwritable(path, e) from e
+    with _writing(file=path):
+        try:
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            whole.write_text(path, text_for(profile), 0o600, replace)
+        except FileExistsError as e:
+            raise user_error("profile-exists", {"name": profile.name}) from e
     return path
 
 
 def save_file(profile: Profile, path: str) -> None:
-    """Keep a profile in a file of the user's, as ``save``. Raises UserError("profile-unwritable"),
-    and as ``profile.checked``.
-    """
+    """Keep it in a file of the user's. Raises UserError("profile-unwritable"), as ``checked``."""
     text = text_for(checked(profile))
-    try:
-        whole.write_text(path, text, mode_of(path, bool(with_password(profile))))
-    except OSError as e:
-        raise _unwritable(path, e) from e
+    with _writing(file=path):
+        whole.write_text(path, text, mode_of(path, bool(profiles.with_password(profile))))
 
 
 def mode_of(path: str, secret: bool) -> int:
-    """The permissions that a file of the user's is to have: those that it has, but where it is new
-    or has a password nobody else can read it. Raises OSError.
-    """
+    """A file's permissions: its own, but the owner's alone if new or secret. Raises OSError."""
     try:
         mode = os.stat(path).st_mode & 0o777
     except FileNotFoundError:
@@ -172,19 +146,15 @@ def mode_of(path: str, secret: bool) -> int:
 def remove(name: str) -> None:
     """Remove the user's profile. Raises UserError("profile-unknown" | "profile-unwritable")."""
     path = file_of(name)
-    try:
-        os.unlink(path)
-    except FileNotFoundError as e:
-        raise user_error("profile-unknown", {"name": name}) from e
-    except OSError as e:
-        raise _unwritable(path, e) from e
+    with _writing(file=path):
+        try:
+            os.unlink(path)
+        except FileNotFoundError as e:
+            raise user_error("profile-unknown", {"name": name}) from e
 
 
 def rename(old: str, new: str) -> None:
-    """Give the user's profile another name; its file stays as it is.
-
-    Raises UserError("profile-name" | "profile-unknown" | "profile-exists" | "profile-unwritable").
-    """
+    """Give it another name; its file stays as it is. Raises as ``load`` and ``save``."""
     source, target = file_of(old), file_of(new)
     try:
         if not os.path.lexists(source):
@@ -204,8 +174,5 @@ def rename(old: str, new: str) -> None:
     except FileExistsError as e:
         raise user_error("profile-exists", {"name": new}) from e
     except OSError as e:
-        raise _unwritable(source, e) from e
-
-
-def _unwritable(path: str, e: OSError) -> Exception:
-    return user_error("profile-unwritable", {"file": path, "why": e.strerror or str(e)})
+        why = e.strerror or str(e)
+        raise user_error("profile-unwritable", {"file": source, "why": why}) from e

@@ -18,10 +18,8 @@ from torchkeeper.client.words.problems import printable, user_error
 from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.settings.known import BY_NAME
 
-# A YAML text as nodes that are looked into as far as one needs to, and never made into objects.
-#
-# What is looked at is counted, because aliases make a text of a few lines endless. Each node knows
-# its line.
+# A YAML text is nodes that are looked into as far as one needs to, never made into objects: that is
+# counted, because aliases make a text of a few lines endless.
 
 _STRING = "tag:yaml.org,2002:str"
 _NULL = "tag:yaml.org,2002:null"
@@ -35,27 +33,17 @@ _QUOTED = re.compile(r"(['\"])(?!<).{3,}\1")
 _DOCUMENTS, _STEPS = 1000, 1_000_000
 
 
-class Steps:
-    """Counts what is looked at in a text."""
-
-    def __init__(self) -> None:
-        self._left = _STEPS
-
-    def go(self, line: int) -> None:
-        """One more. Raises UserError("profile-text-wrong") where those were too many."""
-        self._left -= 1
-        if self._left < 0:
-            raise unread(line, tr("Its aliases make more of it than anybody would write"))
-
-
 class Node:
-    """A node of a document. What looks into it raises UserError("profile-text-wrong") where that
-    would not come to an end soon.
-    """
+    """A node. Looking into it raises UserError("profile-text-wrong") where that would not end."""
 
-    def __init__(self, node: Any, steps: Steps) -> None:
+    def __init__(self, node: Any, steps: Iterator[int]) -> None:
         self._node = node
         self._steps = steps
+
+    def _step(self) -> None:
+        """Counts what is looked at in a text."""
+        if next(self._steps, None) is None:
+            raise unread(self.line, tr("Its aliases make more of it than anybody would write"))
 
     @property
     def same(self) -> int:
@@ -68,23 +56,16 @@ class Node:
         return int(self._node.start_mark.line) + 1
 
     @property
-    def is_mapping(self) -> bool:
-        """Whether it has keys."""
-        return bool(self._node.id == "mapping")
-
-    @property
-    def is_scalar(self) -> bool:
-        """Whether it has neither keys nor items."""
-        return bool(self._node.id == "scalar")
+    def kind(self) -> str:
+        """ "mapping", "sequence" or "scalar"."""
+        return str(self._node.id)
 
     @property
     def string(self) -> str | None:
         """Its text; "" of what is empty, None of what is no text, such as a number."""
-        if not self.is_scalar:
-            return None
-        if self._node.tag == _NULL:
-            return ""
-        return str(self._node.value) if self._node.tag == _STRING else None
+        if self.kind == "scalar" and self._node.tag in (_NULL, _STRING):
+            return "" if self._node.tag == _NULL else str(self._node.value)
+        return None
 
     def text(self, key: str) -> str:
         """The text of a key, "" where there is none."""
@@ -101,7 +82,7 @@ class Node:
 
     def pairs(self, merges: int = _MERGES) -> Iterator[tuple[str, Node]]:
         """Its keys that are texts, with their values; first those that are merged into it."""
-        if not self.is_mapping:
+        if self.kind != "mapping":
             return
         own = self._node.value[:_KEYS]
         for key, value in own:
@@ -110,15 +91,15 @@ class Node:
                     if one.id == "mapping":
                         yield from Node(one, self._steps).pairs(0)
         for key, value in own:
-            self._steps.go(self.line)
+            self._step()
             if key.id == "scalar" and key.tag != _MERGE:
                 yield str(key.value), Node(value, self._steps)
 
     def items(self) -> Iterator[Node]:
         """Its items; none of what is no sequence."""
-        if self._node.id == "sequence":
+        if self.kind == "sequence":
             for one in self._node.value:
-                self._steps.go(self.line)
+                self._step()
                 yield Node(one, self._steps)
 
 
@@ -130,18 +111,17 @@ def documents(text: str) -> list[Node]:
         # The parser in C would end the process on what is nested too deep.
         composed = yaml.compose_all(text, yaml.SafeLoader)
         found = list(itertools.islice(composed, _DOCUMENTS + 1))
-    except yaml.MarkedYAMLError as e:
-        line = e.problem_mark.line + 1 if e.problem_mark else 1
-        said = _QUOTED.sub(tr("something"), e.problem or e.context or "")
-        why = tr("It is no YAML: {why}", why=printable(said, 200))
-        raise unread(line, why) from e
     except yaml.YAMLError as e:
-        raise unread(1, tr("It is no YAML: {why}", why=printable(str(e), 200))) from e
+        line, said = 1, str(e)
+        if isinstance(e, yaml.MarkedYAMLError):
+            line = e.problem_mark.line + 1 if e.problem_mark else 1
+            said = _QUOTED.sub(tr("something"), e.problem or e.context or "")
+        raise unread(line, tr("It is no YAML: {why}", why=printable(said, 200))) from e
     except RecursionError as e:
         raise unread(1, tr("It is nested too deep")) from e
     if len(found) > _DOCUMENTS:
         raise unread(1, tr("It has more than {n} documents", n=_DOCUMENTS))
-    steps = Steps()
+    steps = iter(range(_STEPS))
     return [Node(one, steps) for one in found if one is not None]
 
 
@@ -158,10 +138,8 @@ _TEXT: Text = "Kubernetes takes nothing but a text in quotes there"
 
 
 def write(profile: Profile, notes: Sequence[str], secret: str | None = None) -> str:
-    """``env:``, to be put into a container; each of the notes becomes a comment above it.
-
-    secret: NAME/KEY of a Secret from which what holds a password is to be taken. Raises
-    UserError("secret-name" | "profile-no-password").
+    """``env:``, to be put into a container, the notes above it. secret: NAME/KEY of a Secret to
+    take passwords from. Raises UserError("secret-name" | "profile-no-password").
     """
     if secret is not None and not with_password(profile):
         raise user_error("profile-no-password", {"name": profile.name})
@@ -189,22 +167,18 @@ def _quoted(text: str) -> str:
 def _character(char: str) -> str:
     if char in '"\\':
         return f"\\{char}"
-    if char in "\n\t":
-        return "\\n" if char == "\n" else "\\t"
     if char.isprintable():
         return char
-    code = ord(char)
-    return (
-        f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
-    )
+    code, short = ord(char), {"\n": "\\n", "\t": "\\t"}.get(char)
+    long = f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+    return short or (f"\\x{code:02x}" if code < 256 else long)
 
 
 def read(text: str, container: str | None = None) -> Taking:
     """The settings of a container in manifests of any kind, of a ConfigMap, of a bare ``env:``, or
     of the list in one. container: the name of it, or of a ConfigMap, where several set something.
-
-    Raises UserError("profile-container-which" | "profile-container-unknown" |
-    "profile-text-wrong" | "profile-nothing-there" | "profile-secrets-only").
+    Raises UserError("profile-container-which" | "profile-container-unknown" | "profile-text-wrong"
+    | "profile-nothing-there" | "profile-secrets-only").
     """
     seen: set[int] = set()
     sources = [one for document in documents(text) for one in _sources(document, _DEPTH, seen)]
@@ -254,16 +228,14 @@ class _Source:
 
     @property
     def takes_from(self) -> list[tuple[str, str, str]]:
-        """Of what a container has all: "configMapRef" or "secretRef", its name, and what is put
-        before the names there.
-        """
+        """What a container has all of: configMapRef or secretRef, its name, a prefix."""
         found = self._node.get("envFrom")
-        references = []
-        for one in found.items() if found else ():
-            for kind in ("configMapRef", "secretRef"):
-                if (reference := one.get(kind)) is not None:
-                    references.append((kind, reference.text("name"), one.text("prefix")))
-        return references
+        return [
+            (kind, reference.text("name"), one.text("prefix"))
+            for one in (found.items() if found else ())
+            for kind in ("configMapRef", "secretRef")
+            if (reference := one.get(kind)) is not None
+        ]
 
     @property
     def data(self) -> Node:
@@ -286,7 +258,7 @@ class _Source:
         env = self._node if self.what == "list" else self._node.get("env")
         if env is None:
             return taking
-        if env.is_mapping:
+        if env.kind == "mapping":
             _pairs(env, taking, plain=False)
         for one in env.items():
             _one(one, taking, maps)
@@ -296,60 +268,51 @@ class _Source:
 def _pairs(node: Node, taking: Taking, plain: bool, prefix: str = "") -> None:
     """Variables as a mapping. plain: nothing is put in for $(NAME) there."""
     for key, value in node.pairs():
-        name = prefix + key
-        if not _VARIABLE.fullmatch(name):
-            continue
-        _value(name, value, taking, plain)
+        if _VARIABLE.fullmatch(prefix + key):
+            _value(prefix + key, value, taking, plain)
 
 
 def _one(node: Node, taking: Taking, maps: Mapping[str, _Source]) -> None:
     """An item of a container's ``env``."""
-    name = node.text("name")
-    if not name:
+    if not (name := node.text("name")):
         return
     if (origin := node.get("valueFrom")) is not None:
         key = origin.get("configMapKeyRef")
-        if key is not None and (there := maps.get(key.text("name"))) is not None:
-            value = there.data.get(key.text("key"))
-            if value is not None:
-                _value(name, value, taking, plain=True)
-                return
+        there = maps.get(key.text("name")) if key else None
+        if key and there and (value := there.data.get(key.text("key"))):
+            _value(name, value, taking, plain=True)
+            return
         kinds = [kind for kind, _ in origin.pairs()]
         where = {"secretKeyRef": tr("a Secret"), "configMapKeyRef": tr("a ConfigMap")}
         said = where.get(kinds[0], kinds[0]) if kinds else tr("nothing")
         taking.leave(name, at_line(tr("its value comes from {source}", source=said), node.line))
         return
-    value = node.get("value")
-    if value is None:
+    if (value := node.get("value")) is None:
         taking.take(name, "")
     else:
         _value(name, value, taking, plain=False)
 
 
 def _value(name: str, value: Node, taking: Taking, plain: bool) -> None:
-    text = value.string
-    if text is None:
+    if (text := value.string) is None:
         taking.leave(name, at_line(tr(_TEXT), value.line))
         return
+    references = [m[1] for m in _EXPANDED.finditer(text) if m[1] is not None]
     if plain:
         taking.take(name, text)
-        return
-    references = [m[1] for m in _EXPANDED.finditer(text) if m[1] is not None]
-    if references and name in BY_NAME:
+    elif references and name in BY_NAME:
         said = made_of(name, f"{VARIABLE}, $({references[0]})", _LITERAL)
         taking.leave(name, at_line(said, value.line))
-        return
-    taking.take(name, _EXPANDED.sub("$", text))
+    else:
+        taking.take(name, _EXPANDED.sub("$", text))
 
 
 def _sources(node: Node, depth: int, seen: set[int]) -> Iterator[_Source]:
-    """All that sets variables in a document. seen: which nodes were looked into: what an alias
-    brings again is the same.
-    """
+    """All that sets variables in a document. seen: nodes that were looked into, of aliases."""
     if depth == 0 or node.same in seen:
         return
     seen.add(node.same)
-    if not node.is_mapping:
+    if node.kind != "mapping":
         items = list(node.items())
         if any(one.text("name") and (one.get("value") or one.get("valueFrom")) for one in items):
             yield _Source("list", "", node)
@@ -357,9 +320,8 @@ def _sources(node: Node, depth: int, seen: set[int]) -> Iterator[_Source]:
         for one in items:
             yield from _sources(one, depth - 1, seen)
         return
-    kind, name = node.text("kind"), ""
-    if metadata := node.get("metadata"):
-        name = metadata.text("name")
+    kind, metadata = node.text("kind"), node.get("metadata")
+    name = metadata.text("name") if metadata else ""
     if kind in ("ConfigMap", "Secret"):
         yield _Source(kind, name, node)
         return
@@ -370,7 +332,7 @@ def _sources(node: Node, depth: int, seen: set[int]) -> Iterator[_Source]:
             found = True
             for one in value.items():
                 yield _Source(what, one.text("name"), one)
-        elif not value.is_scalar and key != "env":
+        elif value.kind != "scalar" and key != "env":
             for source in _sources(value, depth - 1, seen):
                 found = True
                 yield source

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from torchkeeper.client.words import say
 from torchkeeper.client.words.findingwords import said
 from torchkeeper.client.words.problems import UserError, printable, user_error
-from torchkeeper.client.words.tongue import tr
+from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.settings.applied import SHARED, applied
 from torchkeeper.settings.checks.texts import meant_by
 from torchkeeper.settings.finding import Finding
@@ -23,19 +23,15 @@ from torchkeeper.settings.rules import About, check
 if TYPE_CHECKING:
     from torchkeeper.warm.shapes import SentRecipe
 
-
 #: Characters of a name, bytes of a value, characters of what is said about a profile.
 MOST_NAME, MOST_VALUE, MOST_ABOUT = 64, 32 << 10, 4000
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Settings under a name.
-
-    values: texts by variable, of ``settings.known`` only. What is not among them is left to
-    PyTorch: a process that gets the profile has no other of the described settings, but for those
-    that other programs read, too (``settings.applied.SHARED``), which stay as they are. about: what
-    the user says of it.
+    """Settings under a name. values: texts by variable, of ``settings.known``; all others of these
+    are left to PyTorch, and taken from a process that gets the profile, but for those that other
+    programs read, too (``settings.applied.SHARED``). about: what the user says of it.
     """
 
     name: str
@@ -44,15 +40,10 @@ class Profile:
 
 
 def checked(profile: Profile) -> Profile:
-    """The profile, which can be kept and given to a process.
-
-    Raises UserError("profile-value-impossible" | "profile-about-too-long") and as
-    ``check_setting``.
-    """
+    """The profile, if it can be kept and used. Raises UserError("profile-…")."""
     for name, text in profile.values.items():
         check_setting(name)
-        why = impossible(text)
-        if why:
+        if why := impossible(text):
             raise user_error("profile-value-impossible", {"name": name, "why": why})
     if len(profile.about) > MOST_ABOUT or impossible(profile.about):
         raise user_error("profile-about-too-long", {"most": MOST_ABOUT})
@@ -60,9 +51,7 @@ def checked(profile: Profile) -> Profile:
 
 
 def check_setting(name: str) -> None:
-    """Raises UserError("profile-setting-unknown" | "profile-setting-misnamed") for what is no
-    described setting.
-    """
+    """Raises UserError("profile-setting-unknown" | "profile-setting-misnamed")."""
     if name in BY_NAME:
         return
     if meant := meant_by(name):
@@ -131,20 +120,18 @@ def with_password(profile: Profile) -> list[str]:
 # A profile given to a process: its environment has exactly the profile's settings.
 
 _FOLDERS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
-_OFF = "TORCHINDUCTOR_FORCE_DISABLE_CACHES"
+_OFF, _ON = "TORCHINDUCTOR_FORCE_DISABLE_CACHES", "TORCHINDUCTOR_FX_GRAPH_CACHE"
+_MOVED: Text = "The folder is {place}, as you said, and not {name} of the profile, {folder}."
+_OVERRULED: Text = "{recipe} sets {names} itself: that counts there."
 
 
 def environment(profile: Profile, env: Mapping[str, str]) -> dict[str, str]:
-    """An environment with the profile's settings, and no other that is described
-    (``settings.applied.applied``).
-    """
+    """An environment with the profile's settings, and no other that is described."""
     return applied(profile.values, env)
 
 
 def sent(profile: Profile) -> dict[str, str]:
-    """Its settings as an engine is to have them (``settings`` of ``warm`` and ``verify``): a folder
-    is meant from where the user is, and an engine is elsewhere.
-    """
+    """Its settings for an engine (``warm``, ``verify``), elsewhere: folders are absolute."""
     return {
         name: os.path.abspath(text) if text and BY_NAME[name].type == "folder" else text
         for name, text in profile.values.items()
@@ -152,17 +139,13 @@ def sent(profile: Profile) -> dict[str, str]:
 
 
 def allowed(profile: Profile, about: About | None = None, insist: bool = False) -> list[Finding]:
-    """What is wrong with a profile that is to be used all the same, the worst first.
-
-    Raises UserError("profile-refused") where there are errors, unless with ``insist``.
-    """
+    """What is wrong, the worst first. Raises UserError("profile-refused") without ``insist``."""
     found = check(profile.values, about)
     errors = [said(one) for one in found if one.severity == "error"]
     if not errors or insist:
         return found
-    what = tr(
-        "The profile “{name}” is not used: something in it is wrong.", name=printable(profile.name)
-    )
+    name = printable(profile.name)
+    what = tr("The profile “{name}” is not used: something in it is wrong.", name=name)
     why = "\n".join(part for one in errors for part in (one.what, one.why, one.remedy) if part)
     raise UserError(
         what, why, tr("Correct it, or use it all the same with --insist."), code="profile-refused",
@@ -173,9 +156,9 @@ def allowed(profile: Profile, about: About | None = None, insist: bool = False) 
 def check_caches(profile: Profile, version: str | None = None) -> None:
     """Raises UserError("profile-without-caches") where nothing that is compiled would be kept."""
     off = on(profile.values, _OFF, version)
-    if off or not on(profile.values, "TORCHINDUCTOR_FX_GRAPH_CACHE", version):
-        name = _OFF if off else "TORCHINDUCTOR_FX_GRAPH_CACHE"
-        raise user_error("profile-without-caches", {"profile": profile.name, "name": name})
+    if off or not on(profile.values, _ON, version):
+        about = {"profile": profile.name, "name": _OFF if off else _ON}
+        raise user_error("profile-without-caches", about)
 
 
 def moved(profile: Profile, into: str) -> list[str]:
@@ -186,21 +169,13 @@ def moved(profile: Profile, into: str) -> list[str]:
         text = profile.values.get(name)
         inside = text and os.path.abspath(text).startswith(place.rstrip("/") + "/")
         if text and os.path.abspath(text) != place and not (name == _FOLDERS[1] and inside):
-            sentences.append(
-                tr(
-                    "The folder is {place}, as you said, and not {name} of the profile, {folder}.",
-                    place=printable(place),
-                    name=name,
-                    folder=printable(text),
-                )
-            )
+            shown = {"place": printable(place), "name": name, "folder": printable(text)}
+            sentences.append(tr(_MOVED, **shown))
     return sentences
 
 
 def overruled(profile: Profile, recipes: Iterable[str | SentRecipe]) -> list[str]:
-    """Sentences on the settings that recipes, as ``recipes.wire`` has them, say otherwise: theirs
-    count, because they are part of what is compiled.
-    """
+    """Sentences on the settings that recipes say otherwise: theirs count, as part of the keys."""
     sentences = []
     for recipe in recipes:
         if isinstance(recipe, str):
@@ -209,11 +184,5 @@ def overruled(profile: Profile, recipes: Iterable[str | SentRecipe]) -> list[str
         names = [name for name in own if name in BY_NAME and own[name] != profile.values.get(name)]
         if names:
             who = printable(recipe["name"])
-            sentences.append(
-                tr(
-                    "{recipe} sets {names} itself: that counts there.",
-                    recipe=who,
-                    names=say.together(names),
-                )
-            )
+            sentences.append(tr(_OVERRULED, recipe=who, names=say.together(names)))
     return sentences

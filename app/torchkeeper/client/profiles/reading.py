@@ -33,18 +33,14 @@ _TOML = re.compile(r"\[settings\]\s*(?:#.*)?$|about\s*=\s*[\"']")
 
 
 def guess(text: str, file: str = "") -> str:
-    """The format of a text: one of formats.FORMATS, or "toml" for a profile's own file.
-
-    file: its name, which decides where it says something.
-    """
+    """The format of a text: one of formats.FORMATS, or "toml". file: its name decides first."""
     if file.lower().endswith(".toml"):
         return "toml"
     for pattern, format in _NAMES:
         if pattern.fullmatch(file.lower()):
             return format
     text = text.removeprefix("\ufeff")
-    for line in text.splitlines():
-        line = line.strip()
+    for line in map(str.strip, text.splitlines()):
         if line.startswith("#!"):
             return "sh"
         if not line or line.startswith("#"):
@@ -61,28 +57,26 @@ def guess(text: str, file: str = "") -> str:
 
 def _is_shell(text: str) -> bool:
     """Whether a text has what a .env file has not."""
-    for line in text.splitlines():
-        line = line.strip()
+    lines = [line.strip() for line in text.splitlines()]
+    for line in lines:
         if line and not line.startswith("#") and not _ASSIGNS.match(line.removeprefix("export ")):
             return True
         if _SHELL.match(line) and not line.startswith("export "):
             return True
         if re.match(r"(?:export[ \t]+)?\w+=(?:[^'\"\s]|'[^']*'|\"[^\"]*\")*[ \t]+[^#\s]", line):
             return True  # a program follows, or another variable
-    return any(line.strip().startswith("export ") for line in text.splitlines())
+    return any(line.startswith("export ") for line in lines)
 
 
 def text_in(path: str) -> str:
-    """The text of a file, of a pipe that a shell gives the name of (``<(…)``), or with STDIN of the
-    standard input.
-
-    Raises UserError("profile-unreadable").
-    """
+    """The text of a file, a shell's ``<(…)`` or STDIN. Raises UserError("profile-unreadable")."""
     try:
         if path == STDIN:
             data = sys.stdin.buffer.read(MOST_BYTES + 1)
         elif is_stream(path):
-            data = _piped(path)
+            # Who has it open is there already: this waits for nobody else.
+            with open(path, "rb") as stream:
+                data = stream.read(MOST_BYTES + 1)
         else:
             data = whole.read(path, MOST_BYTES)
     except OSError as e:
@@ -92,25 +86,12 @@ def text_in(path: str) -> str:
         raise user_error("profile-unreadable", {"file": path, "why": why}) from e
     if len(data) > MOST_BYTES:
         raise user_error("profile-unreadable", {"file": path, "why": tr("It is too large")})
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as e:
-        line = data.count(b"\n", 0, e.start) + 1
-        why = tr("Line {line} is not UTF-8", line=str(line))
-        raise user_error("profile-unreadable", {"file": path, "why": why}) from e
+    return whole.decoded(data, "profile-unreadable", path)
 
 
 def is_stream(path: str) -> bool:
-    """Whether there is no file of this name, so that it says nothing of what is in it: standard
-    input, or what a shell makes of ``<(…)``.
-    """
+    """Whether it is standard input, or what a shell makes of ``<(…)``: its name says nothing."""
     return path == STDIN or bool(_OPENED.fullmatch(path))
-
-
-def _piped(path: str) -> bytes:
-    # Who has it open is there already: this waits for nobody else.
-    with open(path, "rb") as stream:
-        return stream.read(MOST_BYTES + 1)
 
 
 def stem(path: str) -> str:

@@ -53,9 +53,8 @@ def quoted(text: str) -> str:
 
 def read(text: str) -> Taking:
     """The settings that programs get of a script. Nothing is run: what depends on a command, on
-    another variable or on a condition is left, and so is what is not exported.
-
-    Raises UserError("profile-text-wrong").
+    another variable or on a condition is left, and so is what is not exported. Raises
+    UserError("profile-text-wrong").
     """
     script = _Script()
     for command in commands(text):

@@ -1,7 +1,7 @@
 """The commands of a script for sh, with their words, and what each depends on.
 
-After the shell's grammar in POSIX.1-2017, 2.3 and 2.10, with what bash has besides. Nothing is
-expanded: a word that would be says what it needs.
+After the shell's grammar in POSIX.1-2017, 2.2, 2.3, 2.6, 2.7.4 and 2.10, with what bash has
+besides. Nothing is expanded or run: a word that would be says what it needs.
 """
 
 from __future__ import annotations
@@ -10,41 +10,87 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchkeeper.client.profiles.taking import (
-    CONTINUED,
-    ESCAPES,
-    HOME,
-    LIST,
-    PRINTED,
-    TRANSLATED,
-    VARIABLE,
-    Lines,
-    unread,
-)
+from torchkeeper.client.profiles import taking
 from torchkeeper.client.words.tongue import Text, tr
 
-# What stands in quotes, after a dollar and in here-documents of a script for sh: it is gone past,
-# and nothing of it is run.
-#
-# After POSIX.1-2017, 2.2, 2.6 and 2.7.4, with what bash has besides.
-
 _PARAMETER = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])")
+#: A dollar that is only that.
+_LONE = re.compile(r"\$(?![A-Za-z0-9_@*#?$!({'\"-])")
+_ANSI = re.compile(r"'(?:[^'\\]|\\.)*'", re.DOTALL)
 _HERE = re.compile(r"<<(-?)[ \t]*(['\"\\]?)([A-Za-z_][A-Za-z0-9_]*)\2?")
 _DEFAULT = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*):?=")
 
 
-class Quotes:
+#: What a command may depend on.
+CONDITION: Text = "a condition"
+LOOP: Text = "a loop"
+GROUP: Text = "a group of commands"
+PIPE: Text = "a pipe"
+BESIDE: Text = "another process"
+CALL: Text = "a call of the function"
+_FUNCTION: Text = "a function"
+
+#: What opens a command that holds others, and what closes that.
+_OPENS = {
+    "if": ("fi", CONDITION), "for": ("done", LOOP), "while": ("done", LOOP),
+    "until": ("done", LOOP), "select": ("done", LOOP), "case": ("esac", CONDITION),
+    "{": ("}", GROUP), "(": (")", GROUP),
+}  # fmt: skip
+#: What stands between the parts of those.
+_WITHIN = ("then", "else", "elif", "do", "!")
+_OPERATORS = re.compile(r"&&|\|\||;;&|;;|;&|\|&|[;&|()]")
+_REDIRECTS = re.compile(r"[0-9]*(?:<<<|<<-|<<|<>|<&|>>|>\||>&|&>>|&>|<|>)")
+#: What the operator after a command says of it.
+_BEFORE = {"|": PIPE, "|&": PIPE, "&": BESIDE}
+#: What is not asked whether it may fail, before an &&.
+_GOES_WELL = frozenset({
+    "export", "declare", "typeset", "readonly", "unset", "cd", "set", "mkdir", "source", ".",
+    "echo", "env",
+})  # fmt: skip
+
+
+class Word(NamedTuple):
+    """A word. text: without its quotes. plain: characters at its beginning that are not in quotes.
+    needs: what the shell would put into it, in words, or "". line: from 1. sets: the variables that
+    it sets where they have no value, ``${NAME:=…}``.
+    """
+
+    text: str
+    plain: int
+    needs: str
+    line: int
+    sets: tuple[str, ...] = ()
+
+
+class Command(NamedTuple):
+    """A simple command. depends: what decides whether it is run or stays, in words, or ""."""
+
+    words: tuple[Word, ...]
+    depends: str
+
+
+def commands(text: str) -> Iterator[Command]:
+    """All simple commands of a script, in their order. Raises UserError("profile-text-wrong")."""
+    try:
+        yield from _Reader(text).commands()
+    except RecursionError as e:
+        raise taking.unread(1, tr("It is nested too deep")) from e
+
+
+class _Reader:
     """A place in a script, which goes on as it is read."""
 
     def __init__(self, text: str) -> None:
         self._text = text.removeprefix("\ufeff")
         self._at = 0
-        self._lines = Lines(self._text)
+        self._lines = taking.Lines(self._text)
         #: Ends of texts that begin with the next line, whether tabs before them do not count, and
         #: whether a backslash joins lines there.
         self._here: list[tuple[str, bool, bool]] = []
         #: What the word that is being read sets.
         self._sets: list[str] = []
+        #: What has been opened: what closes it, and what it is.
+        self._open: list[tuple[str, str]] = []
 
     def _line(self, at: int | None = None) -> int:
         return self._lines.of(self._at if at is None else at)
@@ -56,12 +102,10 @@ class Quotes:
                 stop = self._text.find("\n", self._at)
                 line = self._text[self._at : stop if stop >= 0 else len(self._text)]
                 self._at += len(line) + 1
-                slashes = len(line) - len(line.rstrip("\\"))
-                if joins and slashes % 2:
+                if joins and (len(line) - len(line.rstrip("\\"))) % 2:
                     before += line[:-1]
                     continue
-                line = before + line
-                before = ""
+                line, before = before + line, ""
                 if (line.lstrip("\t") if tabs else line) == end:
                     break
         self._here.clear()
@@ -69,7 +113,7 @@ class Quotes:
     def _single(self) -> str:
         end = self._text.find("'", self._at + 1)
         if end < 0:
-            raise unread(self._line(), tr("A quote is not closed"))
+            raise taking.unread(self._line(), tr("A quote is not closed"))
         said = self._text[self._at + 1 : end]
         self._at = end + 1
         return said
@@ -93,7 +137,7 @@ class Quotes:
             else:
                 parts.append(char)
                 self._at += 1
-        raise unread(self._line(began), tr("A quote is not closed"))
+        raise taking.unread(self._line(began), tr("A quote is not closed"))
 
     def _expansion(self, quoted: bool) -> tuple[str, str]:
         """What stands at a dollar or a backquote: a text, and what the shell would put there."""
@@ -101,38 +145,33 @@ class Quotes:
         after = text[began + 1 : began + 2]
         if text.startswith("\\\n", began + 1):
             self._at += 3
-            return "", CONTINUED
+            return "", taking.CONTINUED
         if text[began] == "`":
             self._past("`", began + 1)
-            return "", f"{PRINTED}, `…`"
+            return "", f"{taking.PRINTED}, `…`"
         if after == "(":
             self._past(")", began + 1)
-            return "", f"{PRINTED}, $(…)"
+            return "", f"{taking.PRINTED}, $(…)"
         if after == "{":
             self._past("}", began + 1)
             # What stands in its place where it is not set may be a password.
             if default := _DEFAULT.match(text, began):
                 self._sets.append(default[1])
             name = re.match(r"\$\{[#!]?\w*", text[began : began + 60])
-            return "", f"{VARIABLE}, {name[0] if name else '${'}…}}"
+            return "", f"{taking.VARIABLE}, {name[0] if name else '${'}…}}"
         if after == "'" and not quoted:
-            self._at += 1
-            self._ansi()
-            return "", f"{ESCAPES}, $'…'"
+            if (end := _ANSI.match(text, began + 1)) is None:
+                raise taking.unread(self._line(began + 1), tr("A quote is not closed"))
+            self._at = end.end()
+            return "", f"{taking.ESCAPES}, $'…'"
         if after == '"' and not quoted:
             self._at += 1
-            return "", f'{TRANSLATED}, $"…"'
+            return "", f'{taking.TRANSLATED}, $"…"'
         if parameter := _PARAMETER.match(text, began):
             self._at = parameter.end()
-            return "", f"{VARIABLE}, {parameter[0]}"
+            return "", f"{taking.VARIABLE}, {parameter[0]}"
         self._at += 1
         return "$", ""
-
-    def _ansi(self) -> None:
-        end = re.compile(r"'(?:[^'\\]|\\.)*'", re.DOTALL).match(self._text, self._at)
-        if end is None:
-            raise unread(self._line(), tr("A quote is not closed"))
-        self._at = end.end()
 
     def _past(self, close: str, at: int | None = None) -> None:
         """Go past what closes what is opened at ``at``, or here; quotes in it are kept whole."""
@@ -167,86 +206,18 @@ class Quotes:
             else:
                 depth += char == open_
                 self._at += 1
-        raise unread(self._line(began), tr("“{sign}” is missing", sign=close))
-
-
-#: What a command may depend on.
-CONDITION: Text = "a condition"
-LOOP: Text = "a loop"
-GROUP: Text = "a group of commands"
-PIPE: Text = "a pipe"
-BESIDE: Text = "another process"
-CALL: Text = "a call of the function"
-_FUNCTION: Text = "a function"
-
-#: What opens a command that holds others, and what closes that.
-_OPENS = {
-    "if": ("fi", CONDITION), "for": ("done", LOOP), "while": ("done", LOOP),
-    "until": ("done", LOOP), "select": ("done", LOOP), "case": ("esac", CONDITION),
-    "{": ("}", GROUP), "(": (")", GROUP),
-}  # fmt: skip
-#: What stands between the parts of those.
-_WITHIN = ("then", "else", "elif", "do", "!")
-_OPERATORS = re.compile(r"&&|\|\||;;&|;;|;&|\|&|[;&|()]")
-_REDIRECTS = re.compile(r"[0-9]*(?:<<<|<<-|<<|<>|<&|>>|>\||>&|&>>|&>|<|>)")
-_BLANKS = " \t"
-#: What the operator after a command says of it.
-_BEFORE = {"|": PIPE, "|&": PIPE, "&": BESIDE}
-#: What is not asked whether it may fail, before an &&.
-_GOES_WELL = frozenset({
-    "export", "declare", "typeset", "readonly", "unset", "cd", "set", "mkdir", "source", ".",
-    "echo", "env",
-})  # fmt: skip
-
-
-class Word(NamedTuple):
-    """A word. text: without its quotes. plain: characters at its beginning that are not in quotes.
-    needs: what the shell would put into it, in words, or "". line: from 1. sets: the variables that
-    it sets where they have no value, ``${NAME:=…}``.
-    """
-
-    text: str
-    plain: int
-    needs: str
-    line: int
-    sets: tuple[str, ...] = ()
-
-
-class Command(NamedTuple):
-    """A simple command. depends: what decides whether it is run, or whether what it sets stays, in
-    words; "" where nothing does.
-    """
-
-    words: tuple[Word, ...]
-    depends: str
-
-
-def commands(text: str) -> Iterator[Command]:
-    """All simple commands of a script, in their order. Raises UserError("profile-text-wrong")."""
-    try:
-        yield from _Reader(text).commands()
-    except RecursionError as e:
-        raise unread(1, tr("It is nested too deep")) from e
-
-
-class _Reader(Quotes):
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        #: What has been opened: what closes it, and what it is.
-        self._open: list[tuple[str, str]] = []
+        raise taking.unread(self._line(began), tr("“{sign}” is missing", sign=close))
 
     def commands(self) -> Iterator[Command]:
-        after = ""
-        words: list[Word] = []
+        after, words = "", list[Word]()
         while (piece := self._next()) is not None:
             if isinstance(piece, Word):
                 words.append(piece)
                 continue
-            if piece == "(" and words and len(words) == 1:
+            if piece == "(" and len(words) == 1:
                 # A function: its name, and parentheses.
-                words = []
+                after, words = "", []
                 self._open.append((")", _FUNCTION))
-                after = ""
                 continue
             first = words[0].text if words else ""
             yield from self._command(words, after or _BEFORE.get(piece, ""))
@@ -254,13 +225,13 @@ class _Reader(Quotes):
             if piece == "(":
                 self._open.append(_OPENS["("])
             elif piece == ")" and self._open and self._open[-1][0] == ")":
-                function = self._open.pop()[1] == _FUNCTION
-                after = CALL if function else ""
+                after = CALL if self._open.pop()[1] == _FUNCTION else ""
                 continue
             after = self._after(piece, after, first)
         yield from self._command(words, after)
         if self._open:
-            raise unread(self._line(), tr("“{sign}” is missing at the end", sign=self._open[-1][0]))
+            why = tr("“{sign}” is missing at the end", sign=self._open[-1][0])
+            raise taking.unread(self._line(), why)
 
     @staticmethod
     def _after(piece: str, after: str, first: str) -> str:
@@ -293,9 +264,7 @@ class _Reader(Quotes):
             yield Command(tuple(words[at:]), self._open[-1][1] if self._open else depends)
 
     def _next(self) -> Word | str | None:
-        """The next word, or operator, with a newline as one; None at the end. What is a redirection
-        is left out.
-        """
+        """The next word or operator, a newline among them; None at the end. No redirection."""
         redirect = ""
         while self._skip_blanks():
             if match := _REDIRECTS.match(self._text, self._at):
@@ -313,8 +282,7 @@ class _Reader(Quotes):
             if not redirect:
                 return word
             if redirect in ("<<", "<<-"):
-                joins = word.plain == len(word.text)
-                self._here.append((word.text, redirect == "<<-", joins))
+                self._here.append((word.text, redirect == "<<-", word.plain == len(word.text)))
             redirect = ""
         return None
 
@@ -322,7 +290,7 @@ class _Reader(Quotes):
         """Go to where something is; False at the end."""
         text = self._text
         while self._at < len(text):
-            if text[self._at] in _BLANKS or text.startswith("\r\n", self._at):
+            if text[self._at] in " \t" or text.startswith("\r\n", self._at):
                 self._at += 1
             elif text.startswith("\\\n", self._at):
                 self._at += 2
@@ -343,9 +311,9 @@ class _Reader(Quotes):
             if char in " \t\n;&|()<>" or text.startswith("\r\n", self._at):
                 if char == "(" and parts and parts[-1] == "=":
                     self._past(")")
-                    needs = needs or LIST
+                    needs = needs or taking.LIST
                 break
-            if char in "'\"\\$`" and plain is None and not _lone(text, self._at):
+            if char in "'\"\\$`" and plain is None and not _LONE.match(text, self._at):
                 plain = len("".join(parts))
             if char == "'":
                 parts.append(self._single())
@@ -354,9 +322,8 @@ class _Reader(Quotes):
                 parts.append(said)
                 needs = needs or more
             elif char == "\\":
-                after = text[self._at + 1 : self._at + 2]
-                if not after:
-                    raise unread(self._line(), tr("The script ends with a backslash"))
+                if not (after := text[self._at + 1 : self._at + 2]):
+                    raise taking.unread(self._line(), tr("The script ends with a backslash"))
                 parts.append(after.replace("\n", ""))
                 self._at += 2
             elif char in "$`":
@@ -365,14 +332,9 @@ class _Reader(Quotes):
                 needs = needs or more
             else:
                 if char == "~" and (not parts or parts[-1] in "=:"):
-                    needs = needs or f"{HOME}, ~"
+                    needs = needs or f"{taking.HOME}, ~"
                 parts.append(char)
                 self._at += 1
         said = "".join(parts)
         plain = len(said) if plain is None else plain
         return Word(said, plain, needs, self._line(began), tuple(self._sets))
-
-
-def _lone(text: str, at: int) -> bool:
-    """Whether a dollar is only that."""
-    return text[at] == "$" and not re.match(r"\$[A-Za-z0-9_@*#?$!({'\"-]", text[at : at + 2])

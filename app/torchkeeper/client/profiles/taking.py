@@ -24,10 +24,7 @@ LIST: Text = "a list"
 
 @dataclass
 class Taking:
-    """Settings as they are found, one after another.
-
-    values: texts by variable. left: what was not taken, with the reason in a clause, each once.
-    """
+    """Settings as they are found. values: texts by variable. left: what was not taken, and why."""
 
     values: dict[str, str] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)
@@ -44,11 +41,6 @@ class Taking:
             self.left.pop(name, None)
         else:
             self.left.setdefault(name, no_setting())
-
-    def drop(self, name: str) -> None:
-        """A variable is unset."""
-        self.values.pop(name, None)
-        self.left.pop(name, None)
 
     def leave(self, name: str, why: str) -> None:
         """A variable, or something else, is there, and what it comes to is not."""
@@ -90,9 +82,8 @@ def unwritable(name: str, format: str, why: str) -> UserError:
 
 def made_of(name: str, what: str, literal: str) -> str:
     """That the text of a setting is made of something, in a clause. Of one that may hold a password
-    no part is told: what looks like a variable may be some characters of it.
-
-    literal: how a $ is written that is only that, in a clause.
+    no part is told: what looks like a variable may be some characters of it. literal: how a $ is
+    written that is only that, in a clause.
     """
     kind, _, part = what.partition(", ")
     if BY_NAME[name].secret:

@@ -30,9 +30,7 @@ def text(source: str) -> str:
 
 
 def write_beside(source: str, folder: str) -> tuple[list[str], list[str]]:
-    """Write what the recipe of a source names into its folder: the paths that were written, and
-    those that were there already, which are never touched. Raises OSError.
-    """
+    """Write what a recipe names beside it: paths written, and those there. Raises OSError."""
     written, there = [], []
     for name in BESIDE[source]:
         path = os.path.join(folder, name)
@@ -46,21 +44,17 @@ def write_beside(source: str, folder: str) -> tuple[list[str], list[str]]:
 
 def write(source: str, path: str, replace: bool = False) -> tuple[list[str], list[str]]:
     """Write the recipe of a source to a file, and what it names beside that: the paths that were
-    written, and those of Python files that were there already, which are never touched.
-
-    Raises UserError("recipe-exists") unless ``replace``, and UserError("recipe-unwritable").
+    written, and those of Python files that were there already, which are never touched. Raises
+    UserError("recipe-exists") unless ``replace``, and UserError("recipe-unwritable").
     """
     folder = os.path.dirname(os.path.abspath(path))
-    written, there = list[str](), list[str]()
     try:
         if not os.path.isdir(folder):
             os.makedirs(folder)
         named = text(source).replace(f"{source}.toml", os.path.basename(path))
         # Of a link that is to be replaced, the file that it leads to is.
         whole.write_text(os.path.realpath(path) if replace else path, named, replace=replace)
-        written.append(path)
         beside, there = write_beside(source, folder)
-        written += beside
     except FileExistsError as e:
         if not os.path.isdir(folder):
             why = tr("A folder is needed where a file is")
@@ -68,4 +62,4 @@ def write(source: str, path: str, replace: bool = False) -> tuple[list[str], lis
         raise user_error("recipe-exists", {"file": path}) from e
     except OSError as e:
         raise user_error("recipe-unwritable", {"file": path, "why": e.strerror or str(e)}) from e
-    return written, there
+    return [path, *beside], there

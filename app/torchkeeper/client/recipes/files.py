@@ -8,6 +8,7 @@ in; the engine looks again (``warm.recipes.recipe``).
 from __future__ import annotations
 
 import difflib
+import itertools
 import os
 import re
 import tomllib
@@ -19,24 +20,18 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.kept import whole as kept
 from torchkeeper.client.recipes.toml import Lines
 from torchkeeper.client.words import say
-from torchkeeper.client.words.problems import UserError, printable, user_error
+from torchkeeper.client.words.problems import UserError, failing_as, printable, user_error
 from torchkeeper.client.words.recipewords import expectation
 from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.engine.wire import MAX_LINE
+from torchkeeper.warm.recipes import recipe as recipes
 from torchkeeper.warm.recipes.expanding import cells_of
 from torchkeeper.warm.recipes.faults import said
-from torchkeeper.warm.recipes.recipe import (
-    BUILTIN,
-    MOST_RECIPES,
-    faults,
-    of_request,
-    without_faults,
-)
+from torchkeeper.warm.recipes.recipe import BUILTIN, MOST_RECIPES
 
 if TYPE_CHECKING:
     from torchkeeper.warm.recipes.tables import Tables
     from torchkeeper.warm.shapes import SentRecipe
-
 
 #: Bytes of a recipe at most; one of a thousand cells has a few thousand.
 MOST_BYTES = 256 * 1024
@@ -89,10 +84,7 @@ class RecipeFile:
 
 
 def looked_at(text: str) -> tuple[Mapping[str, object] | None, list[Fault]]:
-    """A recipe's text as data, and everything that is wrong with it, in the order of its lines.
-
-    None where it is not TOML, which is then the one fault, with where "".
-    """
+    """A recipe's data, None if it is no TOML, and everything that is wrong, by its lines."""
     if deep := _DEEP.search(text):
         return None, [Fault(text.count("\n", 0, deep.start()) + 1, 1, "", tr(_TOO_DEEP))]
     try:
@@ -106,15 +98,12 @@ def looked_at(text: str) -> tuple[Mapping[str, object] | None, list[Fault]]:
         long = _LONG.search(text)
         line = text.count("\n", 0, long.start()) + 1 if long else 1
         return None, [Fault(line, 1, "", tr(_TOO_LONG))]
-    found = faults(data)
-    if not found:
-        return data, []
-    lines = Lines(text)
-    told = []
+    found = recipes.faults(data)
+    lines, told = Lines(text if found else ""), list[Fault]()
     for fault in found:
-        line, column = lines.of(fault.where, fault.at_key)
         words = expectation(fault.expected, fault.found, fault.params)
-        told.append(Fault(line, column, printable(said(fault.where), 120), printable(words)))
+        place = lines.of(fault.where, fault.at_key)
+        told.append(Fault(*place, printable(said(fault.where), 120), printable(words)))
     return data, sorted(told, key=lambda one: (one.line, one.column))
 
 
@@ -130,33 +119,21 @@ def _syntax(why: str, text: str) -> Fault:
 
 def text_in(path: str) -> str:
     """The text of a file. Raises UserError("recipe-unreadable" | "recipe-too-large")."""
-    try:
+    with failing_as("recipe-unreadable", file=path):
         # What is no file, such as a pipe, might never end.
         if os.path.lexists(path) and not os.path.isfile(path):
             raise user_error("recipe-unreadable", {"file": path, "why": tr("It is not a file")})
         with open(path, "rb") as stream:
             content = stream.read(MOST_BYTES + 1)
             size = os.fstat(stream.fileno()).st_size
-    except OSError as e:
-        why = e.strerror or str(e)
-        raise user_error("recipe-unreadable", {"file": path, "why": why}) from e
     if len(content) > MOST_BYTES:
         params = {"file": path, "size": say.size(size), "most": say.size(MOST_BYTES)}
         raise user_error("recipe-too-large", params)
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as e:
-        line = content.count(b"\n", 0, e.start) + 1
-        why = tr("Line {line} is not UTF-8", line=str(line))
-        raise user_error("recipe-unreadable", {"file": path, "why": why}) from e
+    return kept.decoded(content, "recipe-unreadable", path)
 
 
 def read(path: str) -> RecipeFile:
-    """A recipe from a file.
-
-    Raises UserError("recipe-unreadable" | "recipe-too-large" | "recipe-syntax" | "recipe-wrong");
-    the last names every fault with its line.
-    """
+    """A recipe from a file. Raises UserError as ``text_in``, "recipe-syntax" | "recipe-wrong"."""
     path = os.path.abspath(path)
     data, found = looked_at(text_in(path))
     if data is None:
@@ -166,11 +143,8 @@ def read(path: str) -> RecipeFile:
         raise user_error("recipe-syntax", {**params, "why": why[:1].upper() + why[1:]})
     if found:
         raise _wrong(path, found)
-    return RecipeFile(path, str(data.get("name", _stem(path))), without_faults(data))
-
-
-def _stem(path: str) -> str:
-    return os.path.splitext(os.path.basename(path))[0] or "recipe"
+    stem = os.path.splitext(os.path.basename(path))[0] or "recipe"
+    return RecipeFile(path, str(data.get("name", stem)), recipes.without_faults(data))
 
 
 def _wrong(path: str, found: Sequence[Fault]) -> UserError:
@@ -186,29 +160,23 @@ def _wrong(path: str, found: Sequence[Fault]) -> UserError:
     remedy = tr(
         "Correct it; “torchkeeper recipe new” writes an example that says what can be said."
     )
-    return UserError(
-        what, why, remedy, code="recipe-wrong",
-        params={"recipe": path, "file": path, "line": first.line},
-    )  # fmt: skip
+    params = {"recipe": path, "file": path, "line": first.line}
+    return UserError(what, why, remedy, code="recipe-wrong", params=params)
 
 
 def files(name: str) -> list[str]:
-    """The recipes that a file or folder is: their absolute paths, sorted.
-
-    Of a folder, all ``*.toml`` in it and below but those of other tools; links to folders and
-    hidden folders are not entered. Raises UserError("recipe-unknown" | "recipes-none" |
-    "recipes-too-many" | "folder-unreadable").
+    """The recipes that a file or folder is: their absolute paths, sorted; of a folder all
+    ``*.toml`` in it and below, but not of other tools, linked or hidden folders. Raises
+    UserError("recipe-unknown" | "recipes-none" | "recipes-too-many" | "folder-unreadable").
     """
     path = os.path.abspath(name)
     if not name or not os.path.isdir(path):
         if not os.path.lexists(path) or not name:  # an empty variable is no folder
             raise user_error("recipe-unknown", {"recipe": name})
         return [path]
-    found = []
-    for one in _below(path):
-        found.append(one)
-        if len(found) > MOST_RECIPES:
-            raise user_error("recipes-too-many", {"folder": path, "most": MOST_RECIPES})
+    found = list(itertools.islice(_below(path), MOST_RECIPES + 1))
+    if len(found) > MOST_RECIPES:
+        raise user_error("recipes-too-many", {"folder": path, "most": MOST_RECIPES})
     if not found:
         raise user_error("recipes-none", {"folder": path})
     return sorted(found)
@@ -242,9 +210,7 @@ def is_interpreters(names: Iterable[str]) -> bool:
 
 
 def chosen(names: Sequence[str]) -> list[str]:
-    """Paths of all recipes, and "builtin", that some names mean, each once, in their order; the
-    built-in one for none. Raises as ``files``.
-    """
+    """Paths of all recipes that names mean, and "builtin", once each. Raises as ``files``."""
     found: list[str] = []
     for name in names or [BUILTIN]:
         found += [BUILTIN] if name == BUILTIN else files(name)
@@ -252,10 +218,7 @@ def chosen(names: Sequence[str]) -> list[str]:
 
 
 def wire(names: Sequence[str]) -> list[str | SentRecipe]:
-    """What a request says for the names of recipes: "builtin", files and folders.
-
-    Raises UserError as ``files`` and ``read``, and "recipes-too-large".
-    """
+    """What a request says for recipes. Raises as ``files``, ``read``, "recipes-too-large"."""
     import json
 
     sent = [one if one == BUILTIN else read(one).to_wire() for one in chosen(names)]
@@ -267,18 +230,12 @@ def wire(names: Sequence[str]) -> list[str | SentRecipe]:
 
 
 def listed() -> list[str]:
-    """The files and folders of the user's list, absolute, in their order.
-
-    Raises UserError("recipes-unreadable").
-    """
+    """The absolute paths of the user's list. Raises UserError("recipes-unreadable")."""
     return kept.load(_LIST, "recipes-unreadable", "paths")
 
 
 def add(name: str) -> list[str]:
-    """Put a file or folder at the end of the list, if it is not in it; the list.
-
-    Raises UserError as ``files`` and ``listed``, and "recipes-unwritable".
-    """
+    """Put a file or folder on the list; the list. Raises as ``listed``, "recipes-unwritable"."""
     files(name)
     path = os.path.abspath(name)
     paths = listed()
@@ -289,10 +246,7 @@ def add(name: str) -> list[str]:
 
 
 def remove(name: str) -> list[str]:
-    """Take a file or folder off the list; the list. The file stays.
-
-    Raises UserError("recipe-not-listed"), as ``listed``, and "recipes-unwritable".
-    """
+    """Take one off the list; the list. Raises UserError("recipe-not-listed"), as ``add``."""
     path = os.path.abspath(name)
     paths = listed()
     if path not in paths:
@@ -302,17 +256,13 @@ def remove(name: str) -> list[str]:
     return paths
 
 
-# Some of the cells of recipes, as a person names them.
-
-
 def indexes(sent: Sequence[str | SentRecipe] | None, names: Sequence[str]) -> list[int]:
     """The indexes of cells of recipes as a request has them (``recipes.wire``), in their order.
-
     names: of cells, each as ``CELL`` or, where several recipes have it, ``RECIPE: CELL``; or their
     indexes. Raises UserError("cell-unknown"), and what ``cells_of`` raises.
     """
     try:
-        cells = cells_of(of_request(sent))
+        cells = cells_of(recipes.of_request(sent))
     except Problem as e:
         raise user_error(e.code, e.params) from e
     found: set[int] = set()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import user_error
-from torchkeeper.client.words.tongue import tr
+from torchkeeper.client.words.tongue import Text, tr
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import CellFinding
@@ -24,15 +24,15 @@ _NOT_KNOWN = frozenset({
     "threads-not-taken", "caches-disabled", "compile-disabled", "compiler-missing", "place-blank",
     "warm-killed", "warm-timeout", "nothing-cached",
 })  # fmt: skip
+_TRIED: Text = "Tried: {n} of {all} found what the program compiled"
+_PROVED: Text = "Proved: {n} of {all} found what the program compiled, in a fresh process"
 #: Graphs that a reason names.
 _NAMED = 3
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What became of it. good: how many of the cells found what the program compiled. why: for
-    those that did not, what is wrong with the recipe; unproved: why nothing is known.
-    """
+    """What became of it. good: cells that found it; why: what is wrong; unproved: why unknown."""
 
     good: int = 0
     of: int = 0
@@ -44,13 +44,8 @@ class Proof:
         """It in a line."""
         if self.unproved:
             return tr("Not proved: {why}", why=self.unproved)
-        return tr(
-            "Tried: {n} of {all} found what the program compiled"
-            if self.why
-            else "Proved: {n} of {all} found what the program compiled, in a fresh process",
-            n=self.good,
-            all=say.count(self.of, "combination", "combinations"),
-        )
+        every = say.count(self.of, "combination", "combinations")
+        return tr(_TRIED if self.why else _PROVED, n=self.good, all=every)
 
     def to_json(self) -> Mapping[str, object]:
         """As one flat JSON object."""
@@ -60,10 +55,7 @@ class Proof:
 
 
 def looked_up(graphs: Iterable[GraphTold]) -> dict[str, str]:
-    """The keys of what a program compiled or found, each with what the graph is called.
-
-    graphs: as ``explain_trace`` tells them; those whose compile failed have left nothing.
-    """
+    """The keys of what a program compiled or found (``explain_trace``), with the graphs' names."""
     found: dict[str, str] = {}
     for graph in graphs:
         cause = graph.get("cause")
@@ -82,11 +74,9 @@ def judged(
     program: Mapping[str, str], cells: Sequence[CellFinding], missed: Collection[int],
     found: Collection[str],
 ) -> Proof:  # fmt: skip
-    """The proof. program: as of ``looked_up``. cells: what became of each, as ``warm`` tells it.
-    missed: indexes of those of which a graph was not found, but for backward passes: whoever never
-    goes backward has not compiled them, whatever was prepared for it. found: keys that hit.
-
-    A cell may find another's graph: so all that the program has must be found, too.
+    """The proof. program: as of ``looked_up``. cells: as ``warm`` tells them. missed: indexes of
+    those of which a graph was not found, but for backward passes, which not every program compiles.
+    found: keys that hit: all of the program's must, as a cell may find another's graph.
     """
     why, unknown = list[str](), list[str]()
     for cell in cells:
@@ -96,7 +86,10 @@ def judged(
                 unknown.append(f"{cell['name']}: {error.what}".rstrip("."))
             else:
                 why.append(f"{cell['name']} cannot be made again: {error.what}".rstrip("."))
-        elif cell["index"] in missed or not _hits(cell):
+        # Of graphs that AOTAutograd's entries hold themselves, those alone are counted.
+        elif cell["index"] in missed or not (
+            cell.get("hits") or ("autograd" in cell and cell["autograd"]["hits"])
+        ):
             why.append(
                 f"{cell['name']} is made in another way here than in the program: its graph was "
                 "not found (it, or what it uses, may have been changed after it was built)"
@@ -115,8 +108,3 @@ def judged(
             "was built, or is compiled where it cannot be heard"
         )
     return Proof(len(cells) - bad - len(unknown), len(cells), why)
-
-
-def _hits(cell: CellFinding) -> int:
-    """Of graphs that AOTAutograd's entries hold themselves, those alone are counted."""
-    return cell.get("hits", 0) + (cell["autograd"]["hits"] if "autograd" in cell else 0)

@@ -6,6 +6,7 @@ can say; else the recipe runs the program's own command, and says why.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,15 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.client.hiding import hidden, is_secret
-from torchkeeper.client.recipes.recording import (
-    NOT_CACHED,
-    Note,
-    dicts,
-    given,
-    lines,
-    of_environment,
-    variables,
-)
+from torchkeeper.client.recipes import recording
+from torchkeeper.client.recipes.recording import NOT_CACHED, Note, dicts, given, of_environment
 from torchkeeper.client.recipes.references import Unnamed, reference
 from torchkeeper.warm.processes import is_python
 from torchkeeper.warm.recipes import recipe as recipes
@@ -31,11 +25,8 @@ if TYPE_CHECKING:
     from torchkeeper.warm.recipes.tables import Item as Told
     from torchkeeper.warm.recipes.tables import Settings, Tables
 
-
-# What a program was heard compiling, thing by thing, as the items of a recipe.
-#
 # What each process noted is its own say (``client.recipes.recording``): what is not as expected
-# raises, and ``client.recipes.recorded`` takes that for what is not understood.
+# raises, and ``_understood`` takes that for what is not understood.
 
 _ODD = {
     "hooks": "has hooks",
@@ -76,23 +67,24 @@ def items_of(note: Note, folder: str) -> tuple[list[Item], list[str]]:
     things: dict[str, _Thing] = {}
     every = dicts(note.get("compiled"))
     for one in every:
-        if one.get("backend") in NOT_CACHED:
-            continue
-        try:
-            thing = _thing(one, note, folder)
-        except Unnamed as e:
-            why.append(str(e.args[0]))
-            continue
-        key = json.dumps([thing.made, thing.ways, one.get("device")], sort_keys=True)
-        things.setdefault(key, thing).noted.append(one)
+        if one.get("backend") not in NOT_CACHED:
+            with _noting(why):
+                thing = _thing(one, note, folder)
+                key = json.dumps([thing.made, thing.ways, one.get("device")], sort_keys=True)
+                things.setdefault(key, thing).noted.append(one)
     for thing in things.values():
-        try:
-            made = _items(thing, every)
-        except Unnamed as e:
-            why.append(str(e.args[0]))
-            continue
-        found += [one for one in made if one not in found]
+        with _noting(why):
+            found += [one for one in _items(thing, every) if one not in found]
     return found, why
+
+
+@contextlib.contextmanager
+def _noting(why: list[str]) -> Iterator[None]:
+    """Why something is not named is kept."""
+    try:
+        yield
+    except Unnamed as e:
+        why.append(str(e.args[0]))
 
 
 def _thing(one: Note, note: Note, folder: str) -> _Thing:
@@ -103,9 +95,8 @@ def _thing(one: Note, note: Note, folder: str) -> _Thing:
     if one.get("backend") != "inductor":
         raise Unnamed(f"{name} is compiled by another backend, {one.get('backend')}")
     if one.get("kind") not in ("function", "model"):
-        what = (
-            f"a {one.get('type')}" if one.get("name") is None else f"{name}, a {one.get('type')},"
-        )
+        of = f"a {one.get('type')}"
+        what = of if one.get("name") is None else f"{name}, {of},"
         raise Unnamed(f"{what} is compiled, which is no function and no model and has no name")
     if not one.get("there"):
         raise Unnamed(f"{name} is made inside a function, or has another name now")
@@ -164,9 +155,9 @@ def _item(thing: _Thing, noted: Sequence[tuple[Note, Note]]) -> Item:
         training, cast = _training(call, one), _autocast(call, one)
         modes.append({"backward": backward, "grad": grad, "training": training, "autocast": cast})
     usual: dict[str, object] = {"backward": False, "grad": True, "training": None, "autocast": None}
-    for name in usual:
-        if all(mode[name] == modes[0][name] for mode in modes):
-            usual[name] = modes[0][name]
+    usual |= {
+        name: value for name, value in modes[0].items() if all(m[name] == value for m in modes)
+    }
     for told, mode in zip(calls, modes, strict=True):
         told |= {name: value for name, value in mode.items() if value != usual[name]}
     # The same again compiles nothing: every one of them is there already.
@@ -177,9 +168,7 @@ def _item(thing: _Thing, noted: Sequence[tuple[Note, Note]]) -> Item:
 
 
 def _check_order(thing: _Thing, calls: Sequence[Note], every: Sequence[Note]) -> None:
-    """Raises Unnamed where what was compiled for any size was so for another reason than calls of
-    the same code with other sizes, before.
-    """
+    """Raises Unnamed where it was for any size for another reason than calls with other sizes."""
     frames = {frame for one in thing.noted for frame in one.get("frames") or ()}
     last = max(_order(call) for call in calls if call.get("symbols"))
     for one in every:
@@ -193,8 +182,10 @@ def _check_order(thing: _Thing, calls: Sequence[Note], every: Sequence[Note]) ->
                 "too: that takes the program's own order of calls"
             )
     for at, call in enumerate(calls):
-        other = any(_given(before) != _given(call) for before in calls[:at])
-        if call.get("symbols") and not other:
+        same = all(
+            b["inputs"] == call["inputs"] and b["keywords"] == call["keywords"] for b in calls[:at]
+        )
+        if call.get("symbols") and same:
             raise Unnamed(f"{thing.name} is compiled for any size before it was called with "
                           "another one: the program has said so of a tensor, or has learned it "
                           "before")  # fmt: skip
@@ -213,19 +204,12 @@ def _order(call: Note) -> int:
     return int(call.get("order", 0))
 
 
-def _given(call: Note) -> list[Any]:
-    return [call["inputs"], call["keywords"]]
-
-
 def _secret(one: Note) -> str:
     """What it is given that looks like a secret, by name; empty without."""
-    named = [*_table(one.get("args")), *_table(one.get("options"))]
+    tables = [table for table in (one.get("args"), one.get("options")) if isinstance(table, dict)]
+    named = [(str(key), each) for table in tables for key, each in table.items()]
     named += [each for call in dicts(one.get("calls")) for each in given(one, call)]
     return next((key or "an input" for key, value in named if is_secret(key, value)), "")
-
-
-def _table(value: Any) -> list[tuple[str, Any]]:
-    return [(str(key), one) for key, one in value.items()] if isinstance(value, dict) else []
 
 
 def _check(call: Note, name: str) -> None:
@@ -257,13 +241,10 @@ def _odd(value: Any) -> Iterator[str]:
 
 def _device(one: Note, call: Note) -> str:
     """Where a call runs: the model's device, or that of the first tensor."""
-    named = [one.get("device"), *(x.get("device") for x in _tensors(call))]
-    return next((str(device) for device in named if device), "cpu").removesuffix(":0")
-
-
-def _tensors(call: Note) -> list[Mapping[str, Any]]:
     values = [*call["inputs"], *call["keywords"].values()]
-    return [one for one in values if isinstance(one, dict) and "shape" in one]
+    tensors = [value for value in values if isinstance(value, dict) and "shape" in value]
+    named = [one.get("device"), *(tensor.get("device") for tensor in tensors)]
+    return next((str(device) for device in named if device), "cpu").removesuffix(":0")
 
 
 def _told(value: Any, device: str) -> Any:
@@ -304,18 +285,16 @@ def recipe_of(
     proof: str = "",
     refuted: Sequence[str] = (),
 ) -> Recorded:
-    """The recipe for the file ``out``, of what processes noted (``warm.traces.recorder``).
-
-    command: as the user gave it, in this folder, with ``env``. Nothing is imported. proof: what is
-    said of whether what is named was tried; refuted: why that did not find what the program
-    compiled, so that it is the command.
+    """The recipe for the file ``out``, of what processes noted (``warm.traces.recorder``). command:
+    the user's, in this folder, with ``env``. proof: what is said of trying what is named; refuted:
+    why that failed, so that it is the command. Nothing is imported.
     """
     shown = hidden(command)
     secret = shown != [*command]
     if is_python(shown[0]):
         shown[0] = "python"  # whichever the recipe is warmed with
     compiled = [one for note in notes for one in dicts(note.get("compiled"))]
-    told = [f"  {line}" for one in compiled for line in lines(one)]
+    told = [f"  {line}" for one in compiled for line in recording.lines(one)]
     head = [f"Recorded by “torchkeeper run --recipe” of: {' '.join(shown)}"[:2000]]
     try:
         if refuted:
@@ -372,7 +351,9 @@ def _callables(notes: Sequence[Note], folder: str) -> Tables:
     data: dict[str, object] = {"callable": items}
     data |= _matrix(items)
     data |= {"compile": settings} if settings else {}
-    copied = {k: v for note in notes for k, v in variables(note.get("environment")).items()}
+    copied = {
+        k: v for note in notes for k, v in recording.variables(note.get("environment")).items()
+    }
     data |= {"environment": copied} if copied else {}
     if faults := recipes.faults(data):
         raise Unnamed([f"a recipe cannot say it: {'.'.join(map(str, faults[0].where))}"])
@@ -380,10 +361,7 @@ def _callables(notes: Sequence[Note], folder: str) -> Tables:
 
 
 def _settled(found: Sequence[Item]) -> tuple[dict[str, object], list[Mapping[str, Any]]]:
-    """The ways that all items have in common, and the items, each with what is its own.
-
-    An item that says nothing of a way takes any: what is decorated has its own with it.
-    """
+    """The ways that all have in common, or take any of, and the items, each with its own."""
     shared: dict[str, object] = {}
     own: list[dict[str, object]] = [{} for _ in found]
     for name in dict.fromkeys(name for one in found for name in one.ways):
@@ -423,7 +401,9 @@ def _matrix(items: list[Mapping[str, Any]]) -> dict[str, object]:
     ]
     try:
         differ = [
-            p for p in places if len({one["inputs"][p[0]]["shape"][p[1]] for one in items}) > 1
+            (at, dim)
+            for at, dim in places
+            if len({one["inputs"][at]["shape"][dim] for one in items}) > 1
         ]
         sizes = [{one["inputs"][at]["shape"][dim] for at, dim in differ} for one in items]
         if not differ or any(len(size) != 1 for size in sizes):
@@ -457,6 +437,6 @@ def _script(
         settings.update(of_environment(note))
     if settings:
         data["compile"] = settings
-    if copied := variables(env):
+    if copied := recording.variables(env):
         data["environment"] = copied
     return data

@@ -14,13 +14,14 @@ import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.client import temporary
 from torchkeeper.client.hiding import is_secret
 from torchkeeper.client.kept import whole
-from torchkeeper.client.words.problems import user_error
+from torchkeeper.client.words.problems import failing_as, user_error
 from torchkeeper.warm import processes
 from torchkeeper.warm.options import PRECOMPILE
 from torchkeeper.warm.traces import recorder
@@ -28,9 +29,7 @@ from torchkeeper.warm.traces import recorder
 if TYPE_CHECKING:
     from torchkeeper.warm.recipes.tables import Settings
 
-
-# What a program noted of its compiles, read: what it runs in, and what it compiled, for people.
-
+#: What a program noted of its compiles.
 Note = Mapping[str, Any]
 
 #: What is copied of the environment: what PyTorch compiles by, less what is of this run only.
@@ -52,10 +51,7 @@ def dicts(value: object) -> list[Note]:
 
 
 def of_environment(note: Note) -> Settings:
-    """What a recipe says by a name of its own: the threads, and headers that are not precompiled.
-
-    The threads are those of the machine unless somebody has said otherwise.
-    """
+    """What a recipe names itself: threads, if not the machine's, and headers not precompiled."""
     env = note.get("environment")
     found: Settings = {}
     if not isinstance(env, Mapping):
@@ -77,26 +73,21 @@ def variables(env: Any) -> dict[str, str]:
     """What is copied of an environment."""
     if not isinstance(env, Mapping):
         return {}
-    return {
-        name: value
-        for name, value in sorted(env.items())
-        if isinstance(name, str)
-        and isinstance(value, str)
-        and _KEPT.fullmatch(name)
-        and (
-            name == _TAG
-            or not (_DROPPED.fullmatch(name) or name == PRECOMPILE or is_secret(name, value))
-        )
-    }
+    found = {}
+    for name, value in sorted(env.items()):
+        if isinstance(name, str) and isinstance(value, str) and _KEPT.fullmatch(name):
+            dropped = _DROPPED.fullmatch(name) or name == PRECOMPILE or is_secret(name, value)
+            if name == _TAG or not dropped:
+                found[name] = value
+    return found
 
 
 def lines(one: Note) -> Iterator[str]:
     """What was compiled, for people: a line for each call."""
-    args = one.get("args") if isinstance(one.get("args"), dict) else None
-    told = {
-        key: "…" if is_secret(key, value) else repr(value) for key, value in (args or {}).items()
-    }
-    said = ", ".join(f"{key}={value}" for key, value in told.items())
+    said = ", ".join(
+        f"{key}={'…' if is_secret(key, value) else repr(value)}"
+        for key, value in _dict(one.get("args")).items()
+    )
     name = str(one.get("name")) + (f"({said})" if one.get("kind") == "model" else "")
     for call in dicts(one.get("calls")):
         inputs = ", ".join(_input(value, key) for key, value in given(one, call)) or "no inputs"
@@ -143,18 +134,14 @@ _FILES, _BYTES = 200, 32 << 20
 @contextlib.contextmanager
 def heard(env: dict[str, str]) -> Iterator[str]:
     """The folder that the programs started with ``env``, which is changed, write their notes to.
-
     Python runs ``sitecustomize`` from the first folder of its path that has it, at its start.
     """
     with temporary.folder("record") as folder:
         site, notes = os.path.join(folder, "site"), os.path.join(folder, "notes")
         os.mkdir(site)
         os.mkdir(notes)
-        source = (
-            resources.files("torchkeeper.warm.traces").joinpath("recorder.py").read_text("utf-8")
-        )
-        with open(os.path.join(site, "sitecustomize.py"), "w", encoding="utf-8") as file:
-            file.write(source)
+        source = resources.files("torchkeeper.warm.traces") / "recorder.py"
+        Path(site, "sitecustomize.py").write_bytes(source.read_bytes())
         env[recorder.FOLDER], env[recorder.HERE] = notes, site
         above = env.get("PYTHONPATH")
         env["PYTHONPATH"] = os.pathsep.join([site, above] if above else [site])
@@ -171,18 +158,14 @@ def notes_in(folder: str) -> list[Note]:
     except OSError:
         return []
     for one in files[:_FILES]:
-        try:
+        with contextlib.suppress(OSError, ValueError, RecursionError):
             said = json.loads(whole.read(one.path, _BYTES))
-        except (OSError, ValueError, RecursionError):
-            continue
-        if isinstance(said, dict) and isinstance(said.get("compiled"), list):
-            found.append(said)
+            if isinstance(said, dict) and isinstance(said.get("compiled"), list):
+                found.append(said)
     return found
 
 
-# Starts a program of the user's as the shell would, and waits for it.
-#
-# It has our standard streams, our terminal and our process group, so that it behaves as without us.
+# A program has our standard streams, terminal and process group, so that it behaves as without us.
 
 #: What shells and programs that start others return where there is nothing to start.
 CANNOT_RUN, NOT_FOUND = 126, 127
@@ -193,34 +176,22 @@ _FROM_TERMINAL = ("SIGINT", "SIGQUIT")
 
 
 def under(python: str, command: Sequence[str]) -> list[str]:
-    """A command as it is run by a certain interpreter.
-
-    It begins with ``python``, ``-m``, or the name of a Python file. Raises
-    UserError("command-not-python") for any other.
-    """
-    argv = processes.under(python, command)
-    if argv is not None:
-        return argv
-    folder = os.path.dirname(python)
-    raise user_error(
-        "command-not-python", {"command": command[0], "python": python, "folder": folder}
-    )
+    """A command as an interpreter runs it: python …, -m …, FILE.py. Raises "command-not-python"."""
+    if (argv := processes.under(python, command)) is None:
+        about = {"command": command[0], "python": python, "folder": os.path.dirname(python)}
+        raise user_error("command-not-python", about)
+    return argv
 
 
 def run(argv: Sequence[str], env: Mapping[str, str]) -> int:
-    """Run a program to its end; its exit code, or 128 and the number of the signal that ended it.
-
-    Signals that we get are passed on. Raises UserError("command-missing" | "command-unusable").
-    """
+    """Run a program, signals passed on; its exit code, 128 + a signal. Raises "command-…"."""
     with _passing_on() as (process, early):
-        try:
-            started = subprocess.Popen(argv, env=dict(env))
-        except FileNotFoundError as e:
-            # An interpreter in a script's first line may be what is missing.
-            raise user_error("command-missing", {"command": argv[0]}) from e
-        except OSError as e:
-            why = e.strerror or str(e)
-            raise user_error("command-unusable", {"command": argv[0], "why": why}) from e
+        with failing_as("command-unusable", command=argv[0]):
+            try:
+                started = subprocess.Popen(argv, env=dict(env))
+            except FileNotFoundError as e:
+                # An interpreter in a script's first line may be what is missing.
+                raise user_error("command-missing", {"command": argv[0]}) from e
         process.append(started)
         for number in early:
             started.send_signal(number)
@@ -230,9 +201,7 @@ def run(argv: Sequence[str], env: Mapping[str, str]) -> int:
 
 @contextlib.contextmanager
 def _passing_on() -> Iterator[tuple[list[subprocess.Popen[bytes]], list[int]]]:
-    """While it lasts, signals go to the process in the first list, and end nothing here; those
-    that come before there is one are in the second.
-    """
+    """Signals go to the process in the first list meanwhile; earlier ones are in the second."""
     process: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
     terminal = _in_foreground()
@@ -245,28 +214,15 @@ def _passing_on() -> Iterator[tuple[list[subprocess.Popen[bytes]], list[int]]]:
             with contextlib.suppress(ProcessLookupError):
                 process[0].send_signal(number)
 
-    before = {}
-    for name in _PASSED_ON:
-        number = getattr(signal, name, None)
-        # What is ignored, after nohup for example, the program ignores, too.
-        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
-            before[number] = signal.signal(number, pass_on)
-    try:
+    # What is ignored, the program ignores, too.
+    with temporary.handling(_PASSED_ON, pass_on):
         yield process, early
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _in_foreground() -> bool:
     """Whether a terminal sends us what is typed to interrupt."""
     try:
-        handle = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+        with open(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY), "rb", 0) as terminal:
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
     except OSError:
         return False
-    try:
-        return os.tcgetpgrp(handle) == os.getpgrp()
-    except OSError:
-        return False
-    finally:
-        os.close(handle)

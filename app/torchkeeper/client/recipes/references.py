@@ -8,8 +8,6 @@ import sysconfig
 from collections.abc import Mapping
 from typing import Any
 
-# Whether a program's file can be imported without running the program, as far as can be seen.
-#
 # A recipe's job imports the file in which a model is; one that trains or serves when it is imported
 # is not to be imported for a warm-up. Building a model, and settings of torch, are no such thing.
 
@@ -144,22 +142,14 @@ def reference(one: Mapping[str, Any], note: Mapping[str, Any], folder: str) -> s
         module = str(note.get("main_module") or "")
     if not isinstance(file, str):
         raise Unnamed(f"{name} is in no file of Python's")
-    if _installed(file):
+    stdlib = sysconfig.get_paths()["stdlib"] + os.sep
+    if "site-packages" in file or "dist-packages" in file or file.startswith(stdlib):
         return f"{module}:{name}"
     if "." not in module:
         return f"{os.path.relpath(file, folder)}:{name}"
-    root = file
+    root = file.removesuffix("/__init__.py")
     for _ in module.split("."):
-        root = os.path.dirname(root)
-    if os.path.basename(file) == "__init__.py":
         root = os.path.dirname(root)
     if root != folder:
         raise Unnamed(f"{module} can be imported from {root} only: write the recipe there")
     return f"{module}:{name}"
-
-
-def _installed(file: str) -> bool:
-    paths = sysconfig.get_paths()
-    return any(part in file for part in ("site-packages", "dist-packages")) or file.startswith(
-        (paths["stdlib"] + os.sep,)
-    )

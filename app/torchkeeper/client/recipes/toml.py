@@ -2,32 +2,26 @@
 is laid out, stays. Neither tomllib nor tomlkit tells where a value stands.
 
 Not with tomlkit: whatever is changed, it moves a table that stands between two of an array, such
-as ``[matrix]`` between two ``[[callable]]``.
+as ``[matrix]`` between two ``[[callable]]``; and each table in a table gets a header of its own.
 
-The text is one that tomllib has accepted. A path is names of keys, and
-numbers of items from 0.
+The text is one that tomllib has accepted, so that nothing here looks for mistakes.
 """
 
 from __future__ import annotations
 
 import bisect
-import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-# Where in a TOML text each key and each value stands; neither tomllib nor tomlkit tells.
-#
-# The text is one that tomllib has accepted, so that nothing here looks for mistakes.
-
 #: A path in the data: names of keys, and numbers of items from 0.
 Path = tuple["str | int", ...]
 
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _SPACE = re.compile(r"[ \t]*")
-_TOMLLINES_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _STRINGS = (
     re.compile(r'"""(?:[^"\\]|\\.|"{1,2}(?!"))*"{3,5}', re.DOTALL),
     re.compile(r"'''(?:[^']|'{1,2}(?!'))*'{3,5}", re.DOTALL),
@@ -59,21 +53,15 @@ class Lines:
         self._document()
 
     def of(self, where: Path, at_key: bool = False) -> tuple[int, int]:
-        """Line and column, from 1, of a value, or of its key; of what is not there, those of what
-        it would be in.
-        """
+        """Line and column, from 1, of a value or its key; or of what a missing one would be in."""
         for end in range(len(where), 0, -1):
             path = where[:end]
-            places = (self._keys, self._values) if at_key else (self._values, self._keys)
-            for place in places:
-                if path in place:
-                    return self._line(place[path])
+            first, second = (self._keys, self._values)[:: 1 if at_key else -1]
+            if (at := first.get(path, second.get(path))) is not None:
+                line = bisect.bisect_right(self._starts, at)
+                return line, at - self._starts[line - 1] + 1
             at_key = True
         return 1, 1
-
-    def _line(self, at: int) -> tuple[int, int]:
-        line = bisect.bisect_right(self._starts, at)
-        return line, at - self._starts[line - 1] + 1
 
     def _document(self) -> None:
         table: Path = ()
@@ -90,7 +78,9 @@ class Lines:
             self._at = self._text.index("]", self._at) + (2 if several else 1)
             table = ()
             for name in parts[:-1]:
-                table = self._inside((*table, name))
+                table = (*table, name)
+                if table in self._counts:  # of an array of tables, its latest
+                    table = (*table, self._counts[table] - 1)
                 self._keys.setdefault(table, start)
             table = (*table, parts[-1])
             self._keys.setdefault(table, start)
@@ -101,15 +91,17 @@ class Lines:
             self._keys[table] = self._values[table] = start
             self.heads[table] = self._at, self._at
 
-    def _inside(self, path: Path) -> Path:
-        """The path of a table: of an array of tables, its latest."""
-        return (*path, self._counts[path] - 1) if path in self._counts else path
-
     def _skip(self) -> int:
         """Past spaces, comments and ends of lines."""
-        match = _BLANK.match(self._text, self._at)
-        self._at = match.end() if match else self._at
+        self._past(_BLANK)
         return self._at
+
+    def _past(self, *patterns: re.Pattern[str]) -> str:
+        """Past the first of these that stands here; what that is."""
+        for match in filter(None, (one.match(self._text, self._at) for one in patterns)):
+            self._at = match.end()
+            return match[0]
+        return ""
 
     def _pair(self, table: Path) -> int:
         """Past a key and its value; where that ends."""
@@ -126,31 +118,15 @@ class Lines:
         """The names of a key, with where each stands."""
         found = []
         while True:
-            self._spaces()
+            self._past(_SPACE)
             start = self._at
-            match = _TOMLLINES_BARE.match(self._text, start)
-            if match:
-                self._at, name = match.end(), match[0]
-            else:
-                self._string()
-                name = tomllib.loads(f"key = {self._text[start : self._at]}")["key"]
+            if not (name := self._past(_BARE)):
+                name = tomllib.loads(f"key = {self._past(*_STRINGS)}")["key"]
             found.append((name, start))
-            self._spaces()
+            self._past(_SPACE)
             if not self._text.startswith(".", self._at):
                 return found
             self._at += 1
-
-    def _spaces(self) -> None:
-        match = _SPACE.match(self._text, self._at)
-        self._at = match.end() if match else self._at
-
-    def _string(self) -> bool:
-        """Past a string, if there is one."""
-        for pattern in _STRINGS:
-            if match := pattern.match(self._text, self._at):
-                self._at = match.end()
-                return True
-        return False
 
     def _value(self, path: Path) -> int:
         """Past a value; where it ends."""
@@ -170,9 +146,8 @@ class Lines:
                 self._pair(path)
                 self._comma()
             self._at += 1
-        elif not self._string():
-            match = _SCALAR.match(self._text, self._at)
-            self._at = match.end() if match else self._at
+        elif not self._past(*_STRINGS):
+            self._past(_SCALAR)
         end = start + len(self._text[start : self._at].rstrip())
         self.values[path] = start, end
         return end
@@ -182,25 +157,18 @@ class Lines:
             self._at += 1
 
 
-# Writes a recipe as TOML; tomllib reads the same tables from it again.
-#
-# Not with tomlkit: it gives each table in a table a header of its own.
-
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_ESCAPES = {code: f"\\u{code:04x}" for code in (*range(32), 127)} | str.maketrans(
+    {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+)
 _WIDE = 96
 
 
 def text_of(data: Mapping[str, Any], comment: str = "") -> str:
-    """TOML for tables, lists, texts, numbers and switches.
-
-    Tables at the top become ``[table]``, lists of tables ``[[table]]``; what is deeper is written
-    in line. comment: what stands before it, a ``#`` is put before each line. Raises TypeError for
-    anything that TOML, or a recipe, does not hold.
+    """TOML: tables at the top become ``[table]``, lists of tables ``[[table]]``, all else is in
+    line. comment: what stands before it, after ``#``. Raises TypeError for what TOML does not hold.
     """
     parts = ["\n".join(f"# {line}".rstrip() for line in comment.splitlines())] if comment else []
-    plain = {key: one for key, one in data.items() if not _tables(one)}
-    if plain:
+    if plain := {key: one for key, one in data.items() if not _tables(one)}:
         parts.append(_body(plain))
     for key, value in data.items():
         if isinstance(value, Mapping):
@@ -223,9 +191,7 @@ def _body(table: Mapping[str, Any]) -> str:
 
 
 def pair_of(key: str, value: Any) -> str:
-    """``key = value``; a list that is too wide for a line has one for each of its items. Raises
-    TypeError as ``text_of``.
-    """
+    """``key = value``; a wide list has a line for each item. Raises TypeError as ``text_of``."""
     line = f"{key_of(key)} = {value_of(value)}"
     if len(line) > _WIDE and isinstance(value, (list, tuple)):
         return f"{key_of(key)} = [\n" + "".join(f"    {value_of(one)},\n" for one in value) + "]"
@@ -239,12 +205,10 @@ def key_of(name: str) -> str:
 
 def value_of(value: Any) -> str:
     """A value in one line. Raises TypeError as ``text_of``."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
+    if isinstance(value, (bool, float)):
+        return repr(value).lower()  # true, 1.5, inf, nan
     if isinstance(value, int):
         return str(value)
-    if isinstance(value, float):
-        return _float(value)
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, Mapping):
@@ -255,20 +219,8 @@ def value_of(value: Any) -> str:
     raise TypeError(f"TOML has no word for a {type(value).__name__}")
 
 
-def _float(value: float) -> str:
-    if math.isfinite(value):
-        return repr(value)
-    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
-
-
 def _text(text: str) -> str:
-    return '"' + "".join(map(_character, text)) + '"'
-
-
-def _character(one: str) -> str:
-    if one in _ESCAPES:
-        return _ESCAPES[one]
-    return f"\\u{ord(one):04x}" if ord(one) < 32 or ord(one) == 127 else one
+    return f'"{text.translate(_ESCAPES)}"'
 
 
 #: What may follow an item in its line.
@@ -289,9 +241,7 @@ def put(text: str, path: Path, value: Any, before: Any = None) -> str:
 
 
 def remove(text: str, path: Path) -> str:
-    """The text without a key; and without its table, where nothing else is in that. Raises
-    LookupError where it is not there as a key.
-    """
+    """The text without a key, or its table if that is empty then. Raises LookupError."""
     lines = Lines(text)
     start, end = lines.pairs[path]
     if _is_inline(lines, path[:-1]):

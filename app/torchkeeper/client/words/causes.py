@@ -94,8 +94,7 @@ def named(graph: Mapping[str, object]) -> str:
 
 def place(graph: Mapping[str, object]) -> str:
     """Where a hit came from, in a word; empty for what is no hit."""
-    where = graph.get("where")
-    if where is None:
+    if (where := graph.get("where")) is None:
         return ""
     return tr(_WHERE[str(where)]) if str(where) in _WHERE else printable(str(where), 20)
 
@@ -103,8 +102,7 @@ def place(graph: Mapping[str, object]) -> str:
 def summary(totals: Totals) -> str:
     """``5 graphs: 3 hits (2 local, 1 remote), 2 misses; 2.3 s spent, 34 s saved``."""
     hits = say.count(int(totals["hits"]), "hit", "hits")
-    local, remote = int(totals["local"]), int(totals["remote"])
-    unknown = int(totals["unknown"])
+    local, remote, unknown = (int(totals[name]) for name in ("local", "remote", "unknown"))
     where = [tr("{n} local", n=local)] if local else []
     where += [tr("{n} remote", n=remote)] if remote else []
     if unknown:
@@ -129,23 +127,16 @@ def as_graphs() -> str:
 
 
 def autograd(found: AotTold, graphs: Sequence[GraphTold]) -> str:
-    """What is known of an AOTAutograd lookup that was no hit; empty for a hit.
-
-    PyTorch records no factors of it; it is explained through its FX graphs, or not at all.
-    """
+    """Why an AOTAutograd lookup missed, through its FX graphs: PyTorch records no factors of it."""
     if found["outcome"] == "hit":
         return ""
-    mine = [
-        graph
-        for graph in graphs
-        if graph["id"] in found["graphs"] and graph.get("process") == found["process"]
-    ]
+    own = [graph for graph in graphs if graph.get("process") == found["process"]]
+    mine = [graph for graph in own if graph["id"] in found["graphs"]]
     if found["outcome"] == "bypass":
         if any(graph.get("reason") == found["reason"] for graph in mine):
             return as_graphs()
         return tr("bypassed: {why}", why=bypassed({"reason": found["reason"]}))
-    missed = [graph for graph in mine if graph["outcome"] != "hit"]
-    if missed:
+    if any(graph["outcome"] != "hit" for graph in mine):
         return as_graphs()
     if found["dropped"]:
         return tr(
@@ -162,13 +153,18 @@ def autograd(found: AotTold, graphs: Sequence[GraphTold]) -> str:
     return tr("missed; PyTorch records no key factors of it, and no graph followed")
 
 
+_NOT_ASKED: Text = (
+    "{compiles}, and no cache was asked: the caches are turned off in the program, or its backend "
+    "is not inductor."
+)
+_OFF: Text = "Nothing was compiled: {name} is set, which turns torch.compile off."
+
+
 def nothing(result: ExplainTraceResult, env: Mapping[str, str]) -> str:
     """Why a trace tells of no lookup, as far as that can be seen."""
     for name in ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE"):
         if known.on(env, name):
-            return tr(
-                "Nothing was compiled: {name} is set, which turns torch.compile off.", name=name
-            )
+            return tr(_OFF, name=name)
     if known.on(env, master := "TORCHINDUCTOR_FORCE_DISABLE_CACHES"):
         name = known.decides(env, master) or master
         return tr("No cache was asked: {name} is set, which turns PyTorch's caches off.", name=name)
@@ -177,11 +173,7 @@ def nothing(result: ExplainTraceResult, env: Mapping[str, str]) -> str:
         setting = f"{name}={env.get(name, '')}"
         return tr("No cache was asked: {setting} turns it off.", setting=setting)
     if result["compiles"]:
-        return tr(
-            "{compiles}, and no cache was asked: the caches are turned off in the program, or its "
-            "backend is not inductor.",
-            compiles=say.count(result["compiles"], "compile", "compiles"),
-        )
+        return tr(_NOT_ASKED, compiles=say.count(result["compiles"], "compile", "compiles"))
     if result["files"]:
         return tr("PyTorch compiled nothing: what is in the trace is not about compiles.")
     return tr(

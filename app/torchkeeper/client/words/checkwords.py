@@ -51,9 +51,7 @@ def listed(checks: Iterable[str]) -> str:
 
 
 def steps(places: Sequence[str]) -> list[tuple[str, str]]:
-    """Each check that ``diagnose`` makes of places, and of the machine, as its name and the place
-    or "": in the order in which it counts them.
-    """
+    """Each check that ``diagnose`` makes, by name, with its place or "", as it counts them."""
     about: dict[str, list[str]] = {"folder": [], "server": [], "machine": [""]}
     for place in places:
         about[scheme_of(place).checks].append(place)

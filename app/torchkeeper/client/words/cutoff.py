@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
-from torchkeeper.client.words.tongue import Text, several, tr
+from torchkeeper.client.words.tongue import Nouns, Text, several, tr
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import TakenBackFinding, UnprovenFinding
@@ -24,10 +24,7 @@ _WHAT: dict[str, tuple[Text, Text]] = {
         "The emptying of the trash of {place} was cut off.",
         "The emptying of the trash of {place} was cut off (begun {when}).",
     ),
-    "": (
-        "Something in {place} was cut off.",
-        "Something in {place} was cut off (begun {when}).",
-    ),
+    "": ("Something in {place} was cut off.", "Something in {place} was cut off (begun {when})."),
 }
 #: A journal that is passed over.
 _NOT_BELIEVED: Text = (
@@ -50,6 +47,16 @@ _UNPROVEN: Text = (
     "XDG_STATE_HOME, by default ~/.local/state."
 )
 
+_IN_TRASH: Nouns = (
+    "{n} file is still in the trash, as its place is taken.",
+    "{n} files are still in the trash, as their places are taken.",
+)
+_OF_OTHERS: Nouns = (
+    "{n} file in place of its own, which others wrote or copied there since, stays.",
+    "{n} files in place of its own, which others wrote or copied there since, stay.",
+)
+_REST: Text = "The rest could not be, and is brought to its end by the next change of {place}."
+
 
 def ended(told: CutOff) -> str:
     """Some sentences."""
@@ -63,13 +70,7 @@ def ended(told: CutOff) -> str:
     said = [begun(told), *_done(told)]
     left = told["left"]
     if left and outcome != "no-room" and told["what"] == "purge":
-        said.append(
-            several(
-                left,
-                "{n} file is still in the trash, as its place is taken.",
-                "{n} files are still in the trash, as their places are taken.",
-            )
-        )
+        said.append(several(left, *_IN_TRASH))
     return " ".join(said)
 
 
@@ -88,19 +89,9 @@ def taken_back(told: TakenBackFinding) -> str:
     if files:
         said.append(several(files, "{n} file was taken back.", "{n} files were taken back."))
     if not told["whole"]:
-        place = printable(told["place"])
-        said.append(
-            tr("The rest could not be, and is brought to its end by the next change of {place}.",
-               place=place)
-        )  # fmt: skip
+        said.append(tr(_REST, place=printable(told["place"])))
     elif left:
-        said.append(
-            several(
-                left,
-                "{n} file in place of its own, which others wrote or copied there since, stays.",
-                "{n} files in place of its own, which others wrote or copied there since, stay.",
-            )
-        )
+        said.append(several(left, *_OF_OTHERS))
     else:
         said.append(tr("Nothing was left behind."))
     return " ".join(said)
@@ -118,17 +109,7 @@ def _done(told: CutOff) -> list[str]:
     if outcome == "taken-back":
         back = several(files, "{n} file of it was taken back.", "{n} files of it were taken back.")
         said = [back if files else tr("Nothing of it was there yet.")]
-        if left:
-            said.append(
-                several(
-                    left,
-                    "{n} file in place of its own, which others wrote or copied there since, "
-                    "stays.",
-                    "{n} files in place of its own, which others wrote or copied there since, "
-                    "stay.",
-                )
-            )
-        return said
+        return said + ([several(left, *_OF_OTHERS)] if left else [])
     if outcome == "put-back":
         if not (entries or files or left):
             return [tr("Nothing had been moved yet.")]

@@ -27,7 +27,6 @@ SHARED: Text = (
     "environments of their own."
 )
 
-
 #: Why an entry goes.
 _REASONS: dict[str, Text] = {
     "stale": "stale everywhere",
@@ -68,9 +67,7 @@ def because(row: PlanPurgeRow) -> str:
 
 
 def totals(plan: PlanPurgeResult) -> list[str]:
-    """Of a plan, for each reason how much goes: ``40 entries stale everywhere, 2.0 MB on
-    disk``; and what that is together, where it is less.
-    """
+    """Of a plan, for each reason how much goes; and what that is together, where it is less."""
     parts = plan.get("because", {})
     every: Sized = {
         "entries": plan["entries"], "locks": plan["locks"], "headers": plan["headers"],
@@ -109,10 +106,7 @@ def rests(code: str | None) -> str:
 
 
 def environments(found: Everywhere, most: int | None = None) -> str:
-    """Which environments count: ``torch 2.13.0+cpu, no GPU (/venv/bin/python)``; so many by name.
-
-    What a GPU is not there for now is stale, too: where one is missed, this tells.
-    """
+    """Which environments count, so many by name; a GPU that is missed for now is seen there."""
     said = [
         printable(f"torch {facts.get('torch')}, {_gpus(facts)} ({python})", 300)
         for python, facts in found.envs[:most]

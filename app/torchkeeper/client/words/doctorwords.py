@@ -11,6 +11,15 @@ from torchkeeper.client.words.tongue import Text
 from torchkeeper.settings.finding import Finding
 
 _OWN_FOLDER: Text = "Set TORCHINDUCTOR_CACHE_DIR to a folder on a disk of this machine."
+_MAKE_ROOM: Text = (
+    "Make room: “torchkeeper purge --suggest” says what is dead there, and “trash --empty” "
+    "frees what was purged."
+)
+_FEWER: Text = "Remove small files there: “torchkeeper purge --suggest” says what is dead."
+_PURGE_STALE: Text = (
+    "“torchkeeper doctor --fix” moves to the trash what no known environment can use, and so "
+    "does “purge --stale”."
+)
 
 WORDS: dict[str, Words] = {
     # The disk
@@ -56,24 +65,22 @@ WORDS: dict[str, Words] = {
     "disk-is-full": Words(
         "The disk of {place} is full: {free_bytes} left.",
         "A compile that cannot write its code fails: OSError, No space left on device.",
-        "Make room: “torchkeeper purge --suggest” says what is dead there, and “trash --empty” "
-        "frees what was purged.",
+        _MAKE_ROOM,
     ),
     "disk-nearly-full": Words(
         "The disk of {place} is nearly full: {free_bytes} left, and the cache takes {size_bytes}.",
         "When it is full, every compile fails.",
-        "Make room: “torchkeeper purge --suggest” says what is dead there, and “trash --empty” "
-        "frees what was purged.",
+        _MAKE_ROOM,
     ),
     "no-inodes": Words(
         "No more files can be made where {place} is: {free} left.",
         "A compile that cannot make a file fails, however many bytes are free.",
-        "Remove small files there: “torchkeeper purge --suggest” says what is dead.",
+        _FEWER,
     ),
     "few-inodes": Words(
         "Few more files can be made where {place} is: {free} left, and the cache has {files}.",
         "When none is left, every compile fails, however many bytes are free.",
-        "Remove small files there: “torchkeeper purge --suggest” says what is dead.",
+        _FEWER,
     ),
     # Who can write there
     "folder-unwritable": Words(
@@ -109,19 +116,16 @@ WORDS: dict[str, Words] = {
     ),
     "files-from-future": Words(
         Forms(
-            "count",
             "{count} file from the future in {place}, by {ahead_s} seconds.",
             "{count} files from the future in {place}, by up to {ahead_s} seconds.",
         ),
         Forms(
-            "count",
             "PyTorch does not mind, but no age can be told of it: “purge --older” never takes it. "
             "A clock was wrong when it was written, or is wrong now. It is {path}.",
             "PyTorch does not mind, but no age can be told of them: “purge --older” never takes "
             "them. A clock was wrong when they were written, or is wrong now; the first is {path}.",
         ),
         Forms(
-            "count",
             "Set the clock, if it is wrong. “torchkeeper doctor --fix” sets its time to now.",
             "Set the clock, if it is wrong. “torchkeeper doctor --fix” sets their times to now.",
         ),
@@ -135,21 +139,21 @@ WORDS: dict[str, Words] = {
     # What lies in it
     "left-over": Words(
         Forms(
-            "files+locks",
             "A program that was ended while it wrote has left a file in {place}. Temporary: "
             "{files}; locks of what is gone: {locks}.",
             "Programs that were ended while they wrote have left files in {place}. Temporary: "
             "{files}; locks of what is gone: {locks}.",
+            "files+locks",
         ),
         Forms(
-            "files+locks",
             "Nobody needs it, and it takes {size_bytes} on disk. It is {path}.",
             "Nobody needs them, and together they take {size_bytes} on disk. The first is {path}.",
+            "files+locks",
         ),
         Forms(
-            "files+locks",
             "“torchkeeper doctor --fix” moves it to the trash.",
             "“torchkeeper doctor --fix” moves them to the trash.",
+            "files+locks",
         ),
     ),
     "journal-of-others": Words(
@@ -158,77 +162,64 @@ WORDS: dict[str, Words] = {
         "Have that user run “torchkeeper ls” there.",
     ),
     "entries-broken": Words(
-        Forms("count", "{count} broken entry in {place}.", "{count} broken entries in {place}."),
+        Forms("{count} broken entry in {place}.", "{count} broken entries in {place}."),
         Forms(
-            "count",
             "It cannot be read, or lacks what it needs: PyTorch compiles it again. It takes "
             "{size_bytes} on disk, and is {path}.",
             "They cannot be read, or lack what they need: PyTorch compiles them again. They take "
             "{size_bytes} on disk; the first is {path}.",
         ),
         Forms(
-            "count",
             "“torchkeeper doctor --fix” moves it to the trash, and so does “purge --broken”.",
             "“torchkeeper doctor --fix” moves them to the trash, and so does “purge --broken”.",
         ),
     ),
     "entries-orphaned": Words(
         Forms(
-            "count",
             "{count} entry in {place} that nothing needs.",
             "{count} entries in {place} that nothing needs.",
         ),
         Forms(
-            "count",
             "What it belongs to is gone. It takes {size_bytes} on disk, and is {path}.",
             "What they belong to is gone. They take {size_bytes} on disk; the first is {path}.",
         ),
         Forms(
-            "count",
             "“torchkeeper doctor --fix” moves it to the trash, and so does “purge --orphans”.",
             "“torchkeeper doctor --fix” moves them to the trash, and so does “purge --orphans”.",
         ),
     ),
     "all-stale": Words(
         Forms(
-            "count",
             "Nothing in {place} can be used here: {count} entry is stale.",
             "Nothing in {place} can be used here: {count} entries are stale.",
         ),
         Forms(
-            "count",
             "It was made by another torch ({made_by}) or for another device, and every program "
             "compiles anew. It takes {size_bytes} on disk. “torchkeeper check” says why.",
             "They were made by another torch ({made_by}) or for another device, and every program "
             "compiles anew. They take {size_bytes} on disk. “torchkeeper check” says why of each.",
         ),
-        "“torchkeeper doctor --fix” moves to the trash what no known environment can use, and so "
-        "does “purge --stale”.",
+        _PURGE_STALE,
     ),
     "some-stale": Words(
         Forms(
-            "count",
             "{count} of {of} entries in {place} is stale here.",
             "{count} of {of} entries in {place} are stale here.",
         ),
         Forms(
-            "count",
             "It was made by another torch ({made_by}) or for another device. It takes "
             "{size_bytes} on disk. “torchkeeper check” says why.",
             "They were made by another torch ({made_by}) or for another device. They take "
             "{size_bytes} on disk. “torchkeeper check” says why of each.",
         ),
-        "“torchkeeper doctor --fix” moves to the trash what no known environment can use, and so "
-        "does “purge --stale”.",
+        _PURGE_STALE,
     ),
     "some-unsafe": Words(
         Forms(
-            "count",
             "PyTorch takes {count} entry of {place} that is for another machine.",
             "PyTorch takes {count} entries of {place} that are for another machine.",
         ),
         Forms(
-            "count",
             "It was compiled for {theirs}, and here it is {here}, which no key tells: a program "
             "may compute wrong results, or end. “torchkeeper check” says which entry that is.",
             "They were compiled for {theirs}, and here it is {here}, which no key tells: a program "
@@ -239,14 +230,12 @@ WORDS: dict[str, Words] = {
     ),
     "threads-differ": Words(
         Forms(
-            "count",
             "{count} graph in {place} is for another number of threads: {threads}; here torch uses "
             "{here}.",
             "{count} graphs in {place} are for another number of threads: {threads}; here torch "
             "uses {here}.",
         ),
         Forms(
-            "count",
             "The number of threads is in the key of what is compiled for a CPU: it is compiled "
             "again.",
             "The number of threads is in the key of what is compiled for a CPU: they are compiled "
@@ -262,7 +251,6 @@ WORDS: dict[str, Words] = {
     ),
     "folder-unread": Words(
         Forms(
-            "count",
             "No environment reads {place}, which holds {count} entry and takes {size_bytes} on "
             "disk.",
             "No environment reads {place}, which holds {count} entries and takes {size_bytes} on "
@@ -274,7 +262,6 @@ WORDS: dict[str, Words] = {
     ),
     "caches-alike": Words(
         Forms(
-            "count",
             "{count} entry is in {place} and in {other}, too.",
             "{count} entries are in {place} and in {other}, too.",
         ),
@@ -431,18 +418,18 @@ WORDS: dict[str, Words] = {
     ),
     "server-evicting": Words(
         Forms(
-            "evicted",
             "{place} evicts: {evicted} key went since its start.",
             "{place} evicts: {evicted} keys went since its start.",
+            "evicted",
         ),
         "Its memory is full; what was evicted is compiled again.",
         "Give it more memory, or purge what is stale: “torchkeeper purge --suggest”.",
     ),
     "server-never-expires": Words(
         Forms(
-            "keys",
             "Nothing on {place} ever expires: {keys} key.",
             "Nothing on {place} ever expires: {keys} keys.",
+            "keys",
         ),
         "PyTorch sets no expiry, and this server does not evict: what is stale stays for ever.",
         "“torchkeeper ttl {quoted} 30d” has what is there expire.",
@@ -460,7 +447,6 @@ def _owned(finding: Finding) -> UserError:
 _MADE_BY_NOBODY: dict[str, Words] = {
     "all-stale": WORDS["all-stale"]._replace(
         why=Forms(
-            "count",
             "It was made by another torch or for another device, and every program compiles anew. "
             "It takes {size_bytes} on disk. “torchkeeper check” says why.",
             "They were made by another torch or for another device, and every program compiles "
@@ -469,7 +455,6 @@ _MADE_BY_NOBODY: dict[str, Words] = {
     ),
     "some-stale": WORDS["some-stale"]._replace(
         why=Forms(
-            "count",
             "It was made by another torch or for another device. It takes {size_bytes} on disk. "
             "“torchkeeper check” says why.",
             "They were made by another torch or for another device. They take {size_bytes} on "
@@ -492,8 +477,7 @@ SPOKEN: dict[str, Callable[[Finding], UserError]] = {
     "some-stale": _stale,
 }
 
-#: What each fix does, before it is done; {entries} and {size}, which is room on the disk, are of
-#: its plan.
+#: What each fix does, before it is done; {entries} and {size} on the disk are of its plan.
 FIXES: dict[str, Text] = {
     "trash-broken": "Move what is broken to the trash of {place}: {entries}, {size}.",
     "trash-orphans": "Move what nothing needs to the trash of {place}: {entries}, {size}.",

@@ -39,15 +39,12 @@ def told(facts: Env) -> list[tuple[str, str]]:
 
 def settings(facts: Env) -> list[tuple[str, str, str]]:
     """Its cache folders and switches: (name, value, the variable that decided, if one did)."""
-    return [
-        (one["name"], _value(one["value"]), one["by"] or "")
-        for one in facts.get("settings", ())
-        if one["value"] is not None
-    ]
-
-
-def _value(value: object) -> str:
-    return (tr("on") if value else tr("off")) if isinstance(value, bool) else str(value)
+    found = []
+    for one in facts.get("settings", ()):
+        if (value := one["value"]) is not None:
+            said = tr("on" if value else "off") if isinstance(value, bool) else str(value)
+            found.append((one["name"], said, one["by"] or ""))
+    return found
 
 
 def without_torch(facts: Env) -> str:

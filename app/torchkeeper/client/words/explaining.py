@@ -18,7 +18,6 @@ from torchkeeper.verdict import tensors
 if TYPE_CHECKING:
     from torchkeeper.verdict.shapes import ComparisonTold, FactorTold
 
-
 #: What a group of differences is called.
 GROUPS: dict[str, Text] = {
     "torch": "torch",
@@ -80,36 +79,27 @@ _HASHES = (
 
 
 def sentence(found: ComparisonTold, other_key: bool = False) -> str:
-    """What makes two entries different, the largest cause first: ``torch 2.9.1 against 2.13.0``.
-
-    other_key: they are known to have two keys.
-    """
+    """What makes two entries different, the largest cause first. other_key: so are their keys."""
     rows = differences(found)
-    if not all(_recorded(found)):
-        return _not_recorded(found, rows)
+    own, other = found.get("recorded", (True, True))
+    if not own or not other:
+        missing = tr(_NOT_RECORDED[own, other])
+        said = "; ".join(_phrases(rows, found)[:_CAUSES])
+        return _begun(f"{said}; {missing}" if said else missing)
     if not rows:
-        return _nothing(other_key)
-    causes = [row for row in rows if not row["follows"]] or rows
-    said = _phrases(causes, found)
-    text = "; ".join(said[:_CAUSES])
-    if len(said) > _CAUSES:
-        text = several(
-            len(said) - _CAUSES,
-            "{some}; and {n} more difference",
-            "{some}; and {n} more differences",
-            some=text,
+        return tr(
+            "Nothing that is recorded differs; what else their keys were made of is not recorded"
+            if other_key
+            else "Nothing that is recorded differs"
         )
+    causes = [row for row in rows if not row["follows"]] or rows
+    phrases = _phrases(causes, found)
+    text = "; ".join(phrases[:_CAUSES])
+    if (more := len(phrases) - _CAUSES) > 0:
+        text = several(more, *_MORE, some=text)
     if found.get("same_graph") and causes[0]["group"] == "inputs":
         text = tr("Same graph; {differences}", differences=text)
     return _begun(text)
-
-
-def _nothing(other_key: bool) -> str:
-    if other_key:
-        return tr(
-            "Nothing that is recorded differs; what else their keys were made of is not recorded"
-        )
-    return tr("Nothing that is recorded differs")
 
 
 def _begun(text: str) -> str:
@@ -124,20 +114,13 @@ def differences(found: ComparisonTold) -> list[FactorTold]:
     return [row for row in found.get("differences", ()) if row["group"] in GROUPS]
 
 
-def _recorded(found: ComparisonTold) -> tuple[bool, bool]:
-    return found.get("recorded", (True, True))
-
-
-def _not_recorded(found: ComparisonTold, rows: Sequence[FactorTold]) -> str:
-    own, other = _recorded(found)
-    if own:
-        missing = tr("what the key of the second was made of is not recorded")
-    elif other:
-        missing = tr("what the key of the first was made of is not recorded")
-    else:
-        missing = tr("what the key of either entry was made of is not recorded")
-    said = "; ".join(_phrases(rows, found)[:_CAUSES])
-    return _begun(f"{said}; {missing}" if said else missing)
+_MORE: Nouns = ("{some}; and {n} more difference", "{some}; and {n} more differences")
+#: By whether the first's key is recorded, and the second's.
+_NOT_RECORDED: dict[tuple[bool, bool], Text] = {
+    (True, False): "what the key of the second was made of is not recorded",
+    (False, True): "what the key of the first was made of is not recorded",
+    (False, False): "what the key of either entry was made of is not recorded",
+}
 
 
 def _phrases(rows: Sequence[FactorTold], found: ComparisonTold) -> list[str]:
@@ -174,13 +157,13 @@ def phrase(row: FactorTold) -> str:
                 else "deterministic algorithms are off ({call})",
                 call=f"`{_SET_BY[name]}`",
             )
-    if name in ("fx_kwargs[is_backward]", "fx_kwargs[is_inference]", "graphs"):
-        return _of_direction(name, row, a)
+    if name in _DIRECTIONS:
+        on = " and " in a if name == "graphs" else _ON.get(str(row["a"]), False)
+        return tr(_DIRECTIONS[name][on])
     if option or row["a"] in _ON:
         called = f"`{printable(option[1] if option else name, 150)}`"
         if row["a"] in _ON and row["b"] in (*_ON, None):
-            on, here = _ON[row["a"]], row["b"] is not None
-            return tr(_SWITCHED[on, here], option=called)
+            return tr(_SWITCHED[_ON[row["a"]], row["b"] is not None], option=called)
         return tr("{option} is {a} instead of {b}", option=called, a=a, b=b)
     said = tr("{factor} {a} instead of {b}", factor=_named(name), a=a, b=b)
     return f"{said} (`{_SET_BY[name]}`)" if name in _SET_BY else said
@@ -194,26 +177,21 @@ _SWITCHED: dict[tuple[bool, bool], Text] = {
     (False, False): "{option} is off, not recorded in the other",
 }
 
-
-def _of_direction(name: str, row: FactorTold, a: str) -> str:
-    on = _ON.get(str(row["a"]), False)
-    if name == "graphs":
-        return (
-            tr("forward and backward instead of forward only")
-            if " and " in a
-            else tr("forward only instead of forward and backward")
-        )
-    if name == "fx_kwargs[is_inference]":
-        return (
-            tr("compiled for inference instead of training")
-            if on
-            else tr("compiled for training instead of inference")
-        )
-    return (
-        tr("a backward graph instead of a forward one")
-        if on
-        else tr("a forward graph instead of a backward one")
-    )
+#: What is said of what is one of two things: the second, and the first.
+_DIRECTIONS: dict[str, tuple[Text, Text]] = {
+    "fx_kwargs[is_backward]": (
+        "a forward graph instead of a backward one",
+        "a backward graph instead of a forward one",
+    ),
+    "fx_kwargs[is_inference]": (
+        "compiled for training instead of inference",
+        "compiled for inference instead of training",
+    ),
+    "graphs": (
+        "forward only instead of forward and backward",
+        "forward and backward instead of forward only",
+    ),
+}
 
 
 def factor(row: FactorTold) -> str:
@@ -276,13 +254,12 @@ def _tensor(value: str | None) -> str:
 
 def full(row: FactorTold) -> tuple[str, str]:
     """Both values whole, as lines that can be printed."""
-    a, b = (
-        not_recorded()
-        if value is None
-        else "\n".join(printable(line, 400) for line in value.splitlines()[:400])
-        for value in (row["a"], row["b"])
-    )
-    return a, b
+
+    def said(value: str | None) -> str:
+        lines = (value or "").splitlines()[:400]
+        return not_recorded() if value is None else "\n".join(printable(x, 400) for x in lines)
+
+    return said(row["a"]), said(row["b"])
 
 
 def _values(row: FactorTold, limit: int = _SHORT) -> tuple[str, str]:
@@ -333,24 +310,34 @@ def _input_phrases(rows: Sequence[FactorTold], found: ComparisonTold) -> list[st
             continue
         fields = _fields(row)
         ways.setdefault(fields[0] if fields else None, []).append(match[1])
-    counts = found.get("inputs")
+    counts, said = found.get("inputs"), list[str]()
     if None in ways and counts and counts[0] != counts[1]:
         del ways[None]
         inputs = say.count(counts[0], "input", "inputs")
-        said = [tr("{inputs} instead of {n}", inputs=inputs, n=counts[1])]
-    else:
-        said = []
+        said.append(tr("{inputs} instead of {n}", inputs=inputs, n=counts[1]))
     every = counts[0] if counts and counts[0] == counts[1] else None
     # What most inputs have in common says most.
     for way, numbers in sorted(ways.items(), key=lambda item: -len(item[1])):
-        numbers = list(dict.fromkeys(numbers))
-        said.append(_input_phrase(numbers, _subject(numbers, every), way))
+        said.append(_input_phrase(list(dict.fromkeys(numbers)), every, way))
     return said
 
 
-def _input_phrase(numbers: Sequence[str], subject: str, way: tuple[str, str, str] | None) -> str:
+_ARE: Nouns = ("{inputs} is {a} instead of {b}", "{inputs} are {a} instead of {b}")
+_HAVE: Nouns = (
+    "{inputs} has {field} {a} instead of {b}",
+    "{inputs} have {field} {a} instead of {b}",
+)
+
+
+def _input_phrase(
+    numbers: Sequence[str], every: int | None, way: tuple[str, str, str] | None
+) -> str:
     """How inputs differ: in a field, or in something that is not known."""
     many = len(numbers)
+    if 1 < many == every:
+        subject = tr("all {n} inputs", n=many)
+    else:
+        subject = say.together([f"inputs[{number}]" for number in numbers], _INPUTS)
     if way is None:
         return several(many, "{inputs} differs", "{inputs} differ", inputs=subject)
     name, a, b = way
@@ -358,35 +345,12 @@ def _input_phrase(numbers: Sequence[str], subject: str, way: tuple[str, str, str
         a = tr("of any size")
     elif _SYMBOL.fullmatch(b) and not _SYMBOL.fullmatch(a):
         b = tr("any size")
-    if name == "value":
-        return several(
-            many,
-            "{inputs} is {a} instead of {b}",
-            "{inputs} are {a} instead of {b}",
-            inputs=subject,
-            a=a,
-            b=b,
-        )
-    return several(
-        many,
-        "{inputs} has {field} {a} instead of {b}",
-        "{inputs} have {field} {a} instead of {b}",
-        inputs=subject,
-        field=_field(name),
-        a=a,
-        b=b,
-    )
-
-
-def _subject(numbers: Sequence[str], every: int | None) -> str:
-    if len(numbers) > 1 and len(numbers) == every:
-        return tr("all {n} inputs", n=len(numbers))
-    return say.together([f"inputs[{number}]" for number in numbers], _INPUTS)
+    shown = {"inputs": subject, "field": _field(name), "a": a, "b": b}
+    return several(many, *(_ARE if name == "value" else _HAVE), **shown)
 
 
 def _graph_phrase(found: ComparisonTold) -> str:
-    graph = found.get("graph")
-    if not graph:
+    if not (graph := found.get("graph")):
         return tr(_CHANGED_OPS[False, False])
     own, other = graph["only_a"], graph["only_b"]
     if graph["alike"] < 0.5:
@@ -395,13 +359,13 @@ def _graph_phrase(found: ComparisonTold) -> str:
     if graph["cut"] and not own and not other:
         said = tr("the graph is another, and too long to say in what")
     elif graph["same_ops"]:
-        changed = [line[2:] for line in graph["diff"] if line.startswith("+ ")]
-        said = tr("the graph has the same operations with other values")
-        if changed:
-            line = f"`{printable(changed[0], _LINE)}`"
-            said = tr(
-                "the graph has the same operations with other values, as in {line}", line=line
-            )
+        changed = [f"`{printable(line[2:], _LINE)}`" for line in graph["diff"] if line[:2] == "+ "]
+        said = tr(
+            "the graph has the same operations with other values, as in {line}"
+            if changed
+            else "the graph has the same operations with other values",
+            line=changed[0] if changed else "",
+        )
     lines = _model(graph["model_a"], graph["model_b"])
     return tr("{graph}: {lines}", graph=said, lines=lines) if lines else said
 
@@ -421,25 +385,23 @@ _CHANGED_OPS: dict[tuple[bool, bool], Text] = {
 }
 
 
+_LINES: Nouns = (
+    "{lines} and {n} other line of the model",
+    "{lines} and {n} other lines of the model",
+)
+
+
 def _model(a: Sequence[str], b: Sequence[str]) -> str:
     """The lines of the model that differ, the first of each side."""
-    own = f"`{printable(a[0], _LINE)}`" if a else ""
-    other = f"`{printable(b[0], _LINE)}`" if b else ""
+    own, other = (f"`{printable(some[0], _LINE)}`" if some else "" for some in (a, b))
     more = len(a) + len(b) - bool(a) - bool(b)
     if own and other:
         said = tr("{a} instead of {b}", a=own, b=other)
-    elif own:
-        said = tr("with {line}", line=own)
+    elif own or other:
+        said = tr("with {line}" if own else "without {line}", line=own or other)
     else:
-        said = tr("without {line}", line=other) if other else ""
-    if more <= 0:
-        return said
-    return several(
-        more,
-        "{lines} and {n} other line of the model",
-        "{lines} and {n} other lines of the model",
-        lines=said,
-    )
+        said = ""
+    return several(more, *_LINES, lines=said) if more > 0 else said
 
 
 def _listed(ops: Sequence[str]) -> str:
@@ -460,10 +422,8 @@ def grouped(rows: Iterable[FactorTold]) -> list[tuple[str, list[FactorTold]]]:
     return list(groups.items())
 
 
-# What is said of an entry's facts, in the same words by the window and the command line.
-#
-# Only of facts that are of one kind of entry alone; what they come from is a stranger's, so every
-# value is checked, and made printable by whoever shows it.
+# What is said of facts that are of one kind of entry alone: what they come from is a stranger's, so
+# every value is checked, and made printable by whoever shows it.
 
 #: The facts that ``told`` puts into words, by kind; nobody else needs to show them.
 WORDED = {
@@ -555,12 +515,11 @@ def _stored(facts: Mapping[str, object]) -> list[Fact]:
 def _vllm(facts: Mapping[str, object]) -> list[Fact]:
     hashes = facts.get("hashes")
     said = hashes if isinstance(hashes, dict) else {}
-    labels = (
-        ("code", tr("Code hash")),
-        ("compiler", tr("Compiler hash")),
-        ("config", tr("Config hash")),
-    )
-    return [Fact(label, _text(said.get(name)), fixed=True) for name, label in labels]
+    return [
+        Fact(tr("Code hash"), _text(said.get("code")), fixed=True),
+        Fact(tr("Compiler hash"), _text(said.get("compiler")), fixed=True),
+        Fact(tr("Config hash"), _text(said.get("config")), fixed=True),
+    ]
 
 
 def _text(value: object) -> list[str]:

@@ -145,9 +145,7 @@ WORDS: dict[str, Words] = {
         "Set it to 1 or 0.",
     ),
     "text-is-off": Words(
-        "{name} is off.",
-        "“{text}” is not what it takes for on.",
-        "Set it to 1 or 0.",
+        "{name} is off.", "“{text}” is not what it takes for on.", "Set it to 1 or 0."
     ),
     "text-ignored": Words(
         "{name} is as if it were not set.",

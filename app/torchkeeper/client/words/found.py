@@ -15,15 +15,7 @@ from torchkeeper.client.words.tongue import tr
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Leaks, Secret
-    from torchkeeper.engine.messages.findings import (
-        BuiltFinding,
-        Finding,
-        JobsFinding,
-        LeftFinding,
-        RunFinding,
-        StepFinding,
-        SweptFinding,
-    )
+    from torchkeeper.engine.messages import findings
     from torchkeeper.verdict.shapes import GraphTold
     from torchkeeper.warm.shapes import Device, Header
 
@@ -31,12 +23,12 @@ if TYPE_CHECKING:
 _Lines = dict[str, Callable[[Any], str]]
 
 
-def alike(one: Finding) -> str:
+def alike(one: findings.Finding) -> str:
     """What any operation may find, and is told alike everywhere; empty for all else."""
     return _line(_ALIKE, one)
 
 
-def logged(one: Finding) -> str:
+def logged(one: findings.Finding) -> str:
     """A finding in the log of a job; empty for what is told elsewhere."""
     if "log" in one:
         return printable(one["log"], 2000)
@@ -47,12 +39,12 @@ def logged(one: Finding) -> str:
     return _line(_LOGGED, one)
 
 
-def noted(one: Finding) -> str:
+def noted(one: findings.Finding) -> str:
     """What one operation alone tells, on standard error; empty for what is told elsewhere."""
     return _line(_NOTED, one)
 
 
-def left(told: LeftFinding) -> tuple[str, str]:
+def left(told: findings.LeftFinding) -> tuple[str, str]:
     """What was not taken, in a line with the reason; and the reason alone."""
     error = problems.user_error(told["code"], told["params"])
     what = kind_words(told.get("kind") or "unknown")
@@ -65,7 +57,7 @@ def left(told: LeftFinding) -> tuple[str, str]:
     return f"{what} {key}: {reason}", error.what
 
 
-def _line(lines: _Lines, one: Finding) -> str:
+def _line(lines: _Lines, one: findings.Finding) -> str:
     told: Mapping[str, object] = one
     return next((line(told[name]) for name, line in lines.items() if name in told), "")
 
@@ -93,19 +85,9 @@ def _device(told: Device) -> str:
     return tr("Device: {device}", device=f"{name} ({why})" if why else name)
 
 
-def _device_noted(told: Device) -> str:
-    name, why = told["name"] or told["type"], problems.device_reason(told["why"])
-    return printable(tr("device: {name} ({why})", name=name, why=why))
-
-
-def _swept(told: SweptFinding) -> str:
+def _swept(told: findings.SweptFinding) -> str:
     files = say.count(told["count"], "unfinished file", "unfinished files")
     return tr("Removed {files} that an interrupted compile had left.", files=files)
-
-
-def _swept_noted(told: SweptFinding) -> str:
-    paths = ", ".join(map(printable, told["paths"]))
-    return tr("removed what an interrupted compile had left: {paths}", paths=paths)
 
 
 def _graph(told: GraphTold) -> str:
@@ -131,49 +113,30 @@ def _graph_noted(told: GraphTold) -> str:
     return printable(said + _took(told, "  ") + (f"  ({where})" if where else ""))
 
 
-def _jobs(told: JobsFinding) -> str:
-    why = tr("that is how many cores there are")
-    if told["why"] == "memory":
-        why = tr("there is no memory for more")
+def _jobs(told: findings.JobsFinding) -> str:
+    memory = told["why"] == "memory"
+    why = tr("there is no memory for more" if memory else "that is how many cores there are")
     given, asked = str(told["given"]), str(told["asked"])
     return tr("{given} of {asked} cells at a time: {why}", given=given, asked=asked, why=why)
 
 
-def _jobs_noted(told: JobsFinding) -> str:
-    return tr("{given} at a time, not {asked}: there are no {why} for more",
-              given=str(told["given"]), asked=str(told["asked"]), why=told["why"])  # fmt: skip
-
-
 def _header(told: Header) -> str:
     path = printable(os.path.basename(told["path"]), 120)
-    size = say.size(told["bytes"])
-    if told["built"]:
-        return tr("Header built: {file} ({size})", file=path, size=size)
-    return tr("Header there already: {file} ({size})", file=path, size=size)
+    return tr(
+        "Header built: {file} ({size})"
+        if told["built"]
+        else "Header there already: {file} ({size})",
+        file=path,
+        size=say.size(told["bytes"]),
+    )
 
 
-def _run(told: RunFinding) -> str:
+def _run(told: findings.RunFinding) -> str:
     from torchkeeper.client.words import verifying
 
     name = told["name"]
     title, about = verifying.title(name), verifying.about(name)
     return tr("Run: {run} ({about})", run=title[:1].upper() + title[1:], about=about)
-
-
-def _step(told: StepFinding) -> str:
-    return tr("Step: {step}", step=printable(told["name"], 120))
-
-
-def _step_noted(told: StepFinding) -> str:
-    return printable(tr("step: {name}", name=told["name"]))
-
-
-def _built(told: BuiltFinding) -> str:
-    return tr("Built: {path}", path=printable(told["path"], 400))
-
-
-def _left(told: LeftFinding) -> str:
-    return tr("Left: {line}", line=left(told)[0])
 
 
 _ALIKE: _Lines = {
@@ -183,11 +146,22 @@ _ALIKE: _Lines = {
 }  # fmt: skip
 _LOGGED: _Lines = {
     **_ALIKE, "removed": problems.removed_by_then, "secret": _secret, "leaks": _leaks,
-    "device": _device, "step": _step,
-    "swept": _swept, "graph": _graph, "jobs": _jobs, "header": _header, "run": _run,
-    "built": _built, "left": _left,
+    "device": _device, "swept": _swept, "graph": _graph, "jobs": _jobs, "header": _header,
+    "run": _run,
+    "step": lambda told: tr("Step: {step}", step=printable(told["name"], 120)),
+    "built": lambda told: tr("Built: {path}", path=printable(told["path"], 400)),
+    "left": lambda told: tr("Left: {line}", line=left(told)[0]),
 }  # fmt: skip
 _NOTED: _Lines = {
-    "device": _device_noted, "swept": _swept_noted, "graph": _graph_noted, "jobs": _jobs_noted,
-    "step": _step_noted, "removed": problems.removed_by_then,
+    "device": lambda told: printable(
+        tr("device: {name} ({why})", name=told["name"] or told["type"],
+           why=problems.device_reason(told["why"]))
+    ),
+    "swept": lambda told: tr("removed what an interrupted compile had left: {paths}",
+                             paths=", ".join(map(printable, told["paths"]))),
+    "graph": _graph_noted,
+    "jobs": lambda told: tr("{given} at a time, not {asked}: there are no {why} for more",
+                            given=str(told["given"]), asked=str(told["asked"]), why=told["why"]),
+    "step": lambda told: printable(tr("step: {name}", name=told["name"])),
+    "removed": problems.removed_by_then,
 }  # fmt: skip

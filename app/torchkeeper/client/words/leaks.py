@@ -4,7 +4,7 @@ would be able to run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal
 
 from torchkeeper.client.words import say
@@ -15,7 +15,6 @@ from torchkeeper.client.words.tongue import Nouns, Text, tr
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Private, Secret
     from torchkeeper.engine.messages.entries import RunnableName, RunnableResult
-
 
 #: What private facts are called, one and several.
 _FACTS: dict[str, Nouns] = {
@@ -60,31 +59,21 @@ def line(found: Secret, brief: bool = False) -> str:
     """A finding ``secret`` on one line, with where it is; ``brief``: with the key's beginning."""
     key = printable(found["key"], 60)
     key = f"{key[:12]}…" if brief and len(key) > 13 else key
+    kind, what = printable(say.called(found["kind"]), 40), secret(found)
     if found["file"] == "key":
-        said = tr(
-            "{secret} in the key {key} of kind {kind}",
-            secret=secret(found),
-            key=key,
-            kind=_kind(found),
-        )
-        return _excerpt(found, said)
-    said = tr(
-        "{secret} in {file}, byte {offset}",
-        secret=secret(found),
-        file=f"{_kind(found)} {key}",
-        offset=found["offset"],
-    )
-    return _excerpt(found, _times(found, said))
+        in_key = tr("{secret} in the key {key} of kind {kind}", secret=what, key=key, kind=kind)
+        return _excerpt(found, in_key)
+    return _in_file(found, f"{kind} {key}")
 
 
-def _kind(found: Secret) -> str:
-    return printable(say.called(found["kind"]), 40)
+def _in_file(found: Secret, file: str) -> str:
+    about = {"secret": secret(found), "file": file, "offset": found["offset"]}
+    return _excerpt(found, _times(found, tr("{secret} in {file}, byte {offset}", **about)))
 
 
 def _times(found: Secret, said: str) -> str:
-    if found["times"] > 1:
-        return tr("{secret}, {n} times", secret=said, n=found["times"])
-    return said
+    times = found["times"]
+    return tr("{secret}, {n} times", secret=said, n=times) if times > 1 else said
 
 
 def _excerpt(found: Secret, said: str) -> str:
@@ -94,52 +83,40 @@ def _excerpt(found: Secret, said: str) -> str:
 
 
 def of_entry(found: Secret) -> str:
-    """The same, of an entry that needs no name: what it is, where, and what stands there, with
-    dots for the secret.
-    """
-    file = printable(found["file"], 60)
-    if found["file"] == "key":
-        said = tr("{secret} in its key", secret=secret(found))
-    else:
-        offset = found["offset"]
-        said = tr(
-            "{secret} in {file}, byte {offset}", secret=secret(found), file=file, offset=offset
-        )
-    return _excerpt(found, _times(found, said))
+    """The same, of an entry that needs no name: what it is, where, and what stands there."""
+    if found["file"] != "key":
+        return _in_file(found, printable(found["file"], 60))
+    return _excerpt(found, _times(found, tr("{secret} in its key", secret=secret(found))))
 
 
 def in_one(facts: Iterable[Private]) -> list[str]:
     """Private facts of one entry, a line for each sort of them."""
-    return [_line(what, some, _value) for what, some in _sorted(facts).items()]
+    return _lines(facts, _value)
 
 
 def private(facts: Iterable[Private]) -> list[str]:
     """Private facts, a line for each sort of them."""
-    return [_line(what, some, _named) for what, some in _sorted(facts).items()]
+    return _lines(
+        facts, lambda one: f"{_value(one)} ({say.count(one['entries'], 'entry', 'entries')})"
+    )
 
 
-def _sorted(facts: Iterable[Private]) -> dict[str, list[Private]]:
-    sorts: dict[str, list[Private]] = {}
+def _lines(facts: Iterable[Private], said_as: Callable[[Private], str]) -> list[str]:
+    sorts: dict[str, list[str]] = {}
     for one in facts:
-        sorts.setdefault(one["what"], []).append(one)
-    return sorts
-
-
-def _line(what: str, some: Sequence[Private], said_as: Callable[[Private], str]) -> str:
-    words = _FACTS.get(what, _FACTS[""])
-    return f"{say.count(len(some), *words)}: {say.together([said_as(one) for one in some], _NAMED)}"
+        sorts.setdefault(one["what"], []).append(said_as(one))
+    return [
+        f"{say.count(len(some), *_FACTS.get(what, _FACTS['']))}: {say.together(some, _NAMED)}"
+        for what, some in sorts.items()
+    ]
 
 
 def _value(one: Private) -> str:
     return printable(one["value"], 80)
 
 
-def _named(one: Private) -> str:
-    return f"{_value(one)} ({say.count(one['entries'], 'entry', 'entries')})"
-
-
-# The words for what of a place would be able to run.
-
+_ODD: Text = "{names}, {n} of which PyTorch never uses: {odd}"
+_NONE_ODD: Text = "{names}, all of which PyTorch uses"
 #: Strange names that are listed on one line.
 _RUNNABLE_NAMED = 6
 #: What of an entry could run.
@@ -172,13 +149,8 @@ def names(found: RunnableResult) -> str:
     if not every:
         return tr("no class or function")
     said = say.count(len(every), "class or function", "classes and functions")
-    if not odd:
-        said = tr("{names}, all of which PyTorch uses", names=said)
-    else:
-        listed = say.together([f"{_name(one)} ({_where(one)})" for one in odd], _RUNNABLE_NAMED)
-        said = tr(
-            "{names}, {n} of which PyTorch never uses: {odd}", names=said, n=len(odd), odd=listed
-        )
+    listed = say.together([f"{_name(one)} ({_where(one)})" for one in odd], _RUNNABLE_NAMED)
+    said = tr(_ODD if odd else _NONE_ODD, names=said, n=len(odd), odd=listed)
     return tr("{names}; there may be others", names=said) if found["more"] else said
 
 
@@ -190,8 +162,7 @@ def lines(found: RunnableResult) -> list[tuple[str, str]]:
 
 def warning(found: RunnableResult) -> str:
     """What is to be said where something is strange; empty where nothing is."""
-    odd = strange(found)
-    if not odd:
+    if not (odd := strange(found)):
         return ""
     listed = say.together([_name(one) for one in odd], _RUNNABLE_NAMED)
     return tr(

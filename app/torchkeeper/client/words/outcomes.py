@@ -19,19 +19,11 @@ from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.client.kept.verification import KeptVerification
-    from torchkeeper.engine.messages.bundles import (
-        CopyResult,
-        Counts,
-        ExportResult,
-        ImportResult,
-        SignatureResult,
-        SignResult,
-    )
+    from torchkeeper.engine.messages import bundles
     from torchkeeper.engine.messages.compiling import PrepareResult, WarmResult
     from torchkeeper.engine.messages.dead import RecoverResult
     from torchkeeper.engine.messages.doctor import MendResult
     from torchkeeper.engine.messages.findings import LeftFinding
-    from torchkeeper.engine.messages.places import TtlResult
 
 #: Reasons that lie in what a bundle, a folder or a server is; they are no failures.
 _BY_NATURE = frozenset({
@@ -47,12 +39,9 @@ _STAYS = ("not-believed", "of-another", "no-room")
 
 
 class Ended(NamedTuple):
-    """An operation that has ended, as whoever asked for it knows it.
-
-    result: what the engine says, of the operation's type. place: what it changed, or looked at.
-    asked: what it was asked for, as far as that is told. took: seconds. cells, bad: how many it
-    had, and how many of them are not warm. left: what it did not take, as findings; unreadable:
-    whether a folder could not be read.
+    """An operation that has ended. result: of the operation's type. place: what it changed, or
+    looked at. asked: what it was asked for, if told. took: seconds. cells, bad: how many, and how
+    many not warm. left: what it did not take, as findings; unreadable: a folder was not read.
     """
 
     op: str
@@ -67,9 +56,7 @@ class Ended(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How a job ended, for a page of the window: an icon and its colour, a title, what is to be
-    said, and what opening it shows.
-    """
+    """How a job ended, for a page of the window; opens: what opening it shows."""
 
     icon: str
     colour: str
@@ -144,7 +131,7 @@ def stopped(op: str, done: float, total: float | None) -> str:
                    "at least {n} of {all} entries were changed", all=int(total))  # fmt: skip
 
 
-def held(result: Counts) -> str:
+def held(result: bundles.Counts) -> str:
     """Entries and what they hold: 12 entries, 3.1 MB of content."""
     return f"{say.count(result['entries'], 'entry', 'entries')}, {say.content(result['bytes'])}"
 
@@ -157,9 +144,6 @@ def failures(left: Sequence[LeftFinding]) -> list[LeftFinding]:
 def _took(one: Ended) -> list[str]:
     """How long it took, where that is known."""
     return [tr("It took {time}.", time=say.seconds(one.took))] if one.took else []
-
-
-# Export, import, copy.
 
 
 def _nothing(one: Ended) -> bool:
@@ -185,7 +169,7 @@ def _to_bundle(title: str) -> Outcome:
 
 
 def _exported(one: Ended) -> Outcome:
-    result: ExportResult = one.result
+    result: bundles.ExportResult = one.result
     entries, output = result["entries"], result["output"]
     if not entries:
         return _to_bundle(tr("Nothing was exported"))
@@ -207,11 +191,11 @@ def _export_line(one: Ended) -> str:
     was, would = tr("There was nothing to export."), tr("There is nothing to export.")
     if none := _none_line(one, was, would):
         return none
-    result: ExportResult = one.result
-    file, size, some = printable(one.place), say.size(result["size"]), held(result)
+    result: bundles.ExportResult = one.result
+    shown = {"some": held(result), "file": printable(one.place), "size": say.size(result["size"])}
     if one.asked.get("dry"):
-        return tr("Would write {some} to {file} ({size}).", some=some, file=file, size=size)
-    said = tr("{some} written to {file} ({size})", some=some, file=file, size=size)
+        return tr("Would write {some} to {file} ({size}).", **shown)
+    said = tr("{some} written to {file} ({size})", **shown)
     if "signature" in one.result:
         said += tr(", signed with {key}", key=one.result["signature"]["fingerprint"])
     return said
@@ -226,13 +210,8 @@ def _copied(one: Ended) -> Outcome:
     return _placed(one, tr("Copied"), tr("Nothing new was there to copy"), opens)
 
 
-def _imported(one: Ended) -> Outcome:
-    opens = tr("Show the place, with what was imported selected")
-    return _placed(one, tr("Imported"), tr("Nothing new was there to import"), opens)
-
-
 def _placed(one: Ended, done: str, nothing: str, opens: str) -> Outcome:
-    result: ImportResult | CopyResult = one.result
+    result: bundles.ImportResult | bundles.CopyResult = one.result
     place, lines = printable(one.place, 4096), []
     if entries := result["entries"]:
         some, content = say.count(entries, "entry", "entries"), say.content(result["bytes"])
@@ -251,7 +230,7 @@ def _placed(one: Ended, done: str, nothing: str, opens: str) -> Outcome:
     return Outcome("info", "muted", nothing, lines, opens)
 
 
-def _placed_note(result: ImportResult | CopyResult) -> str:
+def _placed_note(result: bundles.ImportResult | bundles.CopyResult) -> str:
     text = say.held_of(result)
     if renamed := result["renamed"]:
         text += tr(" · {objects} renamed", objects=say.count(renamed, "object", "objects"))
@@ -264,12 +243,16 @@ def _import_line(one: Ended) -> str:
     was, would = tr("There was nothing to import."), tr("There is nothing to import.")
     if none := _none_line(one, was, would):
         return none
-    result: ImportResult = one.result
+    result: bundles.ImportResult = one.result
     place, some = printable(one.place), held(result)
-    if one.asked.get("dry") and not result["entries"]:
-        return tr("Nothing in it is new to {place}.", place=place)
     if one.asked.get("dry"):
-        return tr("Would place {some} in {place}.", some=some, place=place)
+        return tr(
+            "Would place {some} in {place}."
+            if result["entries"]
+            else "Nothing in it is new to {place}.",
+            some=some,
+            place=place,
+        )
     said = tr("{some} placed in {place}", some=some, place=place)
     if there := result["exists"]:
         were = say.count(there, "entry was", "entries were")
@@ -278,42 +261,32 @@ def _import_line(one: Ended) -> str:
 
 
 def _copy_line(one: Ended) -> str:
-    result: CopyResult = one.result
+    result: bundles.CopyResult = one.result
     place = printable(one.place)
     there = say.count(result["exists"], "entry is", "entries are")
     if not result["entries"] and result["exists"]:
         return tr("Nothing to do: {entries} there already.", entries=there)
     if not result["entries"]:
-        none = tr("There was nothing to copy.")
-        return tr("Nothing could be copied.") if failures(one.left) else none
-    dry, some = one.asked.get("dry"), held(result)
-    said = tr("Would copy {some} to {place}" if dry else "{some} copied to {place}",
-              some=some, place=place)  # fmt: skip
+        bad = failures(one.left)
+        return tr("Nothing could be copied." if bad else "There was nothing to copy.")
+    said = tr("Would copy {some} to {place}" if one.asked.get("dry") else
+              "{some} copied to {place}", some=held(result), place=place)  # fmt: skip
     said += tr("; {entries} there already", entries=there) if result["exists"] else ""
     return said + _renamed(result)
 
 
-def _renamed(result: ImportResult | CopyResult) -> str:
+def _renamed(result: bundles.ImportResult | bundles.CopyResult) -> str:
     """How many objects have got the name that an environment will look for, as a sentence's end."""
     objects = say.count(result["renamed"], "object", "objects")
     said = tr("; {objects} renamed for this environment", objects=objects)
     return said if result["renamed"] else ""
 
 
-# Signatures.
-
-
-def signed(signature: SignatureResult) -> str:
+def signed(signature: bundles.SignatureResult) -> str:
     """With which key a bundle was signed, and whose the user knows it to be."""
-    key = printable(short_key(signature), 200)
-    if signature["status"] == "trusted":
-        who = printable(str(signature["signer"]), 80)
-        return tr("Signed by {who}, with {key}", who=who, key=key)
-    return tr("Signed with {key}", key=key)
-
-
-def _sign_note(result: SignResult) -> str:
-    return signed(result["signature"])
+    key, who = printable(short_key(signature), 200), printable(str(signature["signer"]), 80)
+    trusted = signature["status"] == "trusted"
+    return tr("Signed by {who}, with {key}" if trusted else "Signed with {key}", who=who, key=key)
 
 
 def _trusting(one: Ended) -> list[str]:
@@ -323,16 +296,13 @@ def _trusting(one: Ended) -> list[str]:
 
 
 def _signed(one: Ended) -> Outcome:
-    result: SignResult = one.result
+    result: bundles.SignResult = one.result
     name, before, replaced = printable(os.path.basename(one.place), 60), result.get("before"), []
     if before and before["key"] and before["fingerprint"] != result["signature"]["fingerprint"]:
         key = printable(short_key(before), 200)
         replaced = [tr("The signature that it had, with {key}, was replaced.", key=key)]
     lines = [*_trusting(one), *replaced, *_took(one)]
     return Outcome("done", "good", tr("{file} is signed", file=name), lines, tr(_OPENS_BUNDLE))
-
-
-# Compile jobs.
 
 
 def _found(result: WarmResult) -> str:
@@ -455,8 +425,7 @@ def _ran(one: Ended) -> list[str]:
 
 
 def _prepare_note(result: PrepareResult) -> str:
-    built = result["built"]
-    if not built:
+    if not (built := result["built"]):
         return tr("there already") if result["there"] else tr("nothing to do")
     headers, size = say.count(built, "header", "headers"), say.size(result["bytes"])
     return tr("{headers} built ({size})", headers=headers, size=size)
@@ -471,26 +440,16 @@ def _prepared(one: Ended) -> Outcome:
         return Outcome("info", "muted", tr("There was nothing to prepare"), [nothing])
     # Another user's programs find nothing before that is done.
     warning = preparing.warning(result)
+    look = ("warning", "warning") if warning else ("done", "good") if built else ("info", "muted")
     more = [text for text in (preparing.finds(result), warning) if text]
     if not built:
-        icon, colour = ("warning", "warning") if warning else ("info", "muted")
-        return Outcome(icon, colour, tr("It was prepared already"), [folder, *more])
+        return Outcome(*look, tr("It was prepared already"), [folder, *more])
     headers, size = say.count(built, "header", "headers"), say.size(result["bytes"])
     lines = [tr("{headers} ({size}) built in {folder}.", headers=headers, size=size, folder=folder)]
     if there:
         were = say.count(there, "header was", "headers were")
         lines.append(tr("{headers} there already.", headers=were))
-    icon, colour = ("warning", "warning") if warning else ("done", "good")
-    return Outcome(icon, colour, tr("Prepared"), [*lines, *more, *_took(one)])
-
-
-# The trash, files that are mended, servers.
-
-
-def _purge_line(one: Ended) -> str:
-    return tr("{some} removed." if one.asked.get("now") else
-              "{some} moved to the trash; “undo” puts it back.",
-              some=say.held_of(one.result))  # fmt: skip
+    return Outcome(*look, tr("Prepared"), [*lines, *more, *_took(one)])
 
 
 def _mend_note(result: MendResult) -> str:
@@ -503,30 +462,20 @@ def _unfinished(one: Ended) -> bool:
     return any(told["outcome"] in _STAYS for told in result["recovered"])
 
 
-def _recover_line(one: Ended) -> str:
-    return tr("Not all that was cut off is at its end." if _unfinished(one) else
-              "What was cut off is at its end.")  # fmt: skip
-
-
-def _entries(result: TtlResult) -> str:
-    return say.count(result["entries"], "entry", "entries")
-
-
 def _ttl_line(one: Ended) -> str:
     time, entries = one.asked["time"], one.result["entries"]
     if not entries:
         return tr("Nothing was changed." if one.result["failed"] else "Nothing matches.")
-    some = _entries(one.result)
+    some = say.count(entries, "entry", "entries")
     if time is None:
         return tr("Kept without an end: {some}.", some=some)
     return tr("Kept for {time} from now: {some}.", time=say.seconds(time), some=some)
 
 
 class _Told(NamedTuple):
-    """How an operation is told of.
-
-    note: a result in a few words. page: in a dialog of the window, where there is one for it. line:
-    a sentence of its command. short: whether its command has not done all that it was asked for.
+    """How an operation is told of. note: a result in a few words. page: in a dialog of the window,
+    where there is one for it. line: a sentence of its command. short: whether its command has not
+    done all that it was asked for.
     """
 
     note: Callable[[Any], str]
@@ -537,23 +486,30 @@ class _Told(NamedTuple):
 
 _OPERATIONS = {
     protocol.EXPORT: _Told(say.held_of, _exported, _export_line, _lacks),
-    protocol.IMPORT: _Told(_placed_note, _imported, _import_line, _lacks),
+    protocol.IMPORT: _Told(_placed_note, lambda one: _placed(
+        one, tr("Imported"), tr("Nothing new was there to import"),
+        tr("Show the place, with what was imported selected")), _import_line, _lacks),
     protocol.COPY: _Told(_placed_note, _copied, _copy_line, _lacks),
-    protocol.SIGN: _Told(_sign_note, _signed, lambda one: tr(
+    protocol.SIGN: _Told(lambda result: signed(result["signature"]), _signed, lambda one: tr(
         "{file} is signed with {key}.", file=printable(one.place),
         key=short_key(one.result["signature"]))),
     protocol.WARM: _Told(_warm_note, _warmed, _warm_line, lambda one: bool(one.bad)),
     protocol.VERIFY: _Told(_verify_note, _verified, lambda one: verifying.outcome(one.result),
                            lambda one: not one.result["good"]),
     protocol.PREPARE: _Told(_prepare_note, _prepared, lambda one: preparing.said(one.result)),
-    protocol.PURGE: _Told(say.held_of, None, _purge_line,
-                          lambda one: bool(one.left or one.unreadable)),
+    protocol.PURGE: _Told(say.held_of, None, lambda one: tr(
+        "{some} removed." if one.asked.get("now") else
+        "{some} moved to the trash; “undo” puts it back.", some=say.held_of(one.result)),
+        lambda one: bool(one.left or one.unreadable)),
     protocol.UNDO: _Told(say.held_of, None, lambda one: tr(
         "{some} put back.", some=say.held_of(one.result)), lambda one: bool(one.left)),
     protocol.EMPTY_TRASH: _Told(say.held_of, None, lambda one: tr(
         "{some} removed for good.", some=say.held_of(one.result))),
-    protocol.RECOVER: _Told(lambda _: "", None, _recover_line, _unfinished),
+    protocol.RECOVER: _Told(lambda _: "", None, lambda one: tr(
+        "Not all that was cut off is at its end." if _unfinished(one) else
+        "What was cut off is at its end."), _unfinished),
     protocol.MEND: _Told(_mend_note),
-    protocol.TTL: _Told(_entries, None, _ttl_line,
+    protocol.TTL: _Told(lambda result: say.count(result["entries"], "entry", "entries"), None,
+                        _ttl_line,
                         lambda one: not one.result["entries"] or bool(one.result["failed"])),
 }  # fmt: skip

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
-from torchkeeper.client.words.tongue import several, tr
+from torchkeeper.client.words.tongue import Nouns, Text, several, tr
 
 if TYPE_CHECKING:
     from torchkeeper.stores import shapes as types
@@ -20,18 +20,24 @@ if TYPE_CHECKING:
 #: What has PyTorch use another folder; with the second its default one is another, too.
 _OWN = 'export TORCHINDUCTOR_CACHE_DIR="$HOME/.cache/torchinductor"'
 _OWN_DEFAULT = 'mkdir -p -m 700 "$HOME/.cache/tmp" && export TMPDIR="$HOME/.cache/tmp"'
-
-
+_OWN_FOLDER: Text = "Use a folder of your own: {command}"
+_BELONG: Nouns = ("{counts} in {place} belongs to {who}.", "{counts} in {place} belong to {who}.")
+_FOR_TEAM: Text = "{who} can change what runs in programs that use this cache."
+_MEANT: Text = "Where a team shares one, that is meant."
+_AS_YOU: Text = (
+    "PyTorch runs what lies in its cache: whoever may write there can run programs as you."
+)
+_HEADERS: Text = (
+    "It takes precompiled C++ headers from there, too, whatever TORCHINDUCTOR_CACHE_DIR names."
+)
 #: So much of what others can change of an interpreter is named.
 _MOST = 4
 
 
 class Owned(NamedTuple):
-    """One finding in words.
-
-    command: what mends it, to be copied; also a part of ``remedy``. short: the same as ``what`` in
-    a few words, without a subject. grave: it is a warning, else a fact that may be meant. filter:
-    what shows the entries that it is about, if it is about some. server: it is about a server.
+    """One finding in words. command: what mends it, a part of ``remedy``, too. short: ``what`` in a
+    few words, without a subject. grave: it is a warning, else perhaps meant. filter: what shows its
+    entries, if it has some. server: it is about one.
     """
 
     what: str
@@ -49,24 +55,17 @@ class Owned(NamedTuple):
         return UserError(self.what, self.why, self.remedy, code="owned")
 
 
-class _Said(NamedTuple):
-    what: str
-    why: str
-    remedy: str
-    command: str
-    short: str
+#: What, why, remedy, command and short of ``Owned``.
+_Said = tuple[str, str, str, str, str]
 
 
 def told(found: Sequence[types.Owned] | None) -> list[Owned]:
-    """The findings of an engine in words, those that are warnings first; what only a newer engine
-    finds is left out.
-    """
+    """The findings in words, warnings first; without what only a newer engine finds."""
     said: list[Owned] = []
     for one in found or ():
         if (words := _WORDS.get(one["what"])) is not None:
-            some = "is:foreign" if words is _entries else ""
-            server = words in _OF_SERVERS
-            said.append(Owned(*words(one), grave=one["grave"], filter=some, server=server))
+            some, server = "is:foreign" if words is _entries else "", words is _of_server
+            said.append(Owned(*words(one), one["grave"], some, server))
     return sorted(said, key=lambda one: not one.grave)
 
 
@@ -99,17 +98,13 @@ def of_interpreter(python: str, found: Sequence[Writer]) -> UserError:
     ]
     if more := len(found) - len(said):
         said.append(several(more, "And {n} more.", "And {n} more."))
-    hints = dict.fromkeys(hint for one in found if (hint := _hint_of(one["who"])))
+    hints = dict.fromkeys(hint for one in found if (hint := _hint(one["who"])))
     return UserError(
         tr("Others can change what {python} runs.", python=printable(python, 4096)),
         "\n".join([*said, tr("Whoever does runs programs as you when it is started."), *hints]),
         tr("Start it only where you trust them; else name an interpreter of your own."),
         code="interpreter-of-others",
     )
-
-
-def _who(one: types.Owned) -> str:
-    return _named(one["who"])
 
 
 def _named(who: Who) -> str:
@@ -124,11 +119,7 @@ def _named(who: Who) -> str:
     return known if who["name"] else tr("a user without a name ({number})", number=known)
 
 
-def _hint(one: types.Owned) -> str:
-    return _hint_of(one["who"])
-
-
-def _hint_of(who: Who) -> str:
+def _hint(who: Who) -> str:
     if who["name"]:
         return ""
     return tr("In a container this may be you under another number; then nothing is wrong.")
@@ -139,17 +130,8 @@ def _elsewhere(one: types.Owned) -> str:
     return _OWN_DEFAULT if one.get("default") else _OWN
 
 
-def _own(one: types.Owned) -> str:
-    """What to do where nothing else helps."""
-    return tr("Use a folder of your own: {command}", command=_elsewhere(one))
-
-
 def _headers(one: types.Owned) -> str:
-    if not (one.get("default") and one["grave"]):
-        return ""
-    return tr(
-        "It takes precompiled C++ headers from there, too, whatever TORCHINDUCTOR_CACHE_DIR names."
-    )
+    return tr(_HEADERS) if one.get("default") and one["grave"] else ""
 
 
 def _text(one: types.Owned, name: str) -> str:
@@ -165,149 +147,87 @@ def _sentences(*said: str) -> str:
     return " ".join(one[0].upper() + one[1:] for one in said if one)
 
 
-def _taken(one: types.Owned) -> _Said:
-    who = _who(one)
-    return _Said(
-        tr(
-            "{place}, where PyTorch looks for your cache, belongs to {who}.",
-            place=_text(one, "place"),
-            who=who,
-        ),
-        _sentences(
-            tr("Everybody may make folders in {folder}.", folder=_text(one, "among")),
-            tr("PyTorch runs what lies in its cache, so {who} can run programs as you.", who=who),
-            _headers(one),
-            _hint(one),
-        ),
-        tr("Have PyTorch use a folder of your own: {command}", command=_elsewhere(one)),
-        _elsewhere(one),
-        tr("belongs to {who}", who=who),
-    )
+#: What belongs to somebody, why that matters, what to do, and the first in short.
+_BELONGS: dict[str, tuple[Text, Text, Text, Text]] = {
+    "taken": (
+        "{place}, where PyTorch looks for your cache, belongs to {who}.",
+        "PyTorch runs what lies in its cache, so {who} can run programs as you.",
+        "Have PyTorch use a folder of your own: {command}",
+        "belongs to {who}",
+    ),
+    "owner": (
+        "{place} belongs to {who}.",
+        "PyTorch runs what lies in a cache: whoever uses this one runs what {who} puts there.",
+        "If you do not trust that, use a folder of your own: {command}",
+        "belongs to {who}",
+    ),
+    "link": (
+        "{place} is a link that belongs to {who}.",
+        "{who} can lead it to another folder at any time, and PyTorch runs what lies there.",
+        "Name the folder itself, or use one of your own: {command}",
+        "its link belongs to {who}",
+    ),
+    "above": (
+        "{path}, which holds {place}, belongs to {who}.",
+        "{who} can put another folder in its place, and PyTorch runs what lies there.",
+        _OWN_FOLDER,
+        "the folder it is in belongs to {who}",
+    ),
+}
+_LINK_ABOVE: Text = "{path}, on the way to {place}, is a link that belongs to {who}."
 
 
-def _owner(one: types.Owned) -> _Said:
-    who, among = _who(one), _text(one, "among")
-    return _Said(
-        tr("{place} belongs to {who}.", place=_text(one, "place"), who=who),
-        _sentences(
-            tr("Everybody may make folders in {folder}.", folder=among) if one["grave"] else "",
-            tr(
-                "PyTorch runs what lies in a cache: whoever uses this one runs what {who} puts "
-                "there.",
-                who=who,
-            ),
-            _hint(one),
-        ),
-        tr(
-            "If you do not trust that, use a folder of your own: {command}", command=_elsewhere(one)
-        ),
-        _elsewhere(one),
-        tr("belongs to {who}", who=who),
-    )
-
-
-def _link(one: types.Owned) -> _Said:
-    who, path, place = _who(one), _text(one, "path"), _text(one, "place")
-    return _Said(
-        tr(
-            "{place} is a link that belongs to {who}."
-            if path == place
-            else "{path}, on the way to {place}, is a link that belongs to {who}.",
-            path=path,
-            place=place,
-            who=who,
-        ),
-        _sentences(
-            tr(
-                "{who} can lead it to another folder at any time, and PyTorch runs what lies "
-                "there.",
-                who=who,
-            ),
-            _headers(one),
-            _hint(one),
-        ),
-        tr("Name the folder itself, or use one of your own: {command}", command=_elsewhere(one)),
-        _elsewhere(one),
-        tr("its link belongs to {who}", who=who),
-    )
+def _belongs(one: types.Owned) -> _Said:
+    code, command = one["what"], _elsewhere(one)
+    what, why, remedy, short = _BELONGS[code]
+    shown = {name: _text(one, name) for name in ("place", "path")}
+    if code == "link" and shown["path"] != shown["place"]:
+        what = _LINK_ABOVE
+    shown["who"] = _named(one["who"])
+    among = code == "taken" or (code == "owner" and one["grave"])
+    everybody = tr("Everybody may make folders in {folder}.", folder=_text(one, "among"))
+    headers = "" if code == "owner" else _headers(one)
+    reason = _sentences(everybody if among else "", tr(why, **shown), headers, _hint(one["who"]))
+    return tr(what, **shown), reason, tr(remedy, command=command), command, tr(short, **shown)
 
 
 def _above(one: types.Owned) -> _Said:
-    who, path, place = _who(one), _text(one, "path"), _text(one, "place")
     if one.get("owned"):
-        return _Said(
-            tr("{path}, which holds {place}, belongs to {who}.", path=path, place=place, who=who),
-            _sentences(
-                tr(
-                    "{who} can put another folder in its place, and PyTorch runs what lies there.",
-                    who=who,
-                ),
-                _headers(one),
-                _hint(one),
-            ),
-            _own(one),
-            _elsewhere(one),
-            tr("the folder it is in belongs to {who}", who=who),
-        )
+        return _belongs(one)
+    who, path, place = _named(one["who"]), _text(one, "path"), _text(one, "place")
     command, remedy = _mending(one, f"chmod go-w {_quoted(one.get('path'))}")
     may = tr("{who} may write to {path}, which holds {place}.", who=who, path=path, place=place)
-    return _Said(
-        _sentences(may),
-        _sentences(
-            tr(
-                "Whoever may can put another folder in its place, and PyTorch runs what lies there."
-            ),
-            _headers(one),
-        ),
-        remedy,
-        command,
-        tr("{who} may write to the folder it is in", who=who),
-    )
+    why = tr("Whoever may can put another folder in its place, and PyTorch runs what lies there.")
+    short = tr("{who} may write to the folder it is in", who=who)
+    return _sentences(may), _sentences(why, _headers(one)), remedy, command, short
 
 
 def _mending(one: types.Owned, command: str) -> tuple[str, str]:
     """The command that takes a right away, or leads around it, and the sentence it is in."""
     if not one.get("mine"):
-        return _elsewhere(one), _own(one)
+        return _elsewhere(one), tr(_OWN_FOLDER, command=_elsewhere(one))
     if one["grave"]:
         return command, tr("Take that right away: {command}", command=command)
     return command, tr("If that is not meant, take it away: {command}", command=command)
 
 
 def _writable(one: types.Owned) -> _Said:
-    who, where = _who(one), _text(one, "place")
+    who, where = _named(one["who"]), _text(one, "place")
     folders, files = one["folders"], one["files"]
     if (folders, files) != (1, 0):
         where = tr("{counts} of {place}", counts=_counted(folders, files), place=where)
+    sticky, shown = one.get("sticky"), {"who": who, "where": where}
     may = tr(
-        "{who} may add files to {where}." if one.get("sticky") else "{who} may write to {where}.",
-        who=who,
-        where=where,
+        "{who} may add files to {where}." if sticky else "{who} may write to {where}.", **shown
     )
-    if one["grave"]:
-        why = [
-            tr(
-                "PyTorch runs what lies in its cache: whoever may write there can run programs as "
-                "you."
-            )
-        ]
-    else:
-        why = [
-            tr("{who} can change what runs in programs that use this cache.", who=who),
-            tr("Where a team shares one, that is meant."),
-        ]
+    why = [tr(_AS_YOU)] if one["grave"] else [tr(_FOR_TEAM, who=who), tr(_MEANT)]
     if not one.get("mine"):
         why.append(_headers(one))
     command, remedy = _mending(one, f"chmod -R go-w {_quoted(one.get('root'))}")
     if one.get("mine") and one["grave"]:
         remedy += "\n" + tr("With umask 022 in the programs that fill it, it stays so.")
-    return _Said(
-        _sentences(may),
-        _sentences(*why),
-        remedy,
-        command,
-        tr("{who} may write to it", who=who),
-    )
+    short = tr("{who} may write to it", who=who)
+    return _sentences(may), _sentences(*why), remedy, command, short
 
 
 def _counted(folders: int, files: int) -> str:
@@ -318,144 +238,108 @@ def _counted(folders: int, files: int) -> str:
 
 def _entries(one: types.Owned) -> _Said:
     folders, files, users = one["folders"], one["files"], one["users"]
-    whose = _who(one)
+    own = whose = _named(one["who"])
     if users > 1:
         names = [f"{_named(who)} ({count:,})" for who, count in one["owners"]]
         named = ", ".join([*names, "…"] if users > len(names) else names)
         whose = tr("{n} other users: {names}", n=str(users), names=named)
     command = f"torchkeeper purge {_quoted(one.get('place'))} --filter is:foreign"
-    return _Said(
-        several(
-            folders + files,
-            "{counts} in {place} belongs to {who}.",
-            "{counts} in {place} belong to {who}.",
-            counts=_counted(folders, files),
-            place=_text(one, "place"),
-            who=whose,
-        ),
-        _sentences(
-            tr(
-                "PyTorch runs what lies in a cache: whoever uses this one runs what they put there."
-            ),
-            _hint(one),
-        ),
-        tr("Purge what you do not trust: {command}", command=command),
-        command,
-        tr("holds files of {who}", who=_who(one))
-        if users == 1
-        else several(users, "holds files of {n} user", "holds files of {n} others"),
-    )
+    short = tr("holds files of {who}", who=own)
+    if users != 1:
+        short = several(users, "holds files of {n} user", "holds files of {n} others")
+    shown = {"counts": _counted(folders, files), "place": _text(one, "place"), "who": whose}
+    why = tr("PyTorch runs what lies in a cache: whoever uses this one runs what they put there.")
+    remedy = tr("Purge what you do not trust: {command}", command=command)
+    what = several(folders + files, *_BELONG, **shown)
+    return what, _sentences(why, _hint(one["who"])), remedy, command, short
 
 
 def _trash(one: types.Owned) -> _Said:
-    who = _who(one)
-    command, remedy = _elsewhere(one), _own(one)
+    who = _named(one["who"])
+    command = _elsewhere(one)
+    remedy = tr(_OWN_FOLDER, command=command)
     if one.get("mine"):
         command = f"rm -r {_quoted(one.get('path'))}"
         remedy = tr("Look at what is in it, then remove it: {command}", command=command)
-    return _Said(
-        tr("The trash in {place} belongs to {who}.", place=_text(one, "place"), who=who),
-        _sentences(
-            tr(
-                "Whoever made it can change what lies in it, so nothing is put back from there, "
-                "and nothing is purged into it."
-            ),
-            _hint(one),
-        ),
-        remedy,
-        command,
-        tr("its trash belongs to {who}", who=who),
+    why = tr(
+        "Whoever made it can change what lies in it, so nothing is put back from there, and "
+        "nothing is purged into it."
     )
+    what = tr("The trash in {place} belongs to {who}.", place=_text(one, "place"), who=who)
+    short = tr("its trash belongs to {who}", who=who)
+    return what, _sentences(why, _hint(one["who"])), remedy, command, short
 
 
-def _code() -> str:
-    return tr(
-        "PyTorch runs what lies in its cache: whoever can write there runs code as everybody who "
-        "uses it."
-    )
-
-
-def _server_open(one: types.Owned) -> _Said:
-    place, reach = _text(one, "place"), one["reach"]
-    what = {
-        "network": tr("Everybody who reaches {place} may write to it.", place=place),
-        "machine": tr("Everybody on this machine may write to {place}.", place=place),
-    }.get(reach, tr("Everybody who reaches {place} may write to it.", place=place))
-    client = ["redis-cli", "-h", _quoted(one.get("host")), "-p", str(one["port"])]
-    command = " ".join([*client, "CONFIG", "SET", "requirepass", "PASSWORD"])
-    return _Said(
-        what,
-        _sentences(
-            tr("It wants no password."),
-            tr("It answers on all its addresses, and its protected mode is off.")
-            if one.get("all")
-            else "",
-            tr("Whether others than this machine reach it cannot be told: it does not say.")
-            if reach == "unknown"
-            else "",
-            _code(),
+#: The same of servers; of the reasons those that always hold.
+_SERVERS: dict[str, tuple[Text, tuple[Text, ...], Text, Text]] = {
+    "server-open": (
+        "Everybody who reaches {place} may write to it.",
+        ("It wants no password.",),
+        "Have it want a password (requirepass or ACL in its redis.conf) and give that in "
+        "TORCHKEEPER_REDIS_PASSWORD; bind it to 127.0.0.1 where nobody else uses it: {command}",
+        "wants no password",
+    ),
+    "server-bare": (
+        "PyTorch and Triton go to {place} without a password.",
+        (
+            "Where it wants none, everybody who reaches it may write to it.",
+            "Where it wants one, they use nothing of it.",
         ),
-        tr(
-            "Have it want a password (requirepass or ACL in its redis.conf) and give that in "
-            "TORCHKEEPER_REDIS_PASSWORD; bind it to 127.0.0.1 where nobody else uses it: {command}",
-            command=command,
-        ),
-        command,
-        tr("wants no password"),
-    )
+        "Ask it: {command}",
+        "is used without a password",
+    ),
+    "server-plain": (
+        "{place} is reached without TLS.",
+        ("Whoever is on the way to it reads its password, and can change what is sent.",),
+        "Have it speak TLS (tls-port in its redis.conf) and use a rediss:// address, or go there "
+        "by a tunnel: {command}",
+        "is reached without TLS",
+    ),
+    "socket-open": (
+        "{who} may write to the socket {path}.",
+        ("It wants no password.",),
+        "Have it want a password, or set unixsocketperm 700 in its redis.conf: {command}",
+        "{who} may write to its socket",
+    ),
+}
+_ON_MACHINE: Text = "Everybody on this machine may write to {place}."
+_CODE: Text = (
+    "PyTorch runs what lies in its cache: whoever can write there runs code as everybody who uses "
+    "it."
+)
 
 
-def _server_bare(one: types.Owned) -> _Said:
-    command = f"torchkeeper server {_quoted(one.get('place'))}"
-    return _Said(
-        tr("PyTorch and Triton go to {place} without a password.", place=_text(one, "place")),
-        _sentences(
-            tr("Where it wants none, everybody who reaches it may write to it."),
-            tr("Where it wants one, they use nothing of it."),
-            _code(),
-        ),
-        tr("Ask it: {command}", command=command),
-        command,
-        tr("is used without a password"),
-    )
-
-
-def _server_plain(one: types.Owned) -> _Said:
-    command = f"ssh -L 6379:127.0.0.1:{one['port']} {_quoted(one.get('host'))}"
-    return _Said(
-        tr("{place} is reached without TLS.", place=_text(one, "place")),
-        _sentences(
-            tr("Whoever is on the way to it reads its password, and can change what is sent."),
-            _code(),
-        ),
-        tr(
-            "Have it speak TLS (tls-port in its redis.conf) and use a rediss:// address, or go "
-            "there by a tunnel: {command}",
-            command=command,
-        ),
-        command,
-        tr("is reached without TLS"),
-    )
-
-
-def _socket_open(one: types.Owned) -> _Said:
-    who, path = _who(one), _text(one, "path")
-    command = f"chmod go-w {_quoted(one.get('path'))}"
-    return _Said(
-        _sentences(tr("{who} may write to the socket {path}.", who=who, path=path)),
-        _sentences(tr("It wants no password."), _code(), _hint(one)),
-        tr(
-            "Have it want a password, or set unixsocketperm 700 in its redis.conf: {command}",
-            command=command,
-        ),
-        command,
-        tr("{who} may write to its socket", who=who),
-    )
+def _of_server(one: types.Owned) -> _Said:
+    code, port, host = one["what"], str(one.get("port")), _quoted(one.get("host"))
+    what, reasons, remedy, short = _SERVERS[code]
+    shown = {"place": _text(one, "place"), "path": _text(one, "path")}
+    why, hint = [tr(text) for text in reasons], ""
+    if code == "server-open":
+        if one["reach"] == "machine":
+            what = _ON_MACHINE
+        if one.get("all"):
+            why.append(tr("It answers on all its addresses, and its protected mode is off."))
+        if one["reach"] == "unknown":
+            unknown = tr(
+                "Whether others than this machine reach it cannot be told: it does not say."
+            )
+            why.append(unknown)
+        client = ["redis-cli", "-h", host, "-p", port]
+        command = " ".join([*client, "CONFIG", "SET", "requirepass", "PASSWORD"])
+    elif code == "server-bare":
+        command = f"torchkeeper server {_quoted(one.get('place'))}"
+    elif code == "server-plain":
+        command = f"ssh -L 6379:127.0.0.1:{port} {host}"
+    else:
+        command = f"chmod go-w {_quoted(one.get('path'))}"
+        shown["who"], hint = _named(one["who"]), _hint(one["who"])
+    said = tr(what, **shown)
+    said = _sentences(said) if code == "socket-open" else said
+    reason = _sentences(*why, tr(_CODE), hint)
+    return said, reason, tr(remedy, command=command), command, tr(short, **shown)
 
 
 _WORDS: dict[str, Callable[[types.Owned], _Said]] = {
-    "taken": _taken, "owner": _owner, "link": _link, "above": _above, "writable": _writable,
-    "entries": _entries, "trash": _trash, "server-open": _server_open,
-    "server-bare": _server_bare, "server-plain": _server_plain, "socket-open": _socket_open,
+    "taken": _belongs, "owner": _belongs, "link": _belongs, "above": _above, "writable": _writable,
+    "entries": _entries, "trash": _trash, **dict.fromkeys(_SERVERS, _of_server),
 }  # fmt: skip
-_OF_SERVERS = (_server_open, _server_bare, _server_plain, _socket_open)

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from torchkeeper.client.words import say
 from torchkeeper.client.words.tongue import Text, tr
 
-#: What each phase is called, in the order in which a graph goes through them
-#: (warm/traces/phases.py).
+#: What each phase is called, as a graph goes through them (warm/traces/phases.py).
 NAMES: dict[str, Text] = {
     "dynamo": "dynamo",
     "pre_grad": "pre-grad",
@@ -26,13 +25,14 @@ _LEAST = 0.02
 def of(graph: Mapping[str, object]) -> list[tuple[str, float]]:
     """The phases that an engine tells of a graph, by their names, and seconds; none it has not."""
     told = graph.get("phases")
-    found = []
-    for one in told if isinstance(told, list) else []:
-        if isinstance(one, list) and len(one) == 2 and one[0] in NAMES:
-            seconds = one[1]
-            if isinstance(seconds, (int, float)) and not isinstance(seconds, bool):
-                found.append((str(one[0]), float(seconds)))
-    return found
+    pairs = (
+        [x for x in told if isinstance(x, list) and len(x) == 2] if isinstance(told, list) else []
+    )
+    return [
+        (str(name), float(seconds))
+        for name, seconds in pairs
+        if name in NAMES and isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    ]
 
 
 def line(graph: Mapping[str, object]) -> str:

@@ -31,6 +31,9 @@ _PORTABLE_CONDITION: Text = (
 )
 #: What a compiler's precompiled header ends with (warm/header.py).
 _BUILT = (".gch", ".pch")
+_ALREADY: Text = "Prepared already: {headers}, {size}, in {folder}."
+_BUILT_NOW: Text = "{headers} built in {time}: {size} in {folder}."
+_BUILT_BESIDE: Text = "{headers} built in {time}, {n} there already: {size} in {folder}."
 #: What preparing is, in a sentence.
 WHY: Text = (
     "PyTorch precompiles a C++ header, about 150 MB, once for each temporary folder, before it "
@@ -39,9 +42,7 @@ WHY: Text = (
 
 
 def prepared() -> bool:
-    """Whether programs of this user find a header in the temporary folder that is used here; which
-    torch it is of nobody knows without asking that.
-    """
+    """Whether programs of this user find a header, of whatever torch, in the temporary folder."""
     folder = os.path.join(places.default_folder(), HEADERS)
     try:
         with os.scandir(folder) as found:
@@ -54,56 +55,37 @@ def said(answer: Prepared) -> str:
     """What was prepared, in a line: how many headers, how large, and where."""
     built, there = answer["built"], answer["there"]
     size, folder = say.size(answer["bytes"]), printable(answer["folder"])
+    headers = say.count(built or there, "header", "headers")
     if not built:
-        return tr(
-            "Prepared already: {headers}, {size}, in {folder}.",
-            headers=say.count(there, "header", "headers"),
-            size=size,
-            folder=folder,
-        )
-    return tr(
-        "{headers} built in {time}, {n} there already: {size} in {folder}."
-        if there
-        else "{headers} built in {time}: {size} in {folder}.",
-        headers=say.count(built, "header", "headers"),
-        time=say.seconds(answer["seconds"]),
-        n=there,
-        size=size,
-        folder=folder,
-    )
+        return tr(_ALREADY, headers=headers, size=size, folder=folder)
+    shown = {"headers": headers, "time": say.seconds(answer["seconds"]), "n": there}
+    return tr(_BUILT_BESIDE if there else _BUILT_NOW, **shown, size=size, folder=folder)
 
 
 def finds(answer: Headers) -> str:
     """Which programs find it: those with that temporary folder, of that user."""
-    above = os.path.dirname(answer["folder"])
-    temporary, name = os.path.split(above)
-    user = name.removeprefix("torchinductor_")
-    return printable(
-        tr(
-            "Programs of user {user} whose temporary folder is {folder} find what is there, with "
-            "this torch, this C++ compiler and this CPU.",
-            user=user,
-            folder=temporary,
-        )
+    temporary, name = os.path.split(os.path.dirname(answer["folder"]))
+    said = tr(
+        "Programs of user {user} whose temporary folder is {folder} find what is there, with this "
+        "torch, this C++ compiler and this CPU.",
+        user=name.removeprefix("torchinductor_"),
+        folder=temporary,
     )
+    return printable(said)
 
 
 def warning(answer: Prepared) -> str:
-    """What is still to be done before another user's programs can use what was prepared; or
-    nothing.
-    """
-    user = answer["user"]
-    if not user:
+    """What is to be done before another user's programs can use it; or nothing."""
+    if not (user := answer["user"]):
         return ""
-    above = os.path.dirname(answer["folder"])
-    return printable(
-        tr(
-            "Programs of {user} take a lock beside the header, so the folder has to be theirs: "
-            "{command}",
-            user=user,
-            command=f"chown -R {shlex.quote(user)} {shlex.quote(above)}",
-        )
+    command = f"chown -R {shlex.quote(user)} {shlex.quote(os.path.dirname(answer['folder']))}"
+    said = tr(
+        "Programs of {user} take a lock beside the header, so the folder has to be theirs: "
+        "{command}",
+        user=user,
+        command=command,
     )
+    return printable(said)
 
 
 def portable_condition() -> str:

@@ -7,10 +7,11 @@ made of is in ``catalogue``.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 import string
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -19,20 +20,14 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.client.words.catalogue.words import Forms, Words
 from torchkeeper.client.words.recipewords import expectation
-from torchkeeper.client.words.tongue import Text, form, is_english, several, tr
+from torchkeeper.client.words.tongue import Nouns, Text, form, is_english, several, tr
 
 if TYPE_CHECKING:
     from torchkeeper.stores.shapes import InUse, Using
 
-
-# Why something is not possible, in an engine's own words: what of it is in the language that is
-# used.
-#
-# An engine says it in English, with its figures in it. What the system or PyTorch says stays as it
-# is.
-
-#: What engines say with figures in it, the longer of two that fit first; what they say without is
-#: found where they do.
+#: What engines say with figures in it, in English, of why something is not possible, the longer of
+#: two that fit first; what they say without is found where they do. What the system or PyTorch says
+#: stays as it is.
 TEMPLATES: tuple[Text, ...] = (
     # Filters
     "the fields are {fields}; quotes make it a text to look for",
@@ -105,6 +100,15 @@ _NAMES = frozenset(
 )  # fmt: skip
 
 
+@contextlib.contextmanager
+def failing_as(code: str, **params: object) -> Iterator[None]:
+    """What the system refuses is raised as UserError(code), with its reason as ``why``."""
+    try:
+        yield
+    except OSError as e:
+        raise user_error(code, {**params, "why": e.strerror or str(e)}) from e
+
+
 class UserError(Exception):
     """What happened, why, and what the user can do about it."""
 
@@ -150,6 +154,17 @@ def device_reason(code: object) -> str:
     return tr(_DEVICE_REASONS.get(str(code), ""))
 
 
+#: What a process has open, or mapped: other files; or those of one entry, or of several.
+_OTHER: tuple[Text, Text] = (
+    "{who} has other files of this folder open.",
+    "{who} has other files of this folder mapped.",
+)
+_HAS: tuple[Nouns, Nouns] = (
+    ("{who} has files of one entry open.", "{who} has files of {n} entries open."),
+    ("{who} has files of one entry mapped.", "{who} has files of {n} entries mapped."),
+)
+
+
 def user_of_place(user: Using) -> str:
     """What a process has to do with a folder (engine/operations.py, ``in_use``), in a sentence."""
     name, many = printable(user["name"], 80), user["entries"]
@@ -159,26 +174,7 @@ def user_of_place(user: Using) -> str:
     if user["why"] == "environment":
         return tr("{who} merely has this folder in its environment.", who=who)
     mapped = user["why"] == "mapped"
-    if not many:
-        return tr(
-            "{who} has other files of this folder mapped."
-            if mapped
-            else "{who} has other files of this folder open.",
-            who=who,
-        )
-    if mapped:
-        return several(
-            many,
-            "{who} has files of one entry mapped.",
-            "{who} has files of {n} entries mapped.",
-            who=who,
-        )
-    return several(
-        many,
-        "{who} has files of one entry open.",
-        "{who} has files of {n} entries open.",
-        who=who,
-    )
+    return several(many, *_HAS[mapped], who=who) if many else tr(_OTHER[mapped], who=who)
 
 
 def removed_by_then(removed: Mapping[str, object]) -> str:
@@ -186,14 +182,13 @@ def removed_by_then(removed: Mapping[str, object]) -> str:
     of, size = removed.get("of"), removed.get("bytes")
     if not (isinstance(of, Mapping) and isinstance(size, int)):
         return ""
+    shown = {"some": say.part_of(removed, of), "size": say.size(size)}
+    if removed.get("trash"):
+        return tr("Moved to the trash by then: {some}, {size}.", **shown)
+    sure = removed.get("sure")
     return tr(
-        "Moved to the trash by then: {some}, {size}."
-        if removed.get("trash")
-        else "Removed by then: {some}, {size}."
-        if removed.get("sure")
-        else "Removed by then: at least {some}, {size}.",
-        some=say.part_of(removed, of),
-        size=say.size(size),
+        "Removed by then: {some}, {size}." if sure else "Removed by then: at least {some}, {size}.",
+        **shown,
     )
 
 
@@ -210,8 +205,7 @@ def unseen_users(in_use: InUse) -> str:
         return tr(
             "Whether another user's process uses this folder cannot be known: /proc hides them."
         )
-    hidden = in_use["hidden"]
-    if not hidden:
+    if not (hidden := in_use["hidden"]):
         return ""
     return several(
         hidden,
@@ -230,10 +224,13 @@ def waiting_for(said: Mapping[str, object]) -> str:
 
 def leftovers_gone(told: Mapping[str, object]) -> str:
     """That something was removed which an earlier export had left (stores/bundles/leftovers.py)."""
-    size = told.get("bytes")
-    known = isinstance(size, int) and 0 <= size < _MOST_BYTES
-    much = say.size(size) if isinstance(size, int) and known else tr("some files")
+    much = _size(told.get("bytes")) or tr("some files")
     return tr("Removed what an export that was cut off had left: {much}.", much=much)
+
+
+def _size(value: object) -> str:
+    """Bytes that there can be; else empty."""
+    return say.size(value) if isinstance(value, int) and 0 <= value < _MOST_BYTES else ""
 
 
 class _Shown(dict[str, str]):
@@ -248,8 +245,7 @@ def user_error(code: str, params: Mapping[str, object]) -> UserError:
 
 def words_for(catalogue: Mapping[str, Words], code: str, params: Mapping[str, object]) -> UserError:
     """As ``user_error``, with the words of this catalogue."""
-    words = catalogue.get(code)
-    if words is None:
+    if (words := catalogue.get(code)) is None:
         said = printable(", ".join(f"{k}={v}" for k, v in params.items()), 2000)
         return UserError(tr("The engine reported “{code}”.", code=printable(code)), said, code=code)
     shown = _Shown({k: _shown(k, v) for k, v in params.items()})
@@ -259,13 +255,7 @@ def words_for(catalogue: Mapping[str, Words], code: str, params: Mapping[str, ob
         shown["problem"] = _within(shown["problem"], shown)
     if "expected" in shown:
         shown["expected"] = expectation(shown["expected"], shown.get("found", ""), shown)
-    return UserError(
-        _filled(words.what, params, shown),
-        _filled(words.why, params, shown),
-        _filled(words.remedy, params, shown),
-        code=code,
-        params=params,
-    )
+    return UserError(*(_filled(one, params, shown) for one in words), code=code, params=params)
 
 
 def template(text: str | Forms, params: Mapping[str, object]) -> str:
@@ -290,8 +280,7 @@ def _filled(text: str | Forms, params: Mapping[str, object], shown: Mapping[str,
 
 def _shown(name: str, value: object) -> str:
     if name.endswith("_bytes"):
-        known = isinstance(value, int) and 0 <= value < _MOST_BYTES
-        return say.size(value) if isinstance(value, int) and known else tr("less")
+        return _size(value) or tr("less")
     if type(value) is int and name not in _NAMES:
         return f"{value:,}"
     if name in _KINDS:
@@ -301,9 +290,7 @@ def _shown(name: str, value: object) -> str:
 
 
 def _within(problem: str, shown: Mapping[str, str]) -> str:
-    """The words for a code, as a part of a sentence that names the server; an unknown one as it
-    is.
-    """
+    """The words for a code, within a sentence that names the server; an unknown one as it is."""
     words = CATALOGUE.get(problem)
     named = _Shown({"server": tr("it"), **shown})
     what = _filled(words.what, {}, named) if words else problem

@@ -94,7 +94,6 @@ EXPECTED: dict[str, Text] = {
     "memory": "expected bytes, or a text such as “8 GiB”",
 }
 
-
 _SOURCES: dict[str, Text] = {
     "callable": "a callable", "script": "a script", "exported": "an exported program",
     "eager": "an eager operator", "triton": "a kernel of Triton",
@@ -118,7 +117,6 @@ def expectation(code: str, found: str, params: Mapping[str, object]) -> str:
         return said
     if found:
         said = tr("{expected}, found {found}", expected=said, found=found)
-    near = params.get("near")
-    if near:
+    if near := params.get("near"):
         return tr("{expected}; did you mean “{near}”?", expected=said, near=near)
     return f"{said}."

@@ -21,9 +21,7 @@ def size(count: float) -> str:
         if value < 999.5 or unit == "TB":
             break
         value /= 1000
-    if unit == "B":
-        return f"{value:.0f} B"
-    return f"{value:.0f} {unit}" if value >= 99.95 else f"{value:.1f} {unit}"
+    return f"{value:.0f} {unit}" if unit == "B" or value >= 99.95 else f"{value:.1f} {unit}"
 
 
 def seconds(value: float) -> str:
@@ -97,16 +95,20 @@ _APART: dict[str, Nouns] = {
     "unknown": ("unknown file", "unknown files"),
 }
 _ALL: dict[str, Nouns] = {"entries": ("entry", "entries"), **_APART}
+_STAYS: Nouns = (
+    "{held} stays: no other place can use it.",
+    "{held} stay: no other place can use them.",
+)
 
 
 def _counted(counts: Mapping[str, object], nouns: Mapping[str, Nouns]) -> list[str]:
-    numbers = ((_number(counts.get(name)), one) for name, one in nouns.items())
-    return [count(number, *one) for number, one in numbers if isinstance(number, int) and number]
-
-
-def _number(told: object) -> object:
-    """How many; a plan says of unknown files how many go, and how many stay."""
-    return told.get("goes") if isinstance(told, Mapping) else told
+    said = []
+    for name, one in nouns.items():
+        # A plan says of unknown files how many go, and how many stay.
+        number = told.get("goes") if isinstance(told := counts.get(name), Mapping) else told
+        if isinstance(number, int) and number:
+            said.append(count(number, *one))
+    return said
 
 
 def apart(counts: Mapping[str, object]) -> str:
@@ -116,9 +118,7 @@ def apart(counts: Mapping[str, object]) -> str:
 
 
 def held(counts: Mapping[str, object]) -> str:
-    """All of a count as ``artifacts.entry.tally`` has it: 74 entries, 28 locks and 1 header; for
-    none, 0 entries.
-    """
+    """All of a count as ``artifacts.entry.tally`` has it: 74 entries, 28 locks and 1 header."""
     said = _counted(counts, _ALL)
     return together(said or [count(0, "entry", "entries")])
 
@@ -138,15 +138,9 @@ def stays(told: Mapping[str, object]) -> str:
     """What of a selection is not copied, for it is no entry; empty where all of it is."""
     found = told.get("stays")
     counts = found if isinstance(found, Mapping) else {}
-    if not (said := apart(counts)):
-        return ""
     number = sum(counts.get(name) or 0 for name in _APART)
-    return several(
-        number,
-        "{held} stays: no other place can use it.",
-        "{held} stay: no other place can use them.",
-        held=said,
-    )
+    said = apart(counts)
+    return several(number, *_STAYS, held=said) if said else ""
 
 
 def content(size_: float) -> str:
@@ -175,11 +169,8 @@ def held_of(told: Mapping[str, object]) -> str:
     beside = told.get("apart_bytes")
     if not isinstance(beside, int) or not beside or "disk_bytes" in told:
         return f"{held(told)}, {measured(told)}"
-    rest = f"{apart(told)}, {content(beside)}"
-    if not told.get("entries"):
-        return rest
-    own = {"entries": told["entries"]}
-    return f"{held(own)}, {measured(told)}; {rest}"
+    rest, entries = f"{apart(told)}, {content(beside)}", told.get("entries")
+    return f"{held({'entries': entries})}, {measured(told)}; {rest}" if entries else rest
 
 
 def number(told: Mapping[str, object], name: str) -> int:
@@ -232,10 +223,8 @@ def title(sentence: str) -> str:
     return sentence.removesuffix(".")
 
 
-# What kinds of entries are called: by their ids on the command line, where they are typed in
-# filters; by names in the window.
-
-#: The names, by id (artifacts.entry.KINDS).
+#: The names of kinds, by id (artifacts.entry.KINDS): the command line, where ids are typed in
+#: filters, has those, and the window names.
 _NAMES: dict[str, Text] = {
     "fxgraph": "FX graph",
     "aotautograd": "AOTAutograd",
@@ -272,8 +261,6 @@ def called(kind: object) -> str:
     """What a kind is called in a sentence."""
     return kind_words(str(kind)) if _Called.by_name else str(kind)
 
-
-# The order of versions of torch, the same in the window and on the command line.
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
 

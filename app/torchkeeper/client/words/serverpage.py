@@ -14,37 +14,33 @@ if TYPE_CHECKING:
 
 def figures(page: ServerResult) -> list[tuple[str, str]]:
     """What a server says of itself, as (name, value); nothing for what it did not say."""
-    found: list[tuple[str, str]] = []
-
-    def add(name: str, value: str) -> None:
-        if value:
-            found.append((name, value))
-
-    add(tr("Version"), printable(page["version"] or "", 80))
-    if (used := page["used_memory"]) is not None:
-        add(tr("Memory used"), say.size(used))
-    if (limit := page["max_memory"]) is not None:
-        add(tr("Memory limit"), say.size(limit) if limit else tr("none"))
-    add(tr("When it is full"), printable(page["policy"] or "", 80))
-    if (evicted := page["evicted"]) is not None:
-        add(tr("Evicted keys"), f"{evicted:,}")
-    hits, misses = page["hits"], page["misses"]
+    used, limit = page["used_memory"], page["max_memory"]
+    hits, misses, reads = page["hits"], page["misses"], ""
     if hits is not None and misses is not None:
-        text = tr("{hits} hits, {misses} misses", hits=hits, misses=misses)
-        if hits + misses:
-            share = round(100 * hits / (hits + misses))
-            text = tr("{reads} ({share}% hits)", reads=text, share=share)
-        add(tr("Reads"), text)
-    keys, expiring = page["keys"], page["expiring"]
-    if keys is not None:
-        add(tr("Keys in this database"), f"{keys:,}")
+        reads = tr("{hits} hits, {misses} misses", hits=hits, misses=misses)
+        if tried := hits + misses:
+            reads = tr("{reads} ({share}% hits)", reads=reads, share=round(100 * hits / tried))
+    keys, expiring, forever = page["keys"], page["expiring"], ""
     if keys and expiring is not None:
         never = keys - expiring
-        add(tr("Keys that never expire"), f"{never:,} ({round(100 * never / keys)}%)")
-    if (clients := page["clients"]) is not None:
-        add(tr("Clients"), f"{clients:,}")
-    add(tr("Changes"), changes(page))
-    return found
+        forever = f"{never:,} ({round(100 * never / keys)}%)"
+    said = [
+        (tr("Version"), printable(page["version"] or "", 80)),
+        (tr("Memory used"), "" if used is None else say.size(used)),
+        (tr("Memory limit"), "" if limit is None else say.size(limit) if limit else tr("none")),
+        (tr("When it is full"), printable(page["policy"] or "", 80)),
+        (tr("Evicted keys"), _number(page["evicted"])),
+        (tr("Reads"), reads),
+        (tr("Keys in this database"), _number(keys)),
+        (tr("Keys that never expire"), forever),
+        (tr("Clients"), _number(page["clients"])),
+        (tr("Changes"), changes(page)),
+    ]
+    return [(name, value) for name, value in said if value]
+
+
+def _number(count: int | None) -> str:
+    return "" if count is None else f"{count:,}"
 
 
 #: What can be done to a server, and why not; what else there is, it says in its own words.
@@ -73,11 +69,7 @@ def changes(page: ServerResult) -> str:
     for code in sorted({str(code) for code in known.values() if code is not None}):
         names = say.either([name for name, why in known.items() if why == code])
         why = tr(_WHY_NOT.get(code, _WHY_NOT[""]))
-        parts.append(
-            tr("not {changes} ({why})", changes=names, why=why)
-            if able
-            else tr("none: {why}", why=why)
-        )
+        parts.append(tr("not {changes} ({why})" if able else "none: {why}", changes=names, why=why))
     return "; ".join(parts)
 
 

@@ -8,17 +8,16 @@ A row of ``processes`` that is none is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
-from torchkeeper.client.words.tongue import Text, several, tr
+from torchkeeper.client.words.tongue import Nouns, Text, several, tr
 from torchkeeper.engine import protocol
 from torchkeeper.engine.decoding import misfit
-from torchkeeper.engine.wire import Message
 from torchkeeper.settings.assigned import CHIEF
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import BY_NAME
@@ -26,15 +25,14 @@ from torchkeeper.settings.origins import BYS, Origin, Override
 from torchkeeper.settings.processes import Folder, Process
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.environments import (
-        ProcessesResult,
-        ProcessSettingsResult,
-        SettingsResult,
-    )
+    from torchkeeper.engine.messages import environments
     from torchkeeper.settings.shapes import FindingTold, OriginTold, ProcessTold
 
-#: Settings that are shown although they are as PyTorch has them: whether there are caches, and
-#: where.
+_Kind = TypeVar("_Kind", Folder, Origin, Override, Process)
+
+#: What is told of a process's sources that were looked at.
+_LOOKED = ("kind", "main", "files", "unread", "changed", "stopped")
+#: Settings that are shown though they are PyTorch's: whether there are caches, and where.
 MAIN = (
     "TORCHINDUCTOR_FX_GRAPH_CACHE", "TORCHINDUCTOR_AUTOGRAD_CACHE",
     "TORCHINDUCTOR_FORCE_DISABLE_CACHES", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR",
@@ -48,6 +46,7 @@ _UNREAD: dict[str, Text] = {
     "not-python": "it is no Python that this version knows",
     "too-deep": "it is nested too deeply",
 }
+_CHANGED: Text = "{file} was changed since the process was started, which runs what it was."
 _STOPPED: dict[str, Text] = {
     "files": "there are more of them than are looked at",
     "time": "there was no time for the others",
@@ -58,10 +57,8 @@ _STOPPED: dict[str, Text] = {
 
 @dataclass(frozen=True)
 class Settled:
-    """The settings of an environment or a process.
-
-    origins: one of each setting, in the order of a form. process: None for an environment. kind,
-    main, files, unread, changed, stopped: as ``looked`` of ``process_settings``; lost as there.
+    """The settings of an environment or a process (else None). origins: one of each setting, in the
+    order of a form. kind to stopped, lost: as ``looked`` and ``process_settings`` have it.
     """
 
     origins: list[Origin]
@@ -78,14 +75,13 @@ class Settled:
     lost: bool = False
 
     def shown(self, everything: bool = False) -> list[Origin]:
-        """Those that are worth a line: MAIN, and all that are not as this torch has them; of
-        variables that mean the same the first, and others where they decide.
-        """
-        return [
-            one
-            for one in self.origins
-            if everything or (CHIEF[one.name] == one.name and (_made(one) or one.name in MAIN))
-        ]
+        """Those worth a line: MAIN, and all not as torch has them; of alike variables one."""
+
+        def worth(one: Origin) -> bool:
+            made = one.by not in ("default", "absent") or bool(one.overrides)
+            return CHIEF[one.name] == one.name and (made or one.name in MAIN)
+
+        return [one for one in self.origins if everything or worth(one)]
 
 
 @dataclass(frozen=True)
@@ -95,13 +91,6 @@ class Running:
     processes: list[Process]
     hidden: int = 0
     sees: str = "all"
-
-
-def _made(one: Origin) -> bool:
-    return one.by not in ("default", "absent") or bool(one.overrides)
-
-
-# Asking.
 
 
 def of_environment(python: str) -> Settled:
@@ -119,45 +108,27 @@ def of_process(pid: int) -> Settled:
 def processes() -> Running:
     """The running processes of this user that have torch. Raises UserError."""
     rows: list[Any] = []
-
-    def heard(message: Message) -> None:
-        rows.extend(message.rows)
-
     with Engine() as engine:
-        result = engine.call(protocol.PROCESSES, {}, heard)
+        result = engine.call(protocol.PROCESSES, {}, lambda message: rows.extend(message.rows))
     return processes_from(rows, result)
 
 
-# Reading what comes.
-
-
-def environment_from(told: SettingsResult) -> Settled:
+def environment_from(told: environments.SettingsResult) -> Settled:
     """Of the result of ``settings``."""
     origins, findings = _settings(told["settings"], told["findings"])
     return Settled(origins, findings, told["torch"], told["triton"])
 
 
-def process_from(told: ProcessSettingsResult) -> Settled:
+def process_from(told: environments.ProcessSettingsResult) -> Settled:
     """Of the result of ``process_settings``."""
     origins, findings = _settings(told["settings"], told["findings"])
-    process, looked = _process(told["process"]), told["looked"]
-    return Settled(
-        origins,
-        findings,
-        process.torch,
-        process.triton,
-        process,
-        looked["kind"],
-        looked["main"],
-        looked["files"],
-        looked["unread"],
-        looked["changed"],
-        looked["stopped"],
-        told["lost"],
-    )
+    process = _process(told["process"])
+    looked: Any = {name: one for name, one in told["looked"].items() if name in _LOOKED}
+    of = process.torch, process.triton, process
+    return Settled(origins, findings, *of, lost=told["lost"], **looked)
 
 
-def processes_from(rows: Iterable[object], told: ProcessesResult) -> Running:
+def processes_from(rows: Iterable[object], told: environments.ProcessesResult) -> Running:
     """Of the rows and the result of ``processes``."""
     from torchkeeper.engine.messages.environments import ProcessesRow
 
@@ -169,51 +140,24 @@ def _settings(
     settings: list[OriginTold], findings: list[FindingTold]
 ) -> tuple[list[Origin], list[Finding]]:
     # Another version may know more of them.
-    origins = [origin_from(row) for row in settings if row["name"] in BY_NAME]
+    origins = [_origin(row) for row in settings if row["name"] in BY_NAME]
     return origins, list(map(Finding.from_json, findings))
 
 
-def origin_from(row: OriginTold) -> Origin:
-    """An Origin as it came."""
-    return Origin(
-        row["name"],
-        row["value"],
-        row["by"] if row["by"] in BYS else "unknown",
-        row["variable"],
-        row["where"],
-        row["computed"],
-        row["sure"],
-        row["seen"],
-        tuple(
-            Override(one["where"], one["how"], one["value"], one["computed"], one["wins"])
-            for one in row["overrides"]
-        ),
-        row["otherwise"],
-        row["cut"],
-    )
+def _origin(row: OriginTold) -> Origin:
+    overrides = tuple(_made(Override, one) for one in row["overrides"])
+    by = row["by"] if row["by"] in BYS else "unknown"
+    return _made(Origin, {**row, "by": by, "overrides": overrides})
 
 
 def _process(row: ProcessTold) -> Process:
-    return Process(
-        row["pid"],
-        row["name"],
-        row["command"],
-        row["started"],
-        row["python"],
-        row["cwd"],
-        row["loaded"],
-        row["torch"],
-        row["triton"],
-        [
-            Folder(one["path"], one["kind"], one["why"], one["files"], one["seen"])
-            for one in row["folders"]
-        ],
-        row["workers"],
-        row["elsewhere"],
-    )
+    return _made(Process, {**row, "folders": [_made(Folder, one) for one in row["folders"]]})
 
 
-# Words.
+def _made(kind: type[_Kind], row: Mapping[str, object]) -> _Kind:
+    """A row as the dataclass of its fields; another version may tell more."""
+    told: Any = {one.name: row[one.name] for one in fields(kind)}
+    return kind(**told)
 
 
 def value_words(one: Origin) -> str:
@@ -230,16 +174,13 @@ def value_words(one: Origin) -> str:
 def by_words(one: Origin, settled: Settled) -> str:
     """What made a value so: "variable", "default of torch 2.13.0", "code: serve.py:12"."""
     if one.by == "variable":
-        if one.variable in ("", one.name):
-            return tr("variable")
-        return tr("variable {name}", name=one.variable)
+        own = one.variable in ("", one.name)
+        return tr("variable" if own else "variable {name}", name=one.variable)
     if one.by == "default":
         # Under torch.compile the folder of Triton's kernels is torch's to choose.
         own = BY_NAME[one.name].source.startswith("triton/") and one.name != "TRITON_CACHE_DIR"
-        of = "Triton" if own else "torch"
-        version = settled.triton if of == "Triton" else settled.torch
-        of = f"{of} {printable(version, 60)}" if version else of
-        return tr("default of {of}", of=of)
+        of, version = ("Triton", settled.triton) if own else ("torch", settled.torch)
+        return tr("default of {of}", of=f"{of} {printable(version, 60)}" if version else of)
     if one.by == "absent":
         return tr("not in this version")
     if one.by == "code":
@@ -272,6 +213,12 @@ def override_words(one: Override) -> str:
     return what if one.wins else tr("{what}; without effect", what=what)
 
 
+_HIDDEN: Nouns = (
+    "{n} process was not looked into, being another user's.",
+    "{n} processes were not looked into, being another user's.",
+)
+
+
 def unseen(settled: Settled) -> list[str]:
     """Sentences on what of a process was not looked at, so that it may set more."""
     if settled.process is None:
@@ -287,29 +234,18 @@ def unseen(settled: Settled) -> list[str]:
         because = tr(_UNREAD[why]) if why in _UNREAD else why
         told.append(tr("{file} was not looked at: {why}.", file=printable(file), why=because))
     for file in settled.changed[:5]:
-        told.append(
-            tr(
-                "{file} was changed since the process was started, which runs what it was.",
-                file=printable(file),
-            )
-        )
-    if len(settled.unread) > 5:
-        more = len(settled.unread) - 5
+        told.append(tr(_CHANGED, file=printable(file)))
+    if (more := len(settled.unread) - 5) > 0:
         told.append(tr("{n} more files were not looked at.", n=more))
     if settled.stopped in _STOPPED:
-        told.append(
-            tr(
-                "Only {files} of its own code were looked at: {why}.",
-                files=say.count(settled.files, "file", "files"),
-                why=tr(_STOPPED[settled.stopped]),
-            )
-        )
-    if settled.process.loaded and settled.torch is None:
+        files, why = say.count(settled.files, "file", "files"), tr(_STOPPED[settled.stopped])
+        told.append(tr("Only {files} of its own code were looked at: {why}.", files=files, why=why))
+    if not settled.process.loaded:
+        told.append(tr("It has not loaded torch yet; this is what it would find."))
+    elif settled.torch is None:
         told.append(
             tr("Which version of torch it has loaded is not to be seen, or was replaced since.")
         )
-    if not settled.process.loaded:
-        told.append(tr("It has not loaded torch yet; this is what it would find."))
     return told
 
 
@@ -317,10 +253,4 @@ def hidden_words(running: Running) -> str:
     """What cannot be known of other processes, or nothing."""
     if running.sees == "own":
         return tr("Processes of other users are not to be seen.")
-    if not running.hidden:
-        return ""
-    return several(
-        running.hidden,
-        "{n} process was not looked into, being another user's.",
-        "{n} processes were not looked into, being another user's.",
-    )
+    return several(running.hidden, *_HIDDEN) if running.hidden else ""

@@ -26,9 +26,7 @@ class _Tongue:
 
 
 def use(translate: Callable[[str, int], str] | None) -> None:
-    """Have texts translated from now on; with None, as they are written. Of a text that goes with
-    no number, the number is -1.
-    """
+    """Have texts translated from now on, or not; without a number to go with, that is -1."""
     _Tongue.translate = translate
 
 
@@ -38,18 +36,14 @@ def is_english() -> bool:
 
 
 def tr(text: str, /, **places: object) -> str:
-    """A text in the language that is used, with its places filled in; a whole number among them is
-    written 1,204.
-    """
+    """A text in the language that is used, its places filled in: whole numbers as 1,204."""
     translate = _Tongue.translate
     said = text if translate is None or not text else translate(text, -1)
     return _filled(said, places) if places else said
 
 
 def several(number: int, one: str, many: str, /, **places: object) -> str:
-    """The one of two texts that goes with a number, which is its place ``n``; in other languages
-    the form of the second that does.
-    """
+    """The text of two that goes with a number, its place ``n``; elsewhere a form of the second."""
     return _filled(form(number, one, many), {"n": number, **places})
 
 

@@ -14,7 +14,7 @@ from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.client.words import preparing, say
 from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.client.words.problems import printable, template
-from torchkeeper.client.words.tongue import Text, several, tr
+from torchkeeper.client.words.tongue import Nouns, Text, several, tr
 from torchkeeper.settings.checks import about
 
 if TYPE_CHECKING:
@@ -61,11 +61,11 @@ _NAMES: dict[str, Text] = {
     "provenance_tracking_level": "tracking of where kernels come from",
     "provenance_tracking_to_timeline": "that tracking in the timeline",
 }
+_IMPLIED = "custom_backend_codegen_implications["
 #: Whose values are of PyTorch's own making.
-_UNTOLD = ("custom_backend_codegen_implications[", "nested_inductor_config_patches")
+_UNTOLD = (_IMPLIED, "nested_inductor_config_patches")
 #: What names another entry by its key.
 _KEYED = frozenset({"fxgraph", "code", "key", "payload"})
-_IMPLIED = "custom_backend_codegen_implications["
 #: A dictionary, and a hash in whatever letters.
 _UNREADABLE = re.compile(r"\{.{2}|.*(?:[0-9a-f]{40}|[a-z2-7]{50})", re.DOTALL)
 #: What has sources of the same version that differ.
@@ -94,6 +94,7 @@ _COUNTED: dict[str, Text] = {
     "unknown": "{n} unknown",
     "broken": "{n} broken",
 }
+_WITHOUT: Nouns = ("{n} other file without a verdict", "{n} other files without a verdict")
 #: A value that Python reads as it is written.
 _PLAIN = re.compile(r"True|False|None|-?[0-9]{1,9}(?:\.[0-9]{1,9})?|'[A-Za-z0-9_., -]{0,60}'")
 _MAX_NAMED = 3
@@ -146,20 +147,16 @@ def difference(one: DifferenceTold) -> str:
 
 
 def remedy(one: DifferenceTold) -> str:
-    """What a program does to meet a condition: ``set OMP_NUM_THREADS=2 or …``; empty where that
-    is its own affair.
-    """
+    """How a program meets a condition: ``set OMP_NUM_THREADS=2 or …``; empty for its own affair."""
     name, entry = one["factor"], str(one["entry"])
     if name == _THREADS and entry.isdecimal():
         return tr("set OMP_NUM_THREADS={n} or torch.set_num_threads({n})", n=entry)
+    setting = _SWITCHES.get(name, "")
     if name == _HEADERS and entry in ("True", "False"):
         setting = f"{preparing.VARIABLE}={int(entry == 'True')}"
-        return tr("set {setting} where the program runs", setting=setting)
-    if name in _SWITCHES:
-        return tr("set {setting} where the program runs", setting=_SWITCHES[name])
-    if name == "server":
-        return tr("set {setting} where the program runs", setting=f"{about.URL}={entry}")
-    return ""
+    elif name == "server":
+        setting = f"{about.URL}={entry}"
+    return tr("set {setting} where the program runs", setting=setting) if setting else ""
 
 
 def must(one: DifferenceTold) -> str:
@@ -178,10 +175,16 @@ def must(one: DifferenceTold) -> str:
 
 def condition(one: DifferenceTold) -> str:
     """A difference that a program can change, and how it does where that is known."""
-    done = remedy(one)
-    if done:
-        return tr("{difference}: {remedy}", difference=difference(one), remedy=done)
-    return difference(one)
+    said, done = difference(one), remedy(one)
+    return tr("{difference}: {remedy}", difference=said, remedy=done) if done else said
+
+
+#: Why an entry has a verdict; of others that says all.
+_WHY: dict[str, Text] = {
+    "conditional": "if the program has {conditions}",
+    "unknown": "not known: {reasons}",
+    "unsafe": "taken all the same: {reasons}",
+}
 
 
 class _Missing(dict[str, str]):
@@ -191,17 +194,10 @@ class _Missing(dict[str, str]):
 
 def why(row: VerdictTold) -> str:
     """Why an entry has its verdict; empty where that says all."""
-    verdict = row["verdict"]
-    if verdict == "conditional":
-        conditions = _listed(row["conditions"], condition)
-        return tr("if the program has {conditions}", conditions=conditions)
-    if verdict == "unknown":
-        return tr("not known: {reasons}", reasons=_listed(row["reasons"]))
-    if verdict == "unsafe":
-        return tr("taken all the same: {reasons}", reasons=_listed(row["reasons"]))
-    if verdict in ("stale", "broken"):
-        return _listed(row["reasons"])
-    return ""
+    reasons, conditions = _listed(row["reasons"]), _listed(row["conditions"], condition)
+    if row["verdict"] in ("stale", "broken"):
+        return reasons
+    return tr(_WHY.get(row["verdict"] or "", ""), reasons=reasons, conditions=conditions)
 
 
 def counted_as(verdict: str, count: int) -> str:
@@ -225,9 +221,7 @@ def _listed(
 
 
 class Why(str):
-    """Why an entry has its verdict, in words that can be shown; each reason and condition is known
-    besides.
-    """
+    """Why an entry has its verdict, in words; each reason and condition is known besides."""
 
     __slots__ = ("row",)
 
@@ -256,23 +250,17 @@ def told(row: VerdictTold) -> tuple[str, Why]:
     verdict = row["verdict"] if row["verdict"] in VERDICTS else "unknown"
     checked: VerdictTold = {
         "verdict": verdict,
-        "reasons": _differences(row["reasons"]),
-        "conditions": _differences(row["conditions"]),
+        "reasons": list(map(_bounded, row["reasons"])),
+        "conditions": list(map(_bounded, row["conditions"])),
     }
     made = Why(printable(why(checked), _MAX_WHY))
     made.row = checked
     return verdict, made
 
 
-def _differences(told: Sequence[DifferenceTold]) -> list[DifferenceTold]:
-    return [
-        {
-            "factor": one["factor"][:_MAX_VALUE],
-            "entry": one["entry"] and one["entry"][:_MAX_VALUE],
-            "here": one["here"] and one["here"][:_MAX_VALUE],
-        }
-        for one in told
-    ]
+def _bounded(one: DifferenceTold) -> DifferenceTold:
+    entry, here = (value and value[:_MAX_VALUE] for value in (one["entry"], one["here"]))
+    return {"factor": one["factor"][:_MAX_VALUE], "entry": entry, "here": here}
 
 
 def _each(
@@ -283,49 +271,43 @@ def _each(
 
 def summary(answer: JudgeResult) -> str:
     """``312 usable, 40 stale: made by torch 2.9.1+cu128``."""
-    counts, made_by = answer["verdicts"], list(answer["made_by"])
+    counts, versions = answer["verdicts"], ", ".join(list(answer["made_by"])[:_MAX_NAMED])
     said = []
     for name, count in counts.items():
-        if name == "none" or not count:
-            continue
-        text = counted_as(name, count)
-        if name == "stale" and made_by:
-            versions = ", ".join(made_by[:_MAX_NAMED])
-            text = tr("{stale}: made by torch {versions}", stale=text, versions=versions)
-        said.append(text)
+        if name != "none" and count:
+            text = counted_as(name, count)
+            if name == "stale" and versions:
+                text = tr("{stale}: made by torch {versions}", stale=text, versions=versions)
+            said.append(text)
     # What says more than a number comes last.
     said.sort(key=lambda text: ":" in text)
     without = counts.get("none", 0)
     parts = [", ".join(said)] if said else []
     if without:
-        parts.append(
-            several(
-                without, "{n} other file without a verdict", "{n} other files without a verdict"
-            )
-        )
+        parts.append(several(without, *_WITHOUT))
     return "; ".join(parts) or tr("no entries")
 
 
 def counted(entries: Iterable[Entry], torch: str) -> JudgeResult:
     """The counts of entries that have their verdicts, as an engine tells them, for a torch."""
-    counts: Counter[str] = Counter()
-    made_by: Counter[str] = Counter()
+    counts, made_by = Counter[str](), Counter[str]()
     for entry in entries:
         counts[entry.verdict or "none"] += 1
         if entry.verdict == "stale" and entry.torch not in (None, torch):
             made_by[str(entry.torch)] += 1
-    order = {name: counts[name] for name in (*VERDICTS, "none") if counts[name]}
-    return {"verdicts": order, "made_by": dict(made_by.most_common(20))}
+    return {"verdicts": _in_order(counts), "made_by": dict(made_by.most_common(20))}
+
+
+def _in_order(counts: Counter[str]) -> dict[str, int]:
+    return {name: counts[name] for name in (*VERDICTS, "none") if counts[name]}
 
 
 def warning(answer: JudgeResult, torch: str) -> str:
     """That nothing of what was judged is of use to a torch; empty where something may well be."""
-    counts = answer["verdicts"]
-    if any(counts.get(name) for name in ("usable", "conditional")):
+    there = {name for name, count in answer["verdicts"].items() if count}
+    if there & {"usable", "conditional"} or not there & {"stale", "broken"}:
         return ""
-    if not any(counts.get(name) for name in ("stale", "broken")):
-        return ""
-    if counts.get("unknown") or counts.get("unsafe"):
+    if there & {"unknown", "unsafe"}:
         return tr("Nothing in it is known to be of use here, to torch {torch}.", torch=torch)
     return tr("Nothing in it can be used here, by torch {torch}.", torch=torch)
 
@@ -336,5 +318,4 @@ def together(answers: Iterable[JudgeResult]) -> JudgeResult:
     for answer in answers:
         verdicts.update(answer["verdicts"])
         made_by.update(answer["made_by"])
-    order = {name: verdicts[name] for name in (*VERDICTS, "none") if verdicts[name]}
-    return {"verdicts": order, "made_by": dict(made_by)}
+    return {"verdicts": _in_order(verdicts), "made_by": dict(made_by)}

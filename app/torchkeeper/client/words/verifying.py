@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable, user_error
-from torchkeeper.client.words.tongue import Text, several, tr
+from torchkeeper.client.words.tongue import Nouns, Text, several, tr
 from torchkeeper.warm.options import JUDGED, RUNS
 
 if TYPE_CHECKING:
@@ -28,10 +28,7 @@ _TITLES: dict[str, Text] = {
     "prepared": "prepared",
 }
 #: That it was no good in a run.
-_NOT_GOOD: dict[str, Text] = {
-    "warm": "Not good as it is",
-    "prepared": "Not good prepared",
-}
+_NOT_GOOD: dict[str, Text] = {"warm": "Not good as it is", "prepared": "Not good prepared"}
 #: How fast a run with the target was: beside none at all, beside a stock mega-cache, beside both.
 _COMPARED: dict[str, tuple[Text, Text, Text]] = {
     "warm": (
@@ -70,6 +67,7 @@ _ABOUTS: dict[str, Text] = {
     "prepared": "the same, with the precompiled header there already",
 }
 
+_CELLS: Nouns = ("{n} of {all} cells is good. {outcome}", "{n} of {all} cells are good. {outcome}")
 #: Graphs of which is said why they were no hit, one for each reason.
 _EXPLAINED = 3
 
@@ -97,9 +95,7 @@ def beginning(name: str) -> str:
 
 
 def is_strange(place: str) -> bool:
-    """Whether what is at a path came from somebody else: a file, which may be from anywhere, or a
-    folder of another user's.
-    """
+    """Whether what is at a path is somebody else's: any file, or another user's folder."""
     try:
         return not os.path.isdir(place) or os.stat(place).st_uid != os.getuid()
     except OSError:
@@ -108,10 +104,8 @@ def is_strange(place: str) -> bool:
 
 def told_by(result: KeptVerification) -> tuple[str, Judged]:
     """The run by which a verification is told, and its counts: the first one with the target that
-    was not good, else the last; "" and the result where it tells of none.
-
-    A program that finds no header is a run by itself: that the prepared one was good does not make
-    up for it.
+    was not good, else the last; "" and the result where it tells of none. A program that finds no
+    header is a run by itself: that the prepared one was good does not make up for it.
     """
     runs: list[tuple[str, Judged]] = [
         (name, result["runs"][name]) for name in JUDGED if name in result["runs"]
@@ -128,10 +122,9 @@ def faults(counts: Judged) -> list[str]:
     if not counts["hits"]:
         return [tr("nothing hit")]
     found = []
-    if counts["misses"]:
-        found.append(say.count(counts["misses"], "miss", "misses"))
-    if counts["autograd"]["misses"]:
-        missed = counts["autograd"]["misses"]
+    if missed := counts["misses"]:
+        found.append(say.count(missed, "miss", "misses"))
+    if missed := counts["autograd"]["misses"]:
         found.append(say.count(missed, "AOTAutograd miss", "AOTAutograd misses"))
     if counts["rebuilt"]:
         found.append(_rebuilt(counts["rebuilt"]))
@@ -170,33 +163,20 @@ def _one(result: KeptVerification) -> bool:
 def outcome(result: KeptVerification) -> str:
     """A verification in one sentence."""
     name, counts = told_by(result)
-    found = [say.count(counts["hits"], "hit", "hits")]
-    found.append(say.count(counts["misses"], "miss", "misses"))
+    hits, misses = counts["hits"], counts["misses"]
+    found = [say.count(hits, "hit", "hits"), say.count(misses, "miss", "misses")]
     if counts["bypasses"]:
         found.append(tr("{n} not cacheable", n=counts["bypasses"]))
     if missed := counts["autograd"]["misses"]:
         found.append(say.count(missed, "AOTAutograd miss", "AOTAutograd misses"))
     things = result["things"]
     looked_up = say.things(things if len(things) > 1 else {_thing(result): counts["graphs"]})
-    how = tr("Good") if result["good"] else tr("Not good")
-    if not result["good"] and name and not _one(result):
-        how = _how(name)
-    said = tr(
-        "{verdict}: of {things} {found}; {rebuilt}",
-        verdict=how,
-        things=looked_up,
-        found=", ".join(found),
-        rebuilt=_rebuilt(counts["rebuilt"]),
-    )
+    how = tr("Good") if result["good"] else tr("Not good") if _one(result) else _how(name)
+    shown = {"things": looked_up, "found": ", ".join(found), "rebuilt": _rebuilt(counts["rebuilt"])}
+    said = tr("{verdict}: of {things} {found}; {rebuilt}", verdict=how, **shown)
     cells, good = _whole(result)
     if cells > 1:
-        said = several(
-            good,
-            "{n} of {all} cells is good. {outcome}",
-            "{n} of {all} cells are good. {outcome}",
-            all=cells,
-            outcome=said,
-        )
+        said = several(good, *_CELLS, all=cells, outcome=said)
     return "; ".join([said, *_compared(result["ratios"])]) + "."
 
 
@@ -252,9 +232,7 @@ def _compared(ratios: Mapping[str, float]) -> list[str]:
 
 
 def best(result: KeptVerification, other: str) -> float | None:
-    """How many times as fast as another run the last one with the target was; None where one of
-    the two was not made.
-    """
+    """How many times as fast as another the last run with the target was; None without one."""
     told = (result["ratios"].get(f"{name}_{other}") for name in reversed(JUDGED))
     return next((found for found in told if found is not None), None)
 
@@ -265,76 +243,59 @@ def ratio(value: float) -> str:
 
 
 def advice(result: KeptVerification, made_threads: int | None = None) -> list[str]:
-    """What to do about a verification that is not good; nothing for one that is. The same in the
-    window and on the command line.
-
-    made_threads: how many threads the target says it was made with. The texts hold names that
-    PyTorch told: whoever shows them makes them printable.
+    """What to do about a verification that is not good. made_threads: how many threads the target
+    says it was made with. Whoever shows the texts makes PyTorch's names in them printable.
     """
-    said: list[str] = []
-    if result["good"]:
-        return said
+    return [] if result["good"] else list(_advice(result, made_threads))
+
+
+def _advice(result: KeptVerification, made_threads: int | None) -> Iterator[str]:
     name, counts = told_by(result)
-    threads = result["threads"]
+    threads, hits, misses = result["threads"], counts["hits"], counts["misses"]
     if not _one(result) and name == "warm" and not faults(result):
-        said.append(
-            tr(
-                "With the precompiled header there already it was good; as it is, which is how it "
-                "starts on a fresh machine, it was not."
-            )
+        yield tr(
+            "With the precompiled header there already it was good; as it is, which is how it "
+            "starts on a fresh machine, it was not."
         )
-    if counts["misses"] and made_threads and threads and made_threads != threads:
-        said.append(
-            tr(
-                "It was made for {made}, and this program had {here}. Where programs shall have "
-                "{n}, set OMP_NUM_THREADS={n} there, and verify with as many; else warm it again.",
-                made=say.count(made_threads, "thread", "threads"),
-                here=str(threads),
-                n=str(made_threads),
-            )
+    if misses and made_threads and threads and made_threads != threads:
+        yield tr(
+            "It was made for {made}, and this program had {here}. Where programs shall have {n}, "
+            "set OMP_NUM_THREADS={n} there, and verify with as many; else warm it again.",
+            made=say.count(made_threads, "thread", "threads"),
+            here=str(threads),
+            n=str(made_threads),
         )
     explained = _explained(result)
     if _whole(result)[0] > 1:
-        said.append(
-            tr(
-                "What is not good is not in it as this environment looks for it: warm it with "
-                "these recipes, and verify again. What was warmed portable is verified portable."
-            )
+        yield tr(
+            "What is not good is not in it as this environment looks for it: warm it with these "
+            "recipes, and verify again. What was warmed portable is verified portable."
         )
-    elif not counts["hits"] and explained:
-        said.append(tr("Nothing hit. Warm it with this recipe, in this environment."))
-    elif not counts["hits"]:
-        said.append(
-            tr(
-                "Nothing hit: it is for another torch, another device or number of threads, or "
-                "other settings, or it was never warmed with this recipe. The verdicts of its "
-                "entries say of each which (“torchkeeper check”); what was warmed portable is "
-                "verified portable."
-            )
+    elif not hits and explained:
+        yield tr("Nothing hit. Warm it with this recipe, in this environment.")
+    elif not hits:
+        yield tr(
+            "Nothing hit: it is for another torch, another device or number of threads, or other "
+            "settings, or it was never warmed with this recipe. The verdicts of its entries say of "
+            "each which (“torchkeeper check”); what was warmed portable is verified portable."
         )
-    elif counts["misses"]:
+    elif misses:
         missed = [row["name"] for row in result["rows"] if row["outcome"] == "miss"]
         # What they are called has commas of its own.
         names = "; ".join(dict.fromkeys(missed))
-        said.append(tr(_MISSING[_thing(result)][bool(missed)], names=names))
-    said += [f"{row['name']}: {why}." for why, row in explained.items()]
-    if counts["hits"] and counts["autograd"]["misses"] and not counts["misses"]:
-        said.append(
-            tr(
-                "AOTAutograd entries are missing, so that PyTorch traces again although all graphs "
-                "hit. Export or copy them, too (kind:aotautograd finds them)."
-            )
+        yield tr(_MISSING[_thing(result)][bool(missed)], names=names)
+    yield from (f"{row['name']}: {why}." for why, row in explained.items())
+    if hits and counts["autograd"]["misses"] and not misses:
+        yield tr(
+            "AOTAutograd entries are missing, so that PyTorch traces again although all graphs "
+            "hit. Export or copy them, too (kind:aotautograd finds them)."
         )
-    if counts["rebuilt"] and not counts["misses"]:
-        said.append(
-            tr(
-                "Objects were built again: they are not in it, or have the names of another "
-                "torch's path, compiler or CPU. A folder that was moved is exported to a bundle "
-                "where it was made, and imported here for this environment; the bundle needs its "
-                "code (kind:code)."
-            )
+    if counts["rebuilt"] and not misses:
+        yield tr(
+            "Objects were built again: they are not in it, or have the names of another torch's "
+            "path, compiler or CPU. A folder that was moved is exported to a bundle where it was "
+            "made, and imported here for this environment; the bundle needs its code (kind:code)."
         )
-    return said
 
 
 def _explained(result: KeptVerification) -> dict[str, KeptGraph]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from torchkeeper.client.words.catalogue.words import Words
+from torchkeeper.client.words.catalogue.words import AGAIN, ROOM, UNWRITABLE, Words
 
 WORDS: dict[str, Words] = {
     # Bundles
-    "file-missing": Words("There is no file {file}.", "", "Check the path."),
+    "file-missing": Words("There is no file {file}.", remedy="Check the path."),
     "bundle-unreadable": Words("{file} cannot be read.", "{why}.", "Check its permissions."),
     "not-a-bundle": Words(
         "{file} is neither a bundle nor a mega-cache.",
@@ -14,25 +14,17 @@ WORDS: dict[str, Words] = {
         "Choose a .torchcache file, or what torch.compiler.save_cache_artifacts() returned.",
     ),
     "bundle-altered": Words(
-        "{file} is not as it was made.",
-        "{part} in it is not what its manifest says.",
-        "Get it again from where it was made. Nothing was changed.",
+        "{file} is not as it was made.", "{part} in it is not what its manifest says.", AGAIN
     ),
     "bundle-more": Words(
-        "{file} is not as it was made.",
-        "It holds {part}, which its manifest does not name.",
-        "Get it again from where it was made. Nothing was changed.",
+        "{file} is not as it was made.", "It holds {part}, which its manifest does not name.", AGAIN
     ),
     "bundle-changed": Words(
         "{file} is another file by now.",
         "Somebody replaced it meanwhile.",
         "Start again, and look at what it holds now.",
     ),
-    "signature-wrong": Words(
-        "The signature of {file} is wrong.",
-        "{why}.",
-        "Get it again from where it was made. Nothing was changed.",
-    ),
+    "signature-wrong": Words("The signature of {file} is wrong.", "{why}.", AGAIN),
     "signature-required": Words(
         "{file} is not imported.",
         "You require signatures, and it is signed {how}.",
@@ -44,16 +36,12 @@ WORDS: dict[str, Words] = {
         "{file} cannot be used: {why}.",
         "Repair the file. It is one of allowed signers, as ssh-keygen(1) describes them.",
     ),
-    "signers-unwritable": Words(
-        "Whose signatures you trust could not be kept.",
-        "{file} cannot be written: {why}.",
-        "Check the folder's permissions, and that its disk is not full.",
-    ),
+    "signers-unwritable": Words("Whose signatures you trust could not be kept.", UNWRITABLE, ROOM),
     "signer-unknown": Words(
-        "There is no signer {name}.", "", "“torchkeeper signers list” names them all."
+        "There is no signer {name}.", remedy="“torchkeeper signers list” names them all."
     ),
     "signer-there": Words(
-        "There is a signer {name} with this key already.", "", "Nothing was changed."
+        "There is a signer {name} with this key already.", remedy="Nothing was changed."
     ),
     "signer-name": Words(
         "{name} cannot be the name of a signer.",
@@ -76,20 +64,14 @@ WORDS: dict[str, Words] = {
         "There is no ssh-keygen on PATH.",
         "Install OpenSSH's client; in Debian the package openssh-client.",
     ),
-    "bundle-damaged": Words(
-        "{file} is damaged.",
-        "{why}.",
-        "Get it again from where it was made. Nothing was changed.",
-    ),
+    "bundle-damaged": Words("{file} is damaged.", "{why}.", AGAIN),
     "bundle-newer": Words(
         "{file} was made by a newer Torchkeeper.",
         "It has format version {version}.",
         "Update Torchkeeper.",
     ),
     "mega-cache-damaged": Words(
-        "{file} is damaged.",
-        "The mega-cache cannot be read: {why}.",
-        "Get it again from where it was made. Nothing was changed.",
+        "{file} is damaged.", "The mega-cache cannot be read: {why}.", AGAIN
     ),
     "output-unwritable": Words(
         "{file} cannot be written.", "{why}.", "Choose another folder, or free some room."
@@ -111,7 +93,7 @@ WORDS: dict[str, Words] = {
         "Choose another name, or say that it is to be replaced.",
     ),
     "copy-onto-itself": Words(
-        "{place} cannot be copied onto itself.", "", "Name another place to copy to."
+        "{place} cannot be copied onto itself.", remedy="Name another place to copy to."
     ),
     "copy-into-itself": Words(
         "{place} lies within the folder that is to be copied.",
@@ -187,11 +169,12 @@ WORDS: dict[str, Words] = {
     "entry-broken": Words("It is broken: {problem}."),
     "entry-changed": Words("It has changed since it was listed."),
     "entry-vanished": Words("It could not be read any more.", "{why}"),
-    "in-use": Words("PyTorch is at work on it; it stays.", "", "Try again when that has finished."),
+    "in-use": Words(
+        "PyTorch is at work on it; it stays.", remedy="Try again when that has finished."
+    ),
     "entry-in-use": Words(
         "It is in use by {name} (process {pid}); it stays.",
-        "",
-        "Wait until the process has ended, or insist (--in-use).",
+        remedy="Wait until the process has ended, or insist (--in-use).",
     ),
     "place-in-use": Words(
         "Nothing was purged: {place} is in use.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchkeeper.client.words.catalogue.words import Words
+from torchkeeper.client.words.catalogue.words import ROOM, UNWRITABLE, Words
 
 WORDS: dict[str, Words] = {
     # Warming
@@ -61,15 +61,9 @@ WORDS: dict[str, Words] = {
         "{file} cannot be used: {why}.",
         "Repair the file, or remove it to begin a new list.",
     ),
-    "recipes-unwritable": Words(
-        "The list of recipes could not be kept.",
-        "{file} cannot be written: {why}.",
-        "Check the folder's permissions, and that its disk is not full.",
-    ),
+    "recipes-unwritable": Words("The list of recipes could not be kept.", UNWRITABLE, ROOM),
     "recipe-not-listed": Words(
-        "{file} is not in the list of recipes.",
-        "",
-        "“torchkeeper recipe list” shows what is.",
+        "{file} is not in the list of recipes.", remedy="“torchkeeper recipe list” shows what is."
     ),
     "recipe-exists": Words(
         "{file} is there already.",
@@ -86,11 +80,7 @@ WORDS: dict[str, Words] = {
         "Something else has written into it.",
         "Overwrite it with what is here, read it again, or save what is here as another file.",
     ),
-    "recipe-unwritable": Words(
-        "{file} cannot be written.",
-        "{why}.",
-        "Check the folder's permissions, and that its disk is not full.",
-    ),
+    "recipe-unwritable": Words("{file} cannot be written.", "{why}.", ROOM),
     "torch-missing": Words(
         "{python} has no torch.",
         "Compiling needs the torch whose entries are wanted.",
@@ -320,8 +310,7 @@ WORDS: dict[str, Words] = {
     ),
     "headers-unknown": Words(
         "There is nothing to prepare: torch {torch} precompiles no header.",
-        "",
-        "Choose another interpreter, if programs run under another.",
+        remedy="Choose another interpreter, if programs run under another.",
     ),
     "headers-elsewhere": Words(
         "PyTorch would not look for headers in {wanted}.",

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from torchkeeper.client.words.catalogue.words import Forms, Words
+from torchkeeper.client.words.catalogue.words import ROOM, UNWRITABLE, Forms, Words
+from torchkeeper.client.words.tongue import Text
+
+_NO_DISPLAY: Text = (
+    "Every command works without one: “torchkeeper help” lists them, and “torchkeeper "
+    "overview” is a first. For the window, log in with “ssh -X”; “torchkeeper shots DIR” "
+    "draws pictures of it without a display, as does QT_QPA_PLATFORM=offscreen."
+)
 
 WORDS: dict[str, Words] = {
     # Processes
@@ -24,8 +31,7 @@ WORDS: dict[str, Words] = {
     ),
     "process-not-python": Words(
         "Process {pid}, {name}, does not run Python.",
-        "",
-        "“torchkeeper config processes” lists those with torch.",
+        remedy="“torchkeeper config processes” lists those with torch.",
     ),
     # Places
     "place-missing": Words(
@@ -34,9 +40,9 @@ WORDS: dict[str, Words] = {
         "Check the path; “torchkeeper places” lists the caches of this machine.",
     ),
     "place-not-folder": Words(
-        "{place} is not a folder.", "", "Give the folder of a cache, or a bundle to look into."
+        "{place} is not a folder.", remedy="Give the folder of a cache, or a bundle to look into."
     ),
-    "path-not-absolute": Words("{path} is not an absolute path.", "", "Give the whole path."),
+    "path-not-absolute": Words("{path} is not an absolute path.", remedy="Give the whole path."),
     "place-unreadable": Words(
         "{place} cannot be read.", "{why}.", "Check its owner and permissions."
     ),
@@ -59,7 +65,7 @@ WORDS: dict[str, Words] = {
         "--filter kind:fxgraph,aotautograd,code,triton.",
     ),
     "place-not-server": Words(
-        "{place} is not a Redis server.", "", "Give an address such as redis://localhost:6379/0."
+        "{place} is not a Redis server.", remedy="Give an address such as redis://localhost:6379/0."
     ),
     "place-unwritable": Words(
         "{place} cannot be written.",
@@ -89,14 +95,11 @@ WORDS: dict[str, Words] = {
         "Repair the file. Without it, no place is read-only.",
     ),
     "protection-unwritable": Words(
-        "The list of read-only places could not be kept.",
-        "{file} cannot be written: {why}.",
-        "Check the folder's permissions, and that its disk is not full.",
+        "The list of read-only places could not be kept.", UNWRITABLE, ROOM
     ),
     "place-busy": Words(
         "{place} is being changed by another Torchkeeper.",
-        "",
-        "Wait until that has finished, then try again.",
+        remedy="Wait until that has finished, then try again.",
     ),
     "not-taken-back": Words(
         "The job was ended before it had taken back what it had done.",
@@ -120,11 +123,11 @@ WORDS: dict[str, Words] = {
     "undo-full": Words(
         "{place} is full.",
         Forms(
-            "entries",
             "There is no room to put everything back: {entries} entry is, the others stay in the "
             "trash.",
             "There is no room to put everything back: {entries} entries are, the others stay in "
             "the trash.",
+            "entries",
         ),
         "Free some room, then undo once more.",
     ),
@@ -143,17 +146,13 @@ WORDS: dict[str, Words] = {
     "display-missing": Words(
         "There is no display to open the window on.",
         "Neither DISPLAY nor WAYLAND_DISPLAY names one, as in a container, or over ssh.",
-        "Every command works without one: “torchkeeper help” lists them, and “torchkeeper "
-        "overview” is a first. For the window, log in with “ssh -X”; “torchkeeper shots DIR” "
-        "draws pictures of it without a display, as does QT_QPA_PLATFORM=offscreen.",
+        _NO_DISPLAY,
     ),
     "display-silent": Words(
         "The display {display} does not answer.",
         "DISPLAY or WAYLAND_DISPLAY names it: nobody is there, or nobody who takes you in, as "
         "after “su”, or in a session that has ended.",
-        "Every command works without one: “torchkeeper help” lists them, and “torchkeeper "
-        "overview” is a first. For the window, log in with “ssh -X”; “torchkeeper shots DIR” "
-        "draws pictures of it without a display, as does QT_QPA_PLATFORM=offscreen.",
+        _NO_DISPLAY,
     ),
     "display-unknown": Words(
         "Qt has no platform {name}.",
@@ -184,7 +183,6 @@ WORDS: dict[str, Words] = {
     "payload-too-large": Words(
         "The content is too large to be read.",
         "It would not fit the memory of a reader; the entry itself may be good.",
-        "",
     ),
     "value-large": Words(
         "The value is large, and was not fetched for the list.",
@@ -262,24 +260,22 @@ WORDS: dict[str, Words] = {
         "Keep it or purge it, as you like; what a process holds is never taken.",
     ),
     "file-unreadable": Words(
-        "A file of it cannot be read.", "", "Check its owner and permissions."
+        "A file of it cannot be read.", remedy="Check its owner and permissions."
     ),
     "not-a-file": Words(
         "It is not a regular file.",
         "A symbolic link, a socket or a device; links are never followed.",
-        "",
     ),
     "checksum-wrong": Words(
         "The content is not what the manifest promises.",
         "The file was damaged or changed after the bundle was made.",
         "Get the bundle again from where it was made.",
     ),
-    "entry-gone": Words("{path} is not there any more.", "", "Refresh the list."),
-    "text-unknown": Words("The entry has no text “{name}”.", "", "Refresh the list."),
+    "entry-gone": Words("{path} is not there any more.", remedy="Refresh the list."),
+    "text-unknown": Words("The entry has no text “{name}”.", remedy="Refresh the list."),
     "key-unknown": Words(
         "No entry in {place} has a key that starts with “{key}”.",
-        "",
-        "“torchkeeper ls” lists the keys.",
+        remedy="“torchkeeper ls” lists the keys.",
     ),
     "key-ambiguous": Words(
         "{count} keys start with “{key}”.", "The first is {first}.", "Give more of the key."
@@ -297,9 +293,8 @@ WORDS: dict[str, Words] = {
     ),
     "nothing-near": Words(
         "There is no other entry of kind “{kind}” to compare {key} with.",
-        "",
-        "Look in more places: --in names one on the command line, the window looks in all on its "
-        "list.",
+        remedy="Look in more places: --in names one on the command line, the window looks in all "
+        "on its list.",
     ),
     "factors-missing": Words(
         "What the key {key} was made of is not recorded.",
@@ -313,8 +308,7 @@ WORDS: dict[str, Words] = {
     "nothing-to-undo": Words("There is nothing to undo in {place}.", "Its trash is empty."),
     "trash-foreign": Words(
         "The trash of {place} belongs to somebody else, who could change what lies in it.",
-        "",
-        "Look at what is in {file}, then remove it; or purge without the trash, with --now.",
+        remedy="Look at what is in {file}, then remove it; or purge without the trash, with --now.",
     ),
     "trash-not-folder": Words(
         "The trash of {place} is not a folder.", "Something else has its name.", "Remove that."

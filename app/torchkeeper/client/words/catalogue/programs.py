@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchkeeper.client.words.catalogue.words import Words
+from torchkeeper.client.words.catalogue.words import ROOM, UNWRITABLE, Words
 
 WORDS: dict[str, Words] = {
     # Profiles
@@ -11,12 +11,11 @@ WORDS: dict[str, Words] = {
     ),
     "profile-unknown": Words(
         "There is no profile “{name}”.",
-        "",
-        "“torchkeeper config list” shows those that there are; a file is named with its folder, "
-        "such as ./{name}.toml.",
+        remedy="“torchkeeper config list” shows those that there are; a file is named with its "
+        "folder, such as ./{name}.toml.",
     ),
     "profile-exists": Words(
-        "There is a profile “{name}” already.", "", "Give another name, or remove that first."
+        "There is a profile “{name}” already.", remedy="Give another name, or remove that first."
     ),
     "profile-changed": Words(
         "The profile “{name}” is another by now.",
@@ -25,8 +24,7 @@ WORDS: dict[str, Words] = {
     ),
     "profile-setting-unknown": Words(
         "{name} is no setting of the caches.",
-        "",
-        "“torchkeeper config settings” lists all that are known.",
+        remedy="“torchkeeper config settings” lists all that are known.",
     ),
     "profile-setting-misnamed": Words(
         "{name} is no setting of the caches.", "{meant} is one.", "Give that name."
@@ -46,11 +44,7 @@ WORDS: dict[str, Words] = {
         "{why}.",
         "Correct it in an editor, or remove it. Nothing was changed.",
     ),
-    "profile-unwritable": Words(
-        "The profile could not be saved.",
-        "{file} cannot be written: {why}.",
-        "Check the folder's permissions, and that its disk is not full.",
-    ),
+    "profile-unwritable": Words("The profile could not be saved.", UNWRITABLE, ROOM),
     "profile-nothing-told": Words(
         "Of what {file} sets for the caches, nothing can be taken.",
         "{name}: {why}. Nothing is run to find out more.",
@@ -89,15 +83,15 @@ WORDS: dict[str, Words] = {
     ),
     "profile-import-nothing": Words(
         "{file} sets nothing that steers the caches.",
-        "",
-        "“torchkeeper config settings” lists what does. Nothing was kept.",
+        remedy="“torchkeeper config settings” lists what does. Nothing was kept.",
     ),
     "profile-no-password": Words(
         "The profile “{name}” has no password that a Secret could hold.",
-        "",
-        "Export it without --secret.",
+        remedy="Export it without --secret.",
     ),
-    "secret-name": Words("“{secret}” names no key of a Secret.", "", "Give both, as in redis/url."),
+    "secret-name": Words(
+        "“{secret}” names no key of a Secret.", remedy="Give both, as in redis/url."
+    ),
     "profile-without-caches": Words(
         "With the profile “{profile}” PyTorch keeps nothing that it compiles.",
         "{name} has the caches turned off.",
@@ -121,20 +115,10 @@ WORDS: dict[str, Words] = {
         "Check its permissions; a Python file is run by “python FILE.py”, or with --env.",
     ),
     "runs-unwritable": Words(
-        "The list of runs could not be changed.",
-        "{folder} cannot be written: {why}.",
-        "Check the folder's permissions, and that its disk is not full.",
+        "The list of runs could not be changed.", "{folder} cannot be written: {why}.", ROOM
     ),
-    "jobs-unwritable": Words(
-        "The history of jobs could not be changed.",
-        "{file} cannot be written: {why}.",
-        "Check the folder's permissions, and that its disk is not full.",
-    ),
-    "text-unwritable": Words(
-        "The text could not be saved.",
-        "{file} cannot be written: {why}.",
-        "Choose another folder.",
-    ),
+    "jobs-unwritable": Words("The history of jobs could not be changed.", UNWRITABLE, ROOM),
+    "text-unwritable": Words("The text could not be saved.", UNWRITABLE, "Choose another folder."),
     "jobs-unreadable": Words(
         "The history of jobs could not be read.",
         "{file} cannot be read: {why}.",
@@ -142,20 +126,17 @@ WORDS: dict[str, Words] = {
     ),
     "job-unknown": Words(
         "No job that is kept has an id that starts with “{job}”.",
-        "",
-        "“torchkeeper jobs” lists them; “last” is the latest.",
+        remedy="“torchkeeper jobs” lists them; “last” is the latest.",
     ),
     "job-ambiguous": Words(
         "{count} jobs have an id that starts with “{job}”.",
-        "",
-        "Give more of the id; “torchkeeper jobs” lists them.",
+        remedy="Give more of the id; “torchkeeper jobs” lists them.",
     ),
     "run-unknown": Words(
         "No run that is kept has an id that starts with “{run}”.",
-        "",
-        "“torchkeeper runs” lists them; “last” is the latest.",
+        remedy="“torchkeeper runs” lists them; “last” is the latest.",
     ),
-    "run-ambiguous": Words("{count} runs start with “{run}”.", "", "Give more of the id."),
+    "run-ambiguous": Words("{count} runs start with “{run}”.", remedy="Give more of the id."),
     "trace-missing": Words(
         "There is no trace {place}.",
         "PyTorch writes one where TORCH_TRACE names a folder.",
@@ -257,7 +238,7 @@ WORDS: dict[str, Words] = {
         "Try again when the machine is less busy.",
     ),
     "interpreter-not-tried": Words(
-        "What the interpreter can do was not tried.", "", "“torchkeeper doctor --env” tries it."
+        "What the interpreter can do was not tried.", remedy="“torchkeeper doctor --env” tries it."
     ),
     "torch-not-tried": Words("torch cannot be imported.", "{why}"),
     "header-not-tried": Words(
@@ -275,7 +256,7 @@ WORDS: dict[str, Words] = {
     "cancelled": Words("Cancelled."),
     "request-malformed": Words("The engine did not understand a request.", "{why}"),
     "operation-unknown": Words(
-        "The engine cannot do “{operation}”.", "", "Install the same version on both sides."
+        "The engine cannot do “{operation}”.", remedy="Install the same version on both sides."
     ),
     "engine-bug": Words("Torchkeeper made a mistake.", "{why}", "Please report it, with the log."),
 }

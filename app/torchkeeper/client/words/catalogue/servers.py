@@ -51,8 +51,7 @@ WORDS: dict[str, Words] = {
     ),
     "certificate-wrong-host": Words(
         "The certificate of {server} is for another host than {host}.",
-        "",
-        "Use the name that the certificate has, if you are sure that it is the same server.",
+        remedy="Use the name that the certificate has, if you are sure that it is the same server.",
     ),
     "certificate-untrusted": Words(
         "The certificate of {server} is not trusted.",
@@ -111,11 +110,11 @@ WORDS: dict[str, Words] = {
     "server-broke-off": Words(
         "The connection to {server} was lost before all was copied.",
         Forms(
-            "arrived",
             "{arrived} of {total} entries is known to be in {place}; the server did not come back "
             "in time.",
             "{arrived} of {total} entries are known to be in {place}; the server did not come back "
             "in time.",
+            "arrived",
         ),
         "What has arrived stays. When the server is back, the same copy goes on from there.",
     ),
@@ -127,12 +126,11 @@ WORDS: dict[str, Words] = {
     ),
     "password-needed": Words(
         "{server} wants a password.",
-        "",
-        "Give the password, and the user if there is one; for a script, in the variable "
+        remedy="Give the password, and the user if there is one; for a script, in the variable "
         "TORCHKEEPER_REDIS_PASSWORD.",
     ),
     "password-wrong": Words(
-        "{server} does not take that user and password.", "", "Check both; case matters."
+        "{server} does not take that user and password.", remedy="Check both; case matters."
     ),
     "password-unneeded": Words(
         "{server} has no password, and refuses to be given one.",
@@ -234,9 +232,7 @@ WORDS: dict[str, Words] = {
         "Copy it to a folder.",
     ),
     "redis-only": Words(
-        "Only a Redis can hold it.",
-        "Its key does not say which file it would be.",
-        "",
+        "Only a Redis can hold it.", "Its key does not say which file it would be.", ""
     ),
     "kind-not-in-redis": Words(
         "A Redis cannot hold it.",

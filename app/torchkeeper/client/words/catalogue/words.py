@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from torchkeeper.client.words.tongue import Text
+
+#: What is said of several problems.
+UNWRITABLE: Text = "{file} cannot be written: {why}."
+ROOM: Text = "Check the folder's permissions, and that its disk is not full."
+AGAIN: Text = "Get it again from where it was made. Nothing was changed."
+
 
 class Forms(NamedTuple):
     """A template that goes with a number: a parameter, or the sum of several, ``files+locks``."""
 
-    of: str
     one: str
     many: str
+    of: str = "count"
 
 
 class Words(NamedTuple):
