@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.warm import following, processes, supervise
+from torchkeeper.warm import following, processes
 
 
 @dataclass
@@ -58,7 +58,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         started.append(process.pid)
         return process
 
-    monkeypatch.setattr(supervise, "launch", spied)
+    monkeypatch.setattr(following, "launch", spied)
     yield started
     assert [processes.family(pid) for pid in started] == [set()] * len(started)
 

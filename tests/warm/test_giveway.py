@@ -24,7 +24,7 @@ _STARTS = """
 import json, os
 from torchkeeper.warm.following import launch
 os.nice(7)
-job = launch("serve", {}, dict(os.environ), os.curdir, package="engine")
+job = launch("engine.serve", {}, dict(os.environ), os.curdir)
 try:
     print(json.dumps(job.pid), flush=True)
     input()

@@ -68,7 +68,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         pids.append(process.pid)
         return process
 
-    monkeypatch.setattr(prepare, "launch", spied)
+    monkeypatch.setattr(following, "launch", spied)
     yield pids
     assert [processes.family(pid) for pid in pids] == [set()] * len(pids)
 

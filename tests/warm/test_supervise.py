@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import typing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -278,7 +279,7 @@ def test_answers_that_are_not_as_promised_are_ignored() -> None:
         b'{"header":{"path":"x","built":true,"bytes":1,"seconds":1e400}}',
         b"[" * 9999,
     ):
-        one._take(worker, line)
+        following.take(line, worker.state, partial(one._hear, worker))
         following.take(line, work, lambda w, v: prepare._tell(w, v, work, report))
     assert (worker.state.result, worker.state.problem, worker.cell) == (None, None, cell)
     assert (report.findings, report.steps) == ([], [])

@@ -21,13 +21,11 @@ from torchkeeper.verdict.probed import Env
 
 @dataclass
 class FolderLook:
-    """A cache folder, listed once.
-
-    place: as it is named; root: where that leads. exists: whether it is there; where it is not,
-    what is said of the disk is said of the nearest folder above. mount: None where the system does
-    not tell. store: None where it is not there or cannot be read, which ``problem`` says. dead: its
-    entries. verdicts: what is said of each of them in the environment; none where there is no
-    torch. trash: bytes in its trash.
+    """A cache folder, listed once. place: as it is named; root: where that leads. exists: whether
+    it is there; where it is not, what is said of the disk is said of the nearest folder above.
+    mount: None where the system does not tell. store: None where it is not there or cannot be read,
+    which ``problem`` says. dead: its entries. verdicts: what is said of each of them in the
+    environment; none where there is no torch. trash: bytes in its trash.
     """
 
     place: str
@@ -55,9 +53,8 @@ class FolderLook:
 
 @dataclass
 class ServerLook:
-    """A Redis server, asked once. role: "torch" or "triton" where settings name it, else "".
-
-    page: None where it does not answer as it should. problem: why, or that it wants no password.
+    """A Redis server, asked once. role: "torch" or "triton" where settings name it, else "". page:
+    None where it does not answer as it should. problem: why, or that it wants no password.
     """
 
     place: str

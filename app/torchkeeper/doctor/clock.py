@@ -42,9 +42,7 @@ def clock(look: FolderLook) -> Iterator[Finding]:
 
 
 def skew_of(folder: str) -> float:
-    """Seconds that the clock of a file system is ahead of ours, told by a file that is made there
-    and removed. Raises OSError.
-    """
+    """Seconds that a file system's clock is ahead, told by a new file. Raises OSError."""
     with tempfile.NamedTemporaryFile(dir=folder, prefix=".torchkeeper-", suffix=".tmp") as file:
         before = time.time()
         file.write(b"\n")

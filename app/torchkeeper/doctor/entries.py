@@ -7,12 +7,13 @@ read, without a word but in its log.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from torchkeeper.artifacts.entry import COUNTS, WITHOUT_VERDICT, Problem
 from torchkeeper.doctor.check import FolderLook
 from torchkeeper.settings.finding import Finding
-from torchkeeper.stores.dead import Wanted
+from torchkeeper.stores.dead import Dead, Wanted
 
 #: Of what has a verdict, the share that is worth saying.
 _SOME = 0.1
@@ -23,44 +24,44 @@ _THREADS = "cpp_runtime_thread_count"
 
 def broken(look: FolderLook) -> Iterator[Finding]:
     """Entries that cannot be read, or lack what they need."""
-    yield from _dead(look, "entries-broken", "warning", Wanted(broken=True), "trash-broken")
+    if about := _dead(look, Wanted(broken=True)):
+        yield Finding("entries-broken", "warning", (), look.place, about, fix="trash-broken")
 
 
 def orphaned(look: FolderLook) -> Iterator[Finding]:
     """Entries that nothing needs."""
-    yield from _dead(look, "entries-orphaned", "advice", Wanted(orphans=True), "trash-orphans")
+    if about := _dead(look, Wanted(orphans=True)):
+        yield Finding("entries-orphaned", "advice", (), look.place, about, fix="trash-orphans")
 
 
-def _dead(
-    look: FolderLook, code: str, severity: str, wanted: Wanted, fix: str
-) -> Iterator[Finding]:
+def _dead(look: FolderLook, wanted: Wanted) -> dict[str, object] | None:
     if look.problem is not None:
         raise look.problem
-    if look.dead is None:
-        return
     # Locks are looked at by themselves (doctor.leftovers).
-    going = look.dead.chosen(wanted, lambda entry: entry.kind != "lock")
-    if not going:
-        return
+    if look.dead is None or not (going := look.dead.chosen(wanted, lambda e: e.kind != "lock")):
+        return None
     counts = look.dead.told(going)
     first = min(look.dead.found[number].entry.path for number in going)
     number = sum(counts[name] for name in COUNTS)
-    about = {"count": number, "size_bytes": counts["bytes"], "path": first}
-    if code == "entries-broken":
-        yield Finding("entries-broken", severity, (), look.place, about, fix=fix)
-    else:
-        yield Finding("entries-orphaned", severity, (), look.place, about, fix=fix)
+    return {"count": number, "size_bytes": counts["bytes"], "path": first}
+
+
+def _judged(look: FolderLook) -> Dead | None:
+    """The entries, if there are any. Raises Problem where nothing is said of them."""
+    if look.problem is not None:
+        raise look.problem
+    if look.dead is None or not look.dead.found:
+        return None
+    if not look.verdicts:
+        raise Problem("no-verdicts")
+    return look.dead
 
 
 def stale(look: FolderLook) -> Iterator[Finding]:
     """Entries that the environment cannot use."""
-    if look.problem is not None:
-        raise look.problem
-    if look.dead is None or not look.dead.found:
+    if (dead := _judged(look)) is None:
         return
-    if not look.verdicts:
-        raise Problem("no-verdicts")
-    found = [one.entry for one in look.dead.found]
+    found = [one.entry for one in dead.found]
     entries = [entry for entry in found if entry.kind not in WITHOUT_VERDICT]
     bad = [entry for entry in entries if entry.verdict == "stale"]
     if not bad or len(bad) < _SOME * len(entries):
@@ -68,7 +69,7 @@ def stale(look: FolderLook) -> Iterator[Finding]:
     which = [n for n, entry in enumerate(found) if entry.verdict == "stale"]
     made_by = sorted({str(entry.torch) for entry in bad if entry.torch})
     about = {
-        "count": len(bad), "of": len(entries), "size_bytes": look.dead.told(which)["bytes"],
+        "count": len(bad), "of": len(entries), "size_bytes": dead.told(which)["bytes"],
         "made_by": ", ".join(made_by[:4]),
     }  # fmt: skip
     if len(bad) == len(entries):
@@ -79,12 +80,8 @@ def stale(look: FolderLook) -> Iterator[Finding]:
 
 def unsafe(look: FolderLook) -> Iterator[Finding]:
     """Entries that PyTorch takes here, and that are for another machine."""
-    if look.problem is not None:
-        raise look.problem
-    if look.dead is None or not look.dead.found:
+    if _judged(look) is None:
         return
-    if not look.verdicts:
-        raise Problem("no-verdicts")
     bad = [said for said in look.verdicts if said.verdict == "unsafe"]
     if bad:
         # The first reason is what PyTorch does not look at.
@@ -95,11 +92,8 @@ def unsafe(look: FolderLook) -> Iterator[Finding]:
 
 def threads(look: FolderLook) -> Iterator[Finding]:
     """Graphs that were compiled for another number of threads than there are here."""
-    found: dict[tuple[str | None, str | None], int] = {}
-    for said in look.verdicts:
-        for one in said.conditions:
-            if one.factor == _THREADS:
-                found[one.entry, one.here] = found.get((one.entry, one.here), 0) + 1
+    conditions = [one for said in look.verdicts for one in said.conditions]
+    found = Counter((one.entry, one.here) for one in conditions if one.factor == _THREADS)
     for (theirs, here), count in found.items():
         about = {"count": count, "threads": theirs, "here": here}
         change: dict[str, str | None] = {"OMP_NUM_THREADS": theirs}

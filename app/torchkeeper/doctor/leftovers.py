@@ -7,6 +7,7 @@ several machines, only its age tells.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Iterator
@@ -35,7 +36,9 @@ def dead(look: FolderLook) -> tuple[list[Item], list[Item]]:
     temporary: list[Item] = []
     if strange_in(look.items).most:
         return locks, temporary  # nothing goes from a folder that is no cache
-    now = time.time()
+    now, local = time.time(), False
+    with contextlib.suppress(OSError):
+        local = atrest.is_local(os.stat(look.root).st_dev)
     for item in scratch:
         look.report.check()
         newest = max((file.mtime_ns or 0 for file in item.files), default=0) / 1e9
@@ -43,7 +46,7 @@ def dead(look: FolderLook) -> tuple[list[Item], list[Item]]:
         if is_lock and (item.key in _OF_NOBODY or _guards(item.key, keys)):
             continue
         # Of what names no writer, as a program's own temporary folder, nobody knows whose it is.
-        known = not is_lock and writers(item.path) and _local(look.root)
+        known = not is_lock and writers(item.path) and local
         if now - newest < (_SOON if known else OLD):
             continue
         if not in_use(look.root, item.kind, item.key, item.path):
@@ -54,13 +57,6 @@ def dead(look: FolderLook) -> tuple[list[Item], list[Item]]:
 def _guards(key: str, keys: set[str]) -> bool:
     """Whether an entry is there that a lock is named after; of four characters, after its first."""
     return key in keys or (len(key) == 4 and any(name.startswith(key) for name in keys))
-
-
-def _local(root: str) -> bool:
-    try:
-        return atrest.is_local(os.stat(root).st_dev)
-    except OSError:
-        return False
 
 
 def leftovers(look: FolderLook) -> Iterator[Finding]:

@@ -16,9 +16,7 @@ NETWORK = frozenset(
 
 
 class Mount(NamedTuple):
-    """A mounted file system. type: as Linux calls it. options: of the mount and of the file system.
-    source: what is mounted, a device or SERVER:/PATH.
-    """
+    """A mounted file system. source: what is mounted, a device or SERVER:/PATH."""
 
     point: str
     type: str

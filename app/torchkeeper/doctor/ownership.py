@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchkeeper.doctor.check import FolderLook, MachineLook
 from torchkeeper.settings.finding import Finding
 from torchkeeper.stores import places
 from torchkeeper.stores.folders import owners
 from torchkeeper.stores.preconditions import space
-
-if TYPE_CHECKING:
-    from torchkeeper.stores.shapes import Owned
+from torchkeeper.stores.shapes import Owned
 
 #: What taking a right away mends; of the rest the words say what to do.
 _MODES = ("writable", "above")
@@ -38,9 +35,7 @@ def owner(look: FolderLook) -> Iterator[Finding]:
 
 
 def headers(look: MachineLook) -> Iterator[Finding]:
-    """Who else can write to PyTorch's default folder, from which it takes precompiled headers
-    whatever folder it is to use.
-    """
+    """Who else can write to PyTorch's default folder, which always has the headers."""
     default = places.default_folder()
     if os.path.realpath(default) not in {one.root for one in look.folders}:
         for one in owners.glance(default):

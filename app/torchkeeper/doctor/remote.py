@@ -22,27 +22,25 @@ _PASSWORDS = frozenset({"password-wrong", "password-needed"})
 
 
 def reachable(look: ServerLook) -> Iterator[Finding]:
-    """Whether it answers, takes the password, and speaks TLS or not as it should. Raises a Problem
-    for a server of which no setting tells the password.
-    """
+    """Whether it can be used. Raises Problem where nobody has told us its password."""
     if look.problem is None:
         return
     if not look.role and look.problem.code == "password-needed":
         raise look.problem  # that nobody has told us its password is nothing wrong with it
     settings = _URL if look.role == "torch" else ()
-    about = {"problem": look.problem.code, **_harmless(look)}
+    # Nothing of what the server said: it may quote what it was told.
+    params = {
+        name: value
+        for name, value in look.problem.params.items()
+        if name in ("host", "path", "file")
+    }
+    about = {"problem": look.problem.code, **params}
     if look.problem.code in _PASSWORDS:
         yield Finding("server-password", "error", settings, look.place, about)
     elif look.problem.code == "password-unneeded":
         yield Finding("server-wants-none", "warning", settings, look.place, about)
     else:
         yield Finding("server-unusable", "error", settings, look.place, about)
-
-
-def _harmless(look: ServerLook) -> dict[str, object]:
-    """What is known of a problem, but for what the server said: it may quote what it was told."""
-    params = look.problem.params if look.problem else {}
-    return {name: params[name] for name in ("host", "path", "file") if name in params}
 
 
 def _page(look: ServerLook) -> Server:
@@ -95,11 +93,7 @@ def memory(look: ServerLook) -> Iterator[Finding]:
 def expiry(look: ServerLook) -> Iterator[Finding]:
     """Whether anything on it ever expires, where nothing else makes room."""
     page = _page(look)
-    if "never-expires" in page.meanings and not _makes_room(page):
+    evicts_any = bool(page.max_memory) and (page.policy or "").startswith("allkeys-")
+    if "never-expires" in page.meanings and not evicts_any:
         about = {"keys": page.keys, "used_bytes": page.used_memory}
         yield Finding("server-never-expires", "advice", (), look.place, about)
-
-
-def _makes_room(page: Server) -> bool:
-    """Whether it evicts keys of any kind."""
-    return bool(page.max_memory) and (page.policy or "").startswith("allkeys-")

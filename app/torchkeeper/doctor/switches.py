@@ -24,7 +24,5 @@ def switches(look: MachineLook) -> Iterator[Finding]:
 def about(look: MachineLook) -> About:
     """What is known of the environment, for the rules."""
     redis = look.toolchain.get("redis")
-    return about_of(look.facts)._replace(
-        redis=None if redis is None else redis["version"] is not None,
-        variables=look.variables,
-    )
+    has_redis = None if redis is None else redis["version"] is not None
+    return about_of(look.facts)._replace(redis=has_redis, variables=look.variables)

@@ -23,10 +23,9 @@ PARTS = ("torch", "cxx", "header", "triton", "gpu", "redis", "threads")
 
 
 def examine(limit_s: float | None, report: Report) -> Toolchain:
-    """Try it all, in so many seconds at most.
-
-    The result has what ``doctor.trying`` told of PARTS, and ``left`` where it did not come to its
-    end. Passes Cancelled on; no process and no file is left then, as otherwise.
+    """Try it all, in so many seconds at most. The result has what ``doctor.trying`` told of PARTS,
+    and ``left`` where it did not come to its end. Passes Cancelled on; no process and no file is
+    left then, as otherwise.
     """
     check_limit(limit_s)
     home = tempfile.mkdtemp(prefix="torchkeeper-doctor-")
@@ -43,21 +42,17 @@ def examine(limit_s: float | None, report: Report) -> Toolchain:
     env = {k: v for k, v in os.environ.items() if not k.startswith("TORCHKEEPER_")}
     try:
         request = {"after": {"scratch": home}}
-        process = launch("trying", request, env, home, "doctor")
+        process = launch("doctor.trying", request, env, home)
         carry_out(process, limit_s or LIMIT, state, _Silent(report), tell, _CODES, lambda _: None)
     except Problem as problem:
-        problem = _named(problem)
-        found["left"] = {"code": problem.code, "params": problem.params}
+        why = problem.params.get("why") or problem.params.get("signal") or ""
+        failed = Problem("toolchain-failed", why=why)
+        if problem.code == "stuck":
+            failed = Problem("toolchain-stuck", limit_s=problem.params.get("limit_s"))
+        found["left"] = {"code": failed.code, "params": failed.params}
     finally:
         shutil.rmtree(home, ignore_errors=True)
     return cast("Toolchain", found)
-
-
-def _named(problem: Problem) -> Problem:
-    if problem.code == "stuck":
-        return Problem("toolchain-stuck", limit_s=problem.params.get("limit_s"))
-    why = problem.params.get("why") or problem.params.get("signal") or ""
-    return Problem("toolchain-failed", why=why)
 
 
 class _Silent(Report):

@@ -69,9 +69,7 @@ def run(tell: Tell) -> dict[str, object]:
 
 
 def _be_private() -> None:
-    """Have torch write what it writes to this process's folder, once it has chosen where the
-    precompiled header belongs: that is when it is imported.
-    """
+    """Have torch, once imported, write to this process's folder but for the header."""
     # It makes its cache folder as soon as that is asked for.
     for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
         os.environ[name] = os.path.join(os.getcwd(), "cache")
@@ -170,17 +168,15 @@ def _cxx() -> Cxx:
 
 
 def tried(compiler: str) -> Built:
-    """The first stage at which a compiler fails, with torch's own flags from the second on. Works
-    in the current folder.
-    """
+    """The first stage at which a compiler fails, with torch's flags from the second on."""
     flags = _flags(compiler)
     stages = [*STAGES[1:]]
-    if not _present("torch/headeronly/macros/Macros.h", flags):
+    folders = [flag[2:] for flag in flags if flag.startswith("-I")]
+    if not any(os.path.isfile(f"{one}/torch/headeronly/macros/Macros.h") for one in folders):
         stages.remove("torch")  # an older torch has it elsewhere
     includes = [_SOURCES[stage].partition("\n")[0] for stage in stages[2:]]
-    if not _failed(compiler, flags, "\n".join([*includes, _SOURCES["openmp"]])):
-        return {"state": "works", "stage": "", "said": ""}
-    for stage in stages:
+    whole = "\n".join([*includes, _SOURCES["openmp"]])
+    for stage in stages if _failed(compiler, flags, whole) else ():
         wanted = ["-shared", "-fPIC"] if stage == "plain" else flags
         if failed := _failed(compiler, wanted, _SOURCES[stage]):
             state, said = failed
@@ -189,9 +185,7 @@ def tried(compiler: str) -> Built:
 
 
 def _failed(compiler: str, flags: list[str], source: str) -> tuple[str, str] | None:
-    """How a source fails to be built, loaded and called, and what was said; None where it does
-    not.
-    """
+    """How a source fails to be built, loaded and called, and what was said; else None."""
     path, said = _built([compiler], flags, source, "cpp")
     if said:
         return "fails", said
@@ -202,30 +196,20 @@ def _failed(compiler: str, flags: list[str], source: str) -> tuple[str, str] | N
     return None if answer == 42 else ("unloadable", f"It answers {answer}, not 42")
 
 
-def _present(name: str, flags: list[str]) -> bool:
-    folders = [flag[2:] for flag in flags if flag.startswith("-I")]
-    return any(os.path.isfile(os.path.join(folder, name)) for folder in folders)
-
-
 def _flags(compiler: str) -> list[str]:
     """All that torch puts into its command for a C++ kernel, but for the files."""
-    from torch._inductor.cpp_builder import (  # noqa: TID251
-        CppBuilder,
-        CppTorchOptions,
-    )
+    from torch._inductor.cpp_builder import CppBuilder, CppTorchOptions  # noqa: TID251
 
     source = os.path.join(os.getcwd(), "nothing.cpp")
     with open(source, "w", encoding="utf-8") as file:
         file.write("\n")
     options = CppTorchOptions()
     words = shlex.split(CppBuilder("nothing", source, options, os.getcwd()).get_command_line())
-    kept, skip = [], False
-    for word in words[len(shlex.split(compiler)) :]:
-        if skip or word == source:
-            skip = False
-        elif word == "-o":
-            skip = True
-        else:
+    left, kept = iter(words[len(shlex.split(compiler)) :]), []
+    for word in left:
+        if word == "-o":
+            next(left, None)
+        elif word != source:
             kept.append(word)
     return kept
 

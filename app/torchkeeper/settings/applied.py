@@ -11,9 +11,7 @@ SHARED = frozenset(name for name in BY_NAME if not name.startswith(("TORCH", "TR
 
 
 def applied(values: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:
-    """An environment with these settings, by variable, and with no other that is described, but for
-    what is SHARED.
-    """
+    """An environment with these of the described settings, and those that are SHARED."""
     stays = {name: text for name, text in env.items() if name not in BY_NAME or name in SHARED}
     return stays | dict(values)
 

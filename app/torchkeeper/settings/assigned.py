@@ -46,12 +46,11 @@ _MAX_FOUND, _MAX_TEXT = 200, 33 << 10
 
 @dataclass(frozen=True)
 class Assigned:
-    """A place in a source that sets a setting.
-
-    name: of the setting, CHIEF where several variables mean the same. line: from 1. how: one of
-    HOWS. value: as the variable would have it, None for none, without a password; computed: what it
-    comes to does not stand there. top: it is done whenever the module is run or imported, whatever
-    else happens. late: torch was imported above. variable: that is set, or "".
+    """A place in a source that sets a setting. name: of the setting, CHIEF where several variables
+    mean the same. line: from 1. how: one of HOWS. value: as the variable would have it, None for
+    none, without a password; computed: what it comes to does not stand there. top: it is done
+    whenever the module is run or imported, whatever else happens. late: torch was imported above.
+    variable: that is set, or "".
     """
 
     name: str
@@ -77,10 +76,7 @@ class Unreadable(ValueError):
 
 
 def look(source: bytes, main: bool = False) -> Source:
-    """What a source does. main: it is what is run, so that ``__name__`` is ``__main__``.
-
-    Raises Unreadable and nothing else.
-    """
+    """What a source does; main: it is what is run. Raises Unreadable and nothing else."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, cast
 
 from torchkeeper.settings.shapes import FindingTold
 
@@ -16,7 +16,6 @@ SEVERITIES = ("error", "warning", "advice")
 @dataclass(frozen=True)
 class Finding:
     """One thing that is found, in codes and figures; the words are ``client.words.findingwords``.
-
     code: what it is. severity: one of SEVERITIES. settings: the variables it is about, the one to
     look at first. place: the cache it is about, or "". params: the evidence; values that hold a
     password are never in it. change: what to set to mend it, by variable, None for what is to be
@@ -34,29 +33,15 @@ class Finding:
 
     def to_json(self) -> FindingTold:
         """As it goes over the wire."""
-        return {
-            "code": self.code,
-            "severity": self.severity,
-            "settings": list(self.settings),
-            "place": self.place,
-            "params": self.params,
-            "change": self.change,
-            "fix": self.fix,
-        }
+        return cast("FindingTold", {**vars(self), "settings": list(self.settings)})
 
     @classmethod
     def from_json(cls, told: FindingTold) -> Finding:
         """Of what an engine told; a severity that is none is the worst."""
-        severity = told["severity"]
-        return cls(
-            told["code"],
-            severity if severity in SEVERITIES else SEVERITIES[0],
-            tuple(told["settings"]),
-            told["place"],
-            told["params"],
-            told["change"],
-            told["fix"],
-        )
+        given: dict[str, Any] = {one.name: told[one.name] for one in fields(cls)}  # type: ignore[literal-required]
+        known = given["severity"] in SEVERITIES
+        severity = given["severity"] if known else SEVERITIES[0]
+        return cls(**{**given, "severity": severity, "settings": tuple(given["settings"])})
 
 
 def worst(findings: list[Finding]) -> str | None:

@@ -12,20 +12,10 @@ from contextvars import ContextVar
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.settings import known, rules
+from torchkeeper.settings import known, origins, rules
 from torchkeeper.settings.assigned import CHIEF, Unreadable, look
 from torchkeeper.settings.known import SETTINGS
-from torchkeeper.settings.origins import (
-    FOLDER,
-    Origin,
-    Versions,
-    comes_to,
-    findings,
-    fitting,
-    shown,
-    with_kernels,
-    written,
-)
+from torchkeeper.settings.origins import FOLDER, Origin, Versions, comes_to
 from torchkeeper.settings.setting import Setting
 from torchkeeper.settings.shapes import SettingsTold
 from torchkeeper.stores import places, processes
@@ -35,20 +25,16 @@ _STARTS = ("sitecustomize", "usercustomize")
 
 
 def settings() -> SettingsTold:
-    """Of each setting its Origin here; with findings. Imports torch.
-
-    Raises Problem("environment-no-torch").
-    """
+    """Of each setting its Origin; imports torch. Raises Problem("environment-no-torch")."""
     started = _started()
     versions = _versions()
     if versions.torch is None:
         raise Problem("environment-no-torch", python=sys.executable)
     reading = _Reading(started, versions)
-    found = [reading.origin(setting) for setting in SETTINGS]
-    found = with_kernels(found)
-    told = findings(started, found, _about(versions))
+    found = origins.with_kernels([reading.origin(setting) for setting in SETTINGS])
+    told = origins.findings(started, found, _about(versions))
     return {
-        "settings": [one.to_json() for one in fitting(found)],
+        "settings": [one.to_json() for one in origins.fitting(found)],
         "torch": versions.torch,
         "triton": versions.triton,
         "findings": [one.to_json() for one in told],
@@ -107,22 +93,24 @@ class _Reading:
             return Origin(setting.name, None, "absent")
         variable = known.decides(os.environ, setting.name, version)
         before = known.decides(self._started, setting.name, version)
+        text = os.environ.get(variable) if variable else None
+        expected = comes_to(setting, text, version)
         if setting.config:
             try:
-                by, value = self._held(setting, variable)
+                by, value = self._held(setting, variable, text, expected)
             except _Missing:
                 return Origin(setting.name, None, "absent")
         else:
-            by, value = self._from_environment(setting, variable)
+            by, value = ("variable" if variable else "default"), expected
+            if setting.name == FOLDER and self._started.get(FOLDER) is None:
+                folder = places.default_folder()
+                if text in (None, folder):
+                    by, value = "default", folder
         if by in ("variable", "default") and not self._unchanged(variable, before, by):
             by = "code"
-        return Origin(
-            setting.name,
-            shown(setting, value),
-            by,
-            (before if by == "code" else variable if by == "variable" else None) or "",
-            self._set.get(CHIEF[setting.name], "") if by == "code" else "",
-        )
+        decided = before if by == "code" else variable if by == "variable" else None
+        where = self._set.get(CHIEF[setting.name], "") if by == "code" else ""
+        return Origin(setting.name, origins.shown(setting, value), by, decided or "", where)
 
     def _unchanged(self, variable: str | None, before: str | None, by: str) -> bool:
         """Whether the variable is as it was when this process was started."""
@@ -134,24 +122,15 @@ class _Reading:
             return by == "default" if then is None else now in (then, os.path.abspath(then))
         return variable == before and now == then
 
-    def _from_environment(self, setting: Setting, variable: str | None) -> tuple[str, str | None]:
-        """Of what is read only from a variable, whenever it is needed."""
-        text = os.environ.get(variable) if variable else None
-        version = self._versions.of(setting)
-        if setting.name == FOLDER and self._started.get(FOLDER) is None:
-            folder = places.default_folder()
-            if text in (None, folder):
-                return "default", folder
-        return ("variable" if variable else "default"), comes_to(setting, text, version)
-
-    def _held(self, setting: Setting, variable: str | None) -> tuple[str, str | None]:
-        """Of what torch or Triton holds as an attribute. Raises _Missing."""
-        text = os.environ.get(variable) if variable else None
-        version = self._versions.of(setting)
+    @staticmethod
+    def _held(
+        setting: Setting, variable: str | None, text: str | None, expected: str | None
+    ) -> tuple[str, str | None]:
+        """By what an attribute is as it is, and its value. Raises _Missing."""
         try:
             holder, name = _holder(setting.config)
         except _Broken:
-            return ("variable" if variable else "unknown"), comes_to(setting, text, version)
+            return ("variable" if variable else "unknown"), expected
         try:
             live = getattr(holder, name)
         except AttributeError:
@@ -160,10 +139,10 @@ class _Reading:
             return ("variable" if variable else "unknown"), text
         if setting.type in ("switch", "tristate") and live is not None:
             live = bool(live)
-        value = written(live)
+        value = origins.written(live)
         entry = _entry(holder, name)
         if entry is not None:
-            return _by_entry(entry, variable, comes_to(setting, text, version), value), value
+            return _by_entry(entry, variable, expected, value), value
         if name in vars(holder):
             return "code", value  # one of Triton's, set
         return ("variable" if variable else "default"), value
@@ -207,7 +186,11 @@ def _entry(holder: Any, name: str) -> Any:
 
 def _by_entry(entry: Any, variable: str | None, expected: str | None, value: str | None) -> str:
     """What decides an attribute. expected: what the variables of now come to; value: what it is."""
-    unset = _unset()
+    unset = None
+    with contextlib.suppress(Exception):
+        # What torch has in place of a value where there is none.
+        module = importlib.import_module("torch.utils._config_module")
+        unset = getattr(module, "_UNSET_SENTINEL", None)
     if getattr(entry, "env_value_force", unset) is not unset:
         return "variable" if variable else "code"
     override = getattr(entry, "user_override", unset)
@@ -224,14 +207,6 @@ def _by_entry(entry: Any, variable: str | None, expected: str | None, value: str
         # Read by hand as torch was imported, and what came of it is the default.
         return "variable" if value == expected else "unknown"
     return "default"
-
-
-def _unset() -> object:
-    """What torch has in place of a value where there is none."""
-    with contextlib.suppress(Exception):
-        module = importlib.import_module("torch.utils._config_module")
-        return getattr(module, "_UNSET_SENTINEL", None)
-    return None
 
 
 def _in_starts() -> Iterator[tuple[str, str]]:

@@ -9,31 +9,22 @@ from torchkeeper.settings.table import local, remote, triton
 
 #: In the order of a form.
 SETTINGS: tuple[Setting, ...] = tuple(
-    sorted(
-        local.SETTINGS + remote.SETTINGS + triton.SETTINGS,
-        key=lambda one: GROUPS.index(one.group),
-    )
+    one
+    for group in GROUPS
+    for one in local.SETTINGS + remote.SETTINGS + triton.SETTINGS
+    if one.group == group
 )
 
 BY_NAME = {one.name: one for one in SETTINGS}
-
-
-# What the text of a variable comes to, by the rules of who reads it.
 
 #: What a setting can come to; None where it is left to PyTorch.
 Value = bool | int | str | None
 
 
 def default(setting: Setting, version: str | None = None) -> str | None:
-    """The text that is as good as none in a version of torch (of Triton, for Triton's settings),
-    None where it has no default. Without a version, that of the newest known.
-    """
-    found = setting.defaults[-1][1]
-    if version is not None:
-        for since, value in setting.defaults:
-            if _numbers(since) <= _numbers(version):
-                found = value
-    return found
+    """The text that is as good as none in a version, or in the newest known."""
+    known = [value for since, value in setting.defaults if at_least(version, since)]
+    return known[-1] if known else setting.defaults[-1][1]
 
 
 def at_least(version: str | None, other: str) -> bool:
@@ -57,10 +48,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def value(setting: Setting, text: str | None, version: str | None = None) -> Value:
-    """What a variable of this text comes to, None for one that is not set or as good as.
-
-    Raises ValueError where whoever reads it fails, as for a port that is no number.
-    """
+    """What a text comes to. Raises ValueError where whoever reads it fails."""
     if text is None or (setting.reading == "tristate" and text not in ("0", "1")):
         text = default(setting, version)
     if text is None:
@@ -79,10 +67,8 @@ def value(setting: Setting, text: str | None, version: str | None = None) -> Val
 
 def decides(values: Mapping[str, str], name: str, version: str | None = None) -> str | None:
     """The variable that decides a setting, of all that mean the same; None where none is set."""
-    for other in BY_NAME[name].same or (name,):
-        if other in values and there(BY_NAME[other], version):
-            return other
-    return None
+    same = BY_NAME[name].same or (name,)
+    return next((x for x in same if x in values and there(BY_NAME[x], version)), None)
 
 
 def on(values: Mapping[str, str], name: str, version: str | None = None) -> bool:

@@ -75,10 +75,7 @@ def _option(name: str, value: str, both: bool) -> str:
 
 
 def _kept(text: str, may: bool, form: re.Pattern[str]) -> str:
-    """A part of an address, where it may be shown and looks as such a part does.
-
-    A user without a password is a token, as some services give them out.
-    """
+    """A part that looks as it should; a user without a password may be a token."""
     return text if not text or (may and form.fullmatch(text)) else HIDDEN
 
 

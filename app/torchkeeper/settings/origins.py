@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
+from typing import NamedTuple, cast
 
 from torchkeeper.artifacts.masking import brief
 from torchkeeper.settings import known, masks, rules
@@ -13,7 +14,7 @@ from torchkeeper.settings.assigned import CHIEF
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.setting import Setting
-from torchkeeper.settings.shapes import OriginTold, OverrideTold
+from torchkeeper.settings.shapes import OriginTold
 
 #: By what a value is as it is: a variable of the environment; nothing, so that it is what this
 #: version of torch has; a program's own code; this torch has no such setting; nobody can tell.
@@ -27,11 +28,9 @@ FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 
 @dataclass(frozen=True)
 class Override:
-    """Something in code that sets a setting.
-
-    where: file and line, as "serve.py:12". how: one of assigned.HOWS. value: None for none, without
-    a password; computed: what it comes to is not to be seen. wins: whether it counts, None where
-    that depends on what the program does.
+    """Something in code that sets a setting. where: file and line, as "serve.py:12". how: one of
+    assigned.HOWS. value: None for none, without a password; computed: what it comes to is not to be
+    seen. wins: whether it counts, None where that depends on what the program does.
     """
 
     where: str
@@ -40,28 +39,17 @@ class Override:
     computed: bool
     wins: bool | None
 
-    def to_json(self) -> OverrideTold:
-        """As it goes over the wire."""
-        return {
-            "where": self.where,
-            "how": self.how,
-            "value": self.value,
-            "computed": self.computed,
-            "wins": self.wins,
-        }
-
 
 @dataclass(frozen=True)
 class Origin:
-    """The value of a setting, and what made it so.
-
-    name: the setting's. value: as its variable would have it, None for none; a password is never
-    in it. by: one of BYS. variable: which decides, of those that mean the same; "" where none is
-    set. where: in which file and line code sets it, "" where that is not known or not so. computed:
-    code sets it, and what it comes to is not to be seen. sure: whether it is certain to be so;
-    where it is not, otherwise is the value that it has unless code sets it.
-    seen: the file by which it is known that another folder is used, "" for none. overrides: all
-    that was found in code about it. cut: the value is longer than what is told of it.
+    """The value of a setting, and what made it so. name: the setting's. value: as its variable
+    would have it, None for none; a password is never in it. by: one of BYS. variable: which
+    decides, of those that mean the same; "" where none is set. where: in which file and line code
+    sets it, "" where that is not known or not so. computed: code sets it, and what it comes to is
+    not to be seen. sure: whether it is certain to be so; where it is not, otherwise is the value
+    that it has unless code sets it. seen: the file by which it is known that another folder is
+    used, "" for none. overrides: all that was found in code about it. cut: the value is longer than
+    what is told of it.
     """
 
     name: str
@@ -72,29 +60,16 @@ class Origin:
     computed: bool = False
     sure: bool = True
     seen: str = ""
-    overrides: tuple[Override, ...] = field(default=())
+    overrides: tuple[Override, ...] = ()
     otherwise: str | None = None
     cut: bool = False
 
     def to_json(self) -> OriginTold:
         """As it goes over the wire."""
-        return {
-            "name": self.name,
-            "value": self.value,
-            "by": self.by,
-            "variable": self.variable,
-            "where": self.where,
-            "computed": self.computed,
-            "sure": self.sure,
-            "seen": self.seen,
-            "overrides": [one.to_json() for one in self.overrides],
-            "otherwise": self.otherwise,
-            "cut": self.cut,
-        }
+        return cast("OriginTold", asdict(self))
 
 
-@dataclass(frozen=True)
-class Versions:
+class Versions(NamedTuple):
     """Of torch and Triton, None for what is not there or not known."""
 
     torch: str | None
@@ -131,7 +106,6 @@ def comes_to(setting: Setting, text: str | None, version: str | None) -> str | N
 
 def fitting(found: Sequence[Origin]) -> list[Origin]:
     """The same, with what is too long cut, so that all of it goes over the wire in one line.
-
     Passwords are hidden by now: of a text that was cut nobody could tell where one is.
     """
     most, made = _MAX_TEXT, list(found)
@@ -178,9 +152,8 @@ def with_kernels(found: list[Origin]) -> list[Origin]:
 
 def findings(env: Mapping[str, str], found: list[Origin], about: rules.About) -> list[Finding]:
     """What is wrong with the settings as they are, those that code sets among them: of these
-    ``set_by`` among the parameters says where, and no variable mends it.
-
-    env: what it was started with.
+    ``set_by`` among the parameters says where, and no variable mends it. env: what it was started
+    with.
     """
     texts = {name: env[name] for name in BY_NAME if name in env}
     versions = Versions(about.torch, about.triton)
@@ -190,13 +163,16 @@ def findings(env: Mapping[str, str], found: list[Origin], about: rules.About) ->
             continue
         lost = [other for other in one.overrides if other.wins is False]
         certain = one.by == "code" and one.sure and not one.computed
-        if certain and one.variable and one.value != _set_to(one, env, versions):
+        setting = BY_NAME[one.name]
+        # What the variable by itself comes to.
+        itself = shown(setting, comes_to(setting, env.get(one.variable), versions.of(setting)))
+        if certain and one.variable and one.value != itself:
             told.append(Finding("setting-overridden", "advice", (one.variable,), params=_told(one)))
         elif one.by == "variable" and lost:
             first = {**_told(one), "where": lost[0].where}
             told.append(Finding("setting-forced", "advice", (one.variable,), params=first))
         if certain and not masks.is_masked(one.name, one.value or ""):
-            for other in BY_NAME[one.name].same or (one.name,):
+            for other in setting.same or (one.name,):
                 texts.pop(other, None)
             if one.value is not None:
                 texts[one.name] = one.value
@@ -204,21 +180,11 @@ def findings(env: Mapping[str, str], found: list[Origin], about: rules.About) ->
     unknown = {one.name for one in found if one.computed or (one.by == "unknown" and not one.value)}
     checked = [one for one in rules.check(texts, about) if not unknown.intersection(one.settings)]
     code = {one.name: one.where or one.seen for one in found if one.by == "code"}
-    return [_in_code(one, code) for one in checked] + told
-
-
-def _in_code(finding: Finding, code: Mapping[str, str | None]) -> Finding:
-    """A finding with the line that sets what it is about, where no variable does."""
-    where = next((code[name] for name in finding.settings if code.get(name)), None)
-    if where is None:
-        return finding
-    return replace(finding, params={**finding.params, "set_by": where}, change={})
-
-
-def _set_to(one: Origin, env: Mapping[str, str], versions: Versions) -> str | None:
-    """What the variable by itself comes to."""
-    setting = BY_NAME[one.name]
-    return shown(setting, comes_to(setting, env.get(one.variable), versions.of(setting)))
+    for at, one_found in enumerate(checked):
+        if where := next((code[name] for name in one_found.settings if code.get(name)), None):
+            params = {**one_found.params, "set_by": where}
+            checked[at] = replace(one_found, params=params, change={})
+    return checked + told
 
 
 def _told(one: Origin) -> dict[str, str]:

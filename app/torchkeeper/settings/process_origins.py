@@ -14,20 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.settings import known, processes, programs
+from torchkeeper.settings import known, origins, processes, programs
 from torchkeeper.settings.assigned import CHIEF
 from torchkeeper.settings.known import BY_NAME, SETTINGS
-from torchkeeper.settings.origins import (
-    FOLDER,
-    Origin,
-    Override,
-    Versions,
-    comes_to,
-    findings,
-    fitting,
-    shown,
-    with_kernels,
-)
+from torchkeeper.settings.origins import FOLDER, Origin, Override, Versions, comes_to, shown
 from torchkeeper.settings.programs import Where
 from torchkeeper.settings.rules import About
 from torchkeeper.settings.setting import Setting
@@ -46,10 +36,7 @@ _KINDS = {FOLDER: "inductor", "TRITON_CACHE_DIR": "triton"}
 
 
 def of_process(pid: int) -> OfProcessTold:
-    """Of each setting its Origin in a process. Reads, and runs nothing of it.
-
-    Raises Problem as ``processes.checked``.
-    """
+    """Of each setting its Origin. Runs nothing of it. Raises as ``processes.checked``."""
     processes.checked(pid)
     try:
         process = processes.look_into(pid)
@@ -63,32 +50,26 @@ def of_process(pid: int) -> OfProcessTold:
         raise Problem("process-gone", pid=pid) from None
     versions = Versions(process.torch, process.triton)
     asked = programs.program(command, process.cwd, env.get("PYTHONPATH", ""), root)
-    if (
-        asked.kind == "script"
-        and (start := env.get("PWD"))
-        and not os.path.exists(root + asked.main)
-    ):
+    start = env.get("PWD")
+    if asked.kind == "script" and start and not os.path.exists(root + asked.main):
         # It is somewhere else by now than where it was started.
         asked = programs.program(command, start, env.get("PYTHONPATH", ""), root)
     looked = programs.look_at(asked)
+    unread = [(_file(name, process.cwd), why) for name, why in looked.unread]
     seeing = _Seeing(pid, process, env, versions, default, lost)
-    found = with_kernels([seeing.origin(one, looked.found) for one in SETTINGS])
-    told = findings(env, found, About(torch=versions.torch, triton=versions.triton))
+    found = origins.with_kernels([seeing.origin(one, looked.found) for one in SETTINGS])
+    told = origins.findings(env, found, About(versions.torch, versions.triton))
     return {
         "process": process.to_json(),
-        "settings": [one.to_json() for one in fitting(found)],
+        "settings": [one.to_json() for one in origins.fitting(found)],
         "findings": [one.to_json() for one in told],
         "lost": lost,
         "looked": {
             "kind": asked.kind,
             "main": "" if asked.kind == "code" else asked.main,
             "files": looked.files,
-            "unread": [
-                (_file(name, process.cwd), why) for name, why in looked.unread[:_MAX_UNREAD]
-            ],
-            "changed": [
-                _file(name, process.cwd) for name in _changed(asked, looked, process, root)
-            ],
+            "unread": unread[:_MAX_UNREAD],
+            "changed": _changed(asked, looked, process, root),
             "stopped": looked.stopped,
         },
     }
@@ -161,21 +142,14 @@ class _Seeing:
         if not count:
             return plain
         # What is done for certain, and of that what is last: the script after what it imports.
-        one, over = max(
-            enumerate(count), key=lambda at: (at[1][1].wins is True, at[1][0].main, at[0])
-        )[1]
+        # Of what is as good, the last: max takes the first.
+        one, over = max(reversed(count), key=lambda both: (both[1].wins is True, both[0].main))
         value = over.value
         if one.what.how in _VARIABLE and not over.computed:
             value = shown(setting, comes_to(setting, value, version))
-        return replace(
-            plain,
-            value=value,
-            by="code",
-            where=over.where,
-            computed=over.computed,
-            sure=over.wins is True,
-            otherwise=None if over.wins else plain.value,
-        )
+        sure, otherwise = over.wins is True, None if over.wins else plain.value
+        by_code = replace(plain, value=value, by="code", where=over.where, computed=over.computed)
+        return replace(by_code, sure=sure, otherwise=otherwise)
 
     def _plain(self, setting: Setting, version: str | None) -> Origin:
         """What the variables that it was started with, or the defaults of its torch, make it."""

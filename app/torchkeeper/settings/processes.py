@@ -6,13 +6,15 @@ for its own. A process in a container is seen from outside with a number of its 
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from typing import cast
 
 from torchkeeper.artifacts import masking
 from torchkeeper.artifacts.entry import Problem
@@ -21,7 +23,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.triton import is_key
 from torchkeeper.settings.origins import Versions
 from torchkeeper.settings.programs import program
-from torchkeeper.settings.shapes import FolderTold, ProcessesTold, ProcessTold
+from torchkeeper.settings.shapes import ProcessesTold, ProcessTold
 from torchkeeper.stores import processes as proc
 
 #: Processes that torch starts to compile in (torch/_inductor/compile_worker), told of with theirs.
@@ -35,10 +37,9 @@ _MAX_LOOKED = 4 * masking.MOST
 
 @dataclass(frozen=True)
 class Folder:
-    """A cache that a process really uses.
-
-    path: its root, as the process calls it. kind: "inductor", or "triton" for Triton's own. why:
-    "mapped" or "open". files: how many of its files. seen: one of them.
+    """A cache that a process really uses. path: its root, as the process calls it. kind:
+    "inductor", or "triton" for Triton's own. why: "mapped" or "open". files: how many of its files.
+    seen: one of them.
     """
 
     path: str
@@ -47,27 +48,15 @@ class Folder:
     files: int
     seen: str
 
-    def to_json(self) -> FolderTold:
-        """As it goes over the wire."""
-        return {
-            "path": self.path,
-            "kind": self.kind,
-            "why": self.why,
-            "files": self.files,
-            "seen": self.seen,
-        }
-
 
 @dataclass(frozen=True)
 class Process:
-    """A process that runs Python.
-
-    name: what a person knows it by. command: its command line without passwords, as far as they can
-    be told. started: in seconds since 1970, None where not known. python: the interpreter that has
-    its torch, as the process calls it. cwd: where it is. loaded: whether torch is in its memory;
-    else it merely could be. torch, triton: versions of those files. folders: as Folder. workers:
-    processes that compile for it. elsewhere: it has mounts of its own, as in a container, and its
-    paths are not ours.
+    """A process that runs Python. name: what a person knows it by. command: its command line
+    without passwords, as far as they can be told. started: in seconds since 1970, None where not
+    known. python: the interpreter that has its torch, as the process calls it. cwd: where it is.
+    loaded: whether torch is in its memory; else it merely could be. torch, triton: versions of
+    those files. folders: as Folder. workers: processes that compile for it. elsewhere: it has
+    mounts of its own, as in a container, and its paths are not ours.
     """
 
     pid: int
@@ -85,27 +74,11 @@ class Process:
 
     def to_json(self) -> ProcessTold:
         """As it goes over the wire."""
-        return {
-            "pid": self.pid,
-            "name": self.name,
-            "command": self.command,
-            "started": self.started,
-            "python": self.python,
-            "cwd": self.cwd,
-            "loaded": self.loaded,
-            "torch": self.torch,
-            "triton": self.triton,
-            "folders": [one.to_json() for one in self.folders],
-            "workers": self.workers,
-            "elsewhere": self.elsewhere,
-        }
+        return cast("ProcessTold", asdict(self))
 
 
 def running(report: Report) -> ProcessesTold:
-    """Send a row for each process of this user that has torch, by number.
-
-    Raises Problem("processes-untold") on a system that does not tell.
-    """
+    """Rows for this user's processes that have torch. Raises Problem("processes-untold")."""
     try:
         pids = proc.listed()
     except OSError:
@@ -120,7 +93,7 @@ def running(report: Report) -> ProcessesTold:
             if os.stat(f"{proc.PROC}/{pid}").st_uid != os.geteuid():
                 hidden += proc.is_program(pid)
                 continue
-            parents[pid] = _parent(pid)
+            parents[pid] = int(_stat(pid)[1])
             command = proc.arguments(pid)
             if pid == os.getpid() or not command[0] or proc.is_ours(command):
                 continue
@@ -146,14 +119,13 @@ def running(report: Report) -> ProcessesTold:
 
 
 def checked(pid: int) -> None:
-    """Raises Problem where a process cannot be asked about, with the reason.
-
-    "processes-untold", "process-gone", "process-kernel", "process-of-other", "process-not-python".
+    """Raises Problem where a process cannot be asked about, with the reason. "processes-untold",
+    "process-gone", "process-kernel", "process-of-other", "process-not-python".
     """
     if not os.path.exists(f"{proc.PROC}/self/maps"):
         raise Problem("processes-untold")
     try:
-        found = proc.read(pid, "stat").rpartition(b")")[2].split()
+        found = _stat(pid)
         command = proc.read(pid, "cmdline")
         owner = os.stat(f"{proc.PROC}/{pid}").st_uid
     except PermissionError:
@@ -180,20 +152,22 @@ def look_into(pid: int) -> Process:
     torch = package(paths, "/torch/lib/libtorch")
     exe = os.readlink(f"{proc.PROC}/{pid}/exe")
     python = interpreter(pid, exe, command, env, cwd, torch)
+    # What is run is known past the options of the interpreter.
+    called, runs = command, program(command, cwd, "", "")
+    if runs.kind in ("script", "module"):
+        called = [command[0], *(["-m"] if runs.kind == "module" else []), runs.main, ""]
     loaded = torch is not None or proc.TORCH.search(maps) is not None
     if not loaded:
         torch = _installed(pid, python)
-    versions = versions_of(pid, torch, package(paths, "/triton/_C/libtriton"))
     return Process(
         pid,
-        _name(pid, command, cwd),
+        proc.known_as(pid, called, True),
         told(command),
         _started(pid),
         python,
         cwd,
         loaded,
-        versions.torch,
-        versions.triton,
+        *versions_of(pid, torch, package(paths, "/triton/_C/libtriton")),
         list(folders(paths, opened(pid)))[:_MAX_FOLDERS],
         elsewhere=proc.mounts(pid) != proc.mounts("self"),
     )
@@ -210,20 +184,8 @@ def told(command: Sequence[str]) -> list[str]:
     return [part[:_MAX_TEXT] for part in masking.hidden(parts)]
 
 
-def _name(pid: int, command: list[str], cwd: str) -> str:
-    """As proc.known_as, but past the options of the interpreter."""
-    runs = program(command, cwd, "", "")
-    if runs.kind in ("script", "module"):
-        more = ["-m", runs.main] if runs.kind == "module" else [runs.main]
-        command = [command[0], *more, ""]
-    return proc.known_as(pid, command, True)
-
-
 def package(paths: set[str], library: str) -> str | None:
-    """The folder of the package that a mapped library is of, as /…/site-packages/torch.
-
-    None also where that was replaced since: what lies there now is another version.
-    """
+    """The folder of the package of a mapped library; None if that was replaced since."""
     for path in sorted(paths):
         before, found, rest = path.partition(library)
         if found and ".so" in rest and "/" not in rest and not rest.endswith(" (deleted)"):
@@ -236,23 +198,17 @@ def opened(pid: int) -> set[str]:
     folder = f"{proc.PROC}/{pid}/fd"
     found = set()
     for name in os.listdir(folder):
-        try:
-            path = os.readlink(f"{folder}/{name}")
-        except OSError:
-            continue  # closed meanwhile
-        if path.startswith("/"):
-            found.add(path)
-    return found
+        with contextlib.suppress(OSError):  # closed meanwhile
+            found.add(os.readlink(f"{folder}/{name}"))
+    return {path for path in found if path.startswith("/")}
 
 
 def versions_of(pid: int, torch: str | None, triton: str | None) -> Versions:
     """The versions that the files of two packages name, read and not run."""
     if torch and triton is None:
         triton = os.path.join(os.path.dirname(torch), "triton")
-    return Versions(
-        _version(pid, torch and f"{torch}/version.py"),
-        _version(pid, triton and f"{triton}/__init__.py"),
-    )
+    paths = torch and f"{torch}/version.py", triton and f"{triton}/__init__.py"
+    return Versions(*(_version(pid, path) for path in paths))
 
 
 def _version(pid: int, path: str | None) -> str | None:
@@ -280,10 +236,9 @@ def _installed(pid: int, python: str) -> str | None:
 def interpreter(
     pid: int, exe: str, command: list[str], env: Mapping[str, str], cwd: str, torch: str | None
 ) -> str:
-    """The interpreter that a process runs, as the process calls it.
-
-    What runs is the program of the system; which environment it is of says the name it was started
-    by, where its torch lies, or VIRTUAL_ENV, the first of them that leads to this program.
+    """The interpreter that a process runs, as the process calls it. What runs is the program of the
+    system; which environment it is of says the name it was started by, where its torch lies, or
+    VIRTUAL_ENV, the first of them that leads to this program.
     """
     real = _identity(proc.inside(pid, exe))
     for path in _candidates(command[0], env, cwd, torch):
@@ -348,18 +303,17 @@ def root_of(path: str) -> tuple[str, str] | None:
     return None
 
 
-def _parent(pid: int) -> int:
-    return int(proc.read(pid, "stat").rpartition(b")")[2].split()[1])
+def _stat(pid: int) -> list[bytes]:
+    """The fields of /proc/PID/stat, from the state on."""
+    return proc.read(pid, "stat").rpartition(b")")[2].split()
 
 
 def _started(pid: int) -> float | None:
     """When a process was started, in seconds since 1970."""
-    try:
-        ticks = int(proc.read(pid, "stat").rpartition(b")")[2].split()[19])
-        with open(f"{proc.PROC}/stat", "rb") as stream:
-            for line in stream:
-                if line.startswith(b"btime "):
-                    return int(line.split()[1]) + ticks / os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError, IndexError):
-        pass
+    with (
+        contextlib.suppress(OSError, ValueError, IndexError, StopIteration),
+        open(f"{proc.PROC}/stat", "rb") as stream,
+    ):
+        begun = next(int(line.split()[1]) for line in stream if line.startswith(b"btime "))
+        return begun + int(_stat(pid)[19]) / os.sysconf("SC_CLK_TCK")
     return None

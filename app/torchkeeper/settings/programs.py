@@ -33,12 +33,10 @@ _MAX_ANSWER = 4 << 20
 
 @dataclass(frozen=True)
 class Program:
-    """What a process runs.
-
-    kind: "script", "module", "code" (with -c), or "none" where that is not to be seen. main: the
-    path of the script, the name of the module, or the code. folders: where modules of its own are,
-    the first first. starts: files that Python runs before it, where they are. root: what is put
-    before each path to find it, "" for a process with our mounts.
+    """What a process runs. kind: "script", "module", "code" (with -c), or "none" where that is not
+    to be seen. main: the path of the script, the name of the module, or the code. folders: where
+    modules of its own are, the first first. starts: files that Python runs before it, where they
+    are. root: what is put before each path to find it, "" for a process with our mounts.
     """
 
     kind: str = "none"
@@ -50,10 +48,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Where:
-    """An Assigned and its file, as the process calls it.
-
-    main: the file is what is run. sure: the file is read whenever the program runs.
-    """
+    """An Assigned. main: its file is run; sure: it is read whenever the program runs."""
 
     file: str
     what: Assigned
@@ -63,9 +58,7 @@ class Where:
 
 @dataclass(frozen=True)
 class Looked:
-    """What was found. files: sources read. unread: (file, one of UNREAD). stopped: one of STOPPED,
-    "" where all there is was looked at.
-    """
+    """What was found in so many sources; unread: (file, one of UNREAD); stopped: of STOPPED."""
 
     found: tuple[Where, ...] = ()
     files: int = 0
@@ -74,9 +67,7 @@ class Looked:
 
 
 def program(command: Sequence[str], cwd: str, env_path: str, root: str) -> Program:
-    """What the command line of a Python says that it runs (Python's "Command line and
-    environment"). cwd: where it is; env_path: its PYTHONPATH.
-    """
+    """What a Python's command line says that it runs. env_path: its PYTHONPATH."""
     above = [os.path.join(cwd, path) for path in env_path.split(os.pathsep) if path]
     names = ("sitecustomize.py", "usercustomize.py")
     starts = tuple(os.path.join(path, name) for path in above for name in names)

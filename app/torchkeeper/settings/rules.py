@@ -19,9 +19,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def check(values: Values, about: About | None = None) -> list[Finding]:
-    """What is wrong with some variables, the worst first. values: texts by variable; what is not
-    among them is not set.
-    """
+    """What is wrong with some variables (name: text), the worst first."""
     known = about or About()
     found = [finding for rule in RULES for finding in rule(values, known)]
     return sorted(found, key=lambda one: SEVERITIES.index(one.severity))

@@ -16,7 +16,6 @@ DEFAULT = str(Address("redis"))
 
 def remote(values: Mapping[str, str], version: str | None = None) -> list[str]:
     """The switches that have torch use a server; none where all caches are off.
-
     should_use_remote_fx_graph_cache and others in torch/_inductor/utils.py and codecache.py, all by
     RedisRemoteCacheBackend.
     """
@@ -48,9 +47,7 @@ def _named(values: Mapping[str, str], reason: str) -> str | None:
 
 
 def servers(values: Mapping[str, str], version: str | None = None) -> list[str]:
-    """The names of the servers that are used, torch's first, without passwords; an address that is
-    none is left out.
-    """
+    """The servers that are used, torch's first, without passwords; none that is no address."""
     found = [of_torch(values)] if remote(values, version) else []
     found += [of_triton(values)] if triton_asks(values) else []
     return list(dict.fromkeys(one for one in found if one))

@@ -24,20 +24,18 @@ GROUPS = ("local", "folders", "remote", "server", "profiles", "keys", "triton")
 
 
 class Setting(NamedTuple):
-    """One environment variable.
-
-    name: of the variable. type: one of TYPES. reading: one of READINGS. group: one of GROUPS. does:
-    what it does, in a sentence. defaults: (torch version from which it is so, the value that a user
-    would write, or None for none), the oldest first; Triton's variables have Triton's versions.
-    config: the attribute in Python, as torch._inductor.config.fx_graph_cache, or "". forces:
-    whether the variable wins over what a program sets there; None where there is no such attribute.
-    needs: variables that have to be on, or set, for this one to have an effect. conflicts:
-    variables that take its effect away, or whose effect it takes away. same: where more variables
-    than one mean the same, all of them, this one included, the winner first. secret: whether its
-    value may hold a password. in_key: whether it is part of the keys of entries, so that with
-    another value others are used. since: the first version that has it, until: the first that has
-    it no more; "" where not known or not so. source: where that stands, a file of PyTorch or
-    Triton.
+    """One environment variable. name: of the variable. type: one of TYPES. reading: one of
+    READINGS. group: one of GROUPS. does: what it does, in a sentence. defaults: (torch version from
+    which it is so, the value that a user would write, or None for none), the oldest first; Triton's
+    variables have Triton's versions. config: the attribute in Python, as
+    torch._inductor.config.fx_graph_cache, or "". forces: whether the variable wins over what a
+    program sets there; None where there is no such attribute. needs: variables that have to be on,
+    or set, for this one to have an effect. conflicts: variables that take its effect away, or whose
+    effect it takes away. same: where more variables than one mean the same, all of them, this one
+    included, the winner first. secret: whether its value may hold a password. in_key: whether it is
+    part of the keys of entries, so that with another value others are used. since: the first
+    version that has it, until: the first that has it no more; "" where not known or not so. source:
+    where that stands, a file of PyTorch or Triton.
     """
 
     name: str

@@ -58,12 +58,11 @@ class ProcessTold(TypedDict):
 
 
 class LookedTold(TypedDict):
-    """What of a process's sources was looked at (``process_origins``).
-
-    kind: "script", "module", "code" or "none". main: its path or name, "" for code. files: how
-    many sources were read. unread: each that was not, and why, one of programs.UNREAD. changed: of
-    the script and of what sets something, those that were changed since the process was started.
-    stopped: one of programs.STOPPED.
+    """What of a process's sources was looked at (``process_origins``). kind: "script", "module",
+    "code" or "none". main: its path or name, "" for code. files: how many sources were read.
+    unread: each that was not, and why, one of programs.UNREAD. changed: of the script and of what
+    sets something, those that were changed since the process was started. stopped: one of
+    programs.STOPPED.
     """
 
     kind: str
@@ -96,9 +95,7 @@ class SettingsTold(TypedDict):
 
 
 class ProcessesTold(TypedDict):
-    """hidden: processes of others, and those that cannot be looked into. sees: "all", or "own"
-    where the system hides others'.
-    """
+    """hidden: how many of others. sees: "all", or "own" where the system hides others'."""
 
     count: int
     hidden: int
@@ -106,9 +103,7 @@ class ProcessesTold(TypedDict):
 
 
 class OfProcessTold(TypedDict):
-    """Each setting of a process. lost: whether it has written over its environment, so that no
-    variable of it is to be seen.
-    """
+    """Each setting. lost: it has written over its environment: no variable is to be seen."""
 
     process: ProcessTold
     settings: list[OriginTold]

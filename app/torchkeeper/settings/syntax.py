@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+#: Of these alone names are followed.
+_MATTER = ("torch.", "triton.", "os.")
 #: Characters of a dotted name.
 _MAX_NAME = 200
 
 
 @dataclass(frozen=True)
 class Imported:
-    """An import: the module as it is written, how many dots are before it, and what of it; top as
-    of Assigned.
-    """
+    """An import as it is written; level: how many dots; top: as of Assigned."""
 
     module: str
     level: int
@@ -101,7 +101,7 @@ class Names:
             # Of several values nobody can say which it is that counts.
             if self._given[target.id] == 1:
                 self._constants[target.id] = node.value
-        elif (name := self.dotted(node.value)) and _matters(name):
+        elif (name := self.dotted(node.value)) and f"{name}.".startswith(_MATTER):
             self._meant.setdefault(target.id, name)
 
     def dotted(self, node: ast.AST | None) -> str:
@@ -135,10 +135,6 @@ class Names:
     def value(self, node: ast.expr | None) -> ast.expr | None:
         """An expression, or what the name that it is stands for."""
         return self._constants.get(node.id) if isinstance(node, ast.Name) else node
-
-
-def _matters(name: str) -> bool:
-    return name.partition(".")[0] in ("torch", "triton", "os")
 
 
 def asks_main(test: ast.expr) -> bool:

@@ -6,7 +6,6 @@ import importlib.util
 import os
 import re
 import sys
-from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.redis import address
@@ -23,16 +22,15 @@ _VARIABLE = re.compile(r"[\"']([A-Z][A-Z0-9_]{2,80})[\"']")
 
 def settings() -> dict[str, str] | None:
     """``{name: value}`` of each setting of torch/_functorch/config.py that variables of this
-    process make another than torch's own; None where that cannot be told.
-
-    An entry is taken to have torch's own, which hold almost everywhere.
+    process make another than torch's own; None where that cannot be told. An entry is taken to have
+    torch's own, which hold almost everywhere.
     """
     try:
         from torch._dynamo import config as dynamo  # noqa: TID251
         from torch._functorch import config  # noqa: TID251
 
         passed = getattr(config, "_save_config_ignore", ())
-        own, here = _plain(str(config.__file__)), _values(config)
+        own, here = _plain(str(config.__file__)), config.get_config_copy()
         found = {
             name: str(value)[:_VALUE]
             for name, value in here.items()
@@ -44,16 +42,6 @@ def settings() -> dict[str, str] | None:
     except Exception:  # noqa: BLE001  # an older or newer torch may be built otherwise
         return None
     return found
-
-
-def looking_remotely(env: Env) -> Env:
-    """An environment as its programs are that find AOTAutograd entries on a server."""
-    here = env.get("autograd")
-    return env if here is None else {**env, "autograd": {_REMOTE: "True", **here}}
-
-
-def _values(config: Any) -> dict[str, object]:
-    return dict(config.get_config_copy())
 
 
 def _plain(path: str) -> dict[str, object]:
@@ -70,14 +58,13 @@ def _plain(path: str) -> dict[str, object]:
     try:
         spec.loader.exec_module(module)
         # A setting asks for its variable when it is made, and some when they are read.
-        return _values(module)
+        return dict(module.get_config_copy())
     finally:
         del sys.modules[name]
         os.environ.update(before)
 
 
 # Whether programs of an environment look for an entry on the server that it is on.
-#
 # PyTorch asks a server only where that is said, for each kind by a switch of its own, and asks the
 # one that it is told of: whatever is elsewhere is found under conditions.
 
@@ -98,13 +85,13 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def looked_for(kind: str, key: str, place: str, said: Verdict, env: Env) -> Verdict:
-    """The verdict of an entry on the server ``place``, given what the programs ask which server.
-
-    said: its verdict by itself.
-    """
+    """The verdict on the server ``place`` of an entry whose verdict by itself is given."""
     cache = "bundle" if kind == "autotune" and key.startswith("bundled-") else kind
     if kind == "aotautograd":
-        said = judging.same_autograd(said, looking_remotely(env))
+        # As programs are that look into a server.
+        here = env.get("autograd")
+        asking: Env = env if here is None else {**env, "autograd": {_REMOTE: "True", **here}}
+        said = judging.same_autograd(said, asking)
     remote = env.get("remote")
     if remote is None:
         return judging.under(said, (), (Difference(f"{cache} remote cache"),))

@@ -29,7 +29,7 @@ TORCH, PYTHON, COMPILER = "{torch}", "{python}", "{cxx}"
 #: torch/_inductor/cpp_builder.py).
 _INSTALLS = "TORCH_INDUCTOR_INSTALL_GXX"
 _HEADERS = "cpp_cache_precompile_headers"
-#: Where a compiler says in its version that it lies (GCC, clang).
+#: Where a compiler says in its version, which is the text of a check, that it lies (GCC, clang).
 _LIES = re.compile(r"((?:COLLECT_GCC|COLLECT_LTO_WRAPPER)=|InstalledDir: |GCC installation: )"
                    r".*?(?=_[A-Z]|_?=|_$)")  # fmt: skip
 
@@ -43,10 +43,8 @@ class _Told(BaseException):
 
 
 def native(facts: Env) -> Native | None:
-    """How native code is made here, and for what: None without a torch or a compiler, or where
-    this torch cannot be asked.
-
-    facts: what ``environment.probe`` has found so far. To be called in a
+    """How native code is made here, and for what: None without a torch or a compiler, or where this
+    torch cannot be asked. facts: what ``environment.probe`` has found so far. To be called in a
     ``constants.private_folder``.
     """
     cxx = facts.get("cxx")
@@ -68,10 +66,7 @@ def native(facts: Env) -> Native | None:
 
 
 def commands() -> list[Command] | None:
-    """Every command by which this torch may build for this CPU; None where it cannot be asked.
-
-    First are those of what PyTorch chooses itself.
-    """
+    """The commands by which torch may build, its own first; None where it cannot be asked."""
     if os.environ.get(_INSTALLS):
         return None
     try:
@@ -83,9 +78,8 @@ def commands() -> list[Command] | None:
 
 
 def key(source: str, extra: str) -> str:
-    """The name PyTorch gives to what it builds of a source, with a text of ``commands``.
-
-    Source: write in torch/_inductor/codecache.py. To be called in a ``constants.private_folder``.
+    """The name PyTorch gives to what it builds of a source, with a text of ``commands``. Source:
+    write in torch/_inductor/codecache.py. To be called in a ``constants.private_folder``.
     """
     from torch._inductor.codecache import get_hash  # noqa: TID251
 
@@ -119,10 +113,7 @@ def _supported(
     checks: dict[str, None],
     told: dict[tuple[str, str], Command],
 ) -> Iterator[Any]:
-    """What PyTorch takes for usable, the best first, where its compiler refuses some checks.
-
-    What it would build to check is added to both dicts, and not built.
-    """
+    """What PyTorch takes for usable, the best first; its checks are told, not built."""
     really = cpu_vec_isa.VecISA.check_build
 
     def check(isa: Any, code: str) -> bool:
@@ -137,22 +128,20 @@ def _supported(
         instead(cpu_vec_isa, "supported_vec_isa_list", fresh),
         instead(cpu_vec_isa.VecISA, "check_build", check),
     ):
-        _forget(cpu_vec_isa)
+        forget(cpu_vec_isa)
         try:
             yield from cpu_vec_isa.valid_vec_isa_list()
         finally:
-            _forget(cpu_vec_isa)
+            forget(cpu_vec_isa)
 
 
-def _forget(cpu_vec_isa: Any) -> None:
-    """Have PyTorch forget which vector instructions it took for usable."""
-    kinds = [cpu_vec_isa.VecISA]
-    for kind in kinds:
-        kinds += kind.__subclasses__()
-    kept = [value for kind in kinds for value in vars(kind).values()]
-    for function in (*kept, cpu_vec_isa.valid_vec_isa_list):
-        if hasattr(function, "cache_clear"):
-            function.cache_clear()
+def forget(module: Any) -> None:
+    """Have a module, and its classes, forget what their functions remember (functools.cache)."""
+    classes = [thing for thing in vars(module).values() if isinstance(thing, type)]
+    for one in (module, *classes):
+        for function in list(vars(one).values()):
+            if callable(clear := getattr(function, "cache_clear", None)):
+                clear()
 
 
 def _kernels(isa: Any) -> Iterator[str]:
@@ -191,14 +180,22 @@ def instead(owner: Any, name: str, value: object) -> Iterator[None]:
         setattr(owner, name, before)
 
 
+@contextlib.contextmanager
+def variable(name: str, value: str) -> Iterator[None]:
+    """Another value of a variable of the environment meanwhile."""
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        os.environ.pop(name, None)
+        if before is not None:
+            os.environ[name] = before
+
+
 def _command(what: str, isa: str, extra: str) -> Command:
-    portable = _of_version(extra) if what == "check" else _of_kernel(extra)
+    portable = _LIES.sub(rf"\1{COMPILER}", extra) if what == "check" else _of_kernel(extra)
     return {"what": what, "isa": isa, "extra": extra, "portable": portable}
-
-
-def _of_version(extra: str) -> str:
-    """The text of a check, which is what the compiler says of itself, without where it lies."""
-    return _LIES.sub(rf"\1{COMPILER}", extra)
 
 
 def _of_kernel(extra: str) -> str:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
+from itertools import zip_longest
+from typing import cast
 
 from torchkeeper.artifacts.graphs import PLUMBING
 from torchkeeper.verdict import constants, tensors
 from torchkeeper.verdict.shapes import ComparedTold, ComparisonTold, FactorTold, GraphDifferenceTold
 from torchkeeper.verdict.tensors import Changed, Field
 
-# Which lines of two graphs differ, from the texts that their keys and entries carry.
+#: Where two lists differ: from and to in a, from and to in b.
+_Block = tuple[int, int, int, int]
 
 #: Lines of a graph that are looked at, those that are matched with each other in order, and those
 #: that are so without regard to lines that are there very often.
@@ -50,15 +53,14 @@ _MODEL_LINE = re.compile(r"# File: .{1,400}?:\d+ in [\w.<>]{1,200}, code: ?(.{1,
 
 @dataclass(frozen=True)
 class GraphDifference:
-    """What differs between two graphs.
-
-    only_a, only_b: the ops of differing lines, in order, each once. same_ops: whether the calls
-    are the same, in the same order, and only numbers or dtypes in them differ. alike: how much
-    of the ops is the same, but for casts, from 0 to 1. moves: whether the ops that only one of both
-    has do no more than move or convert values. model_a, model_b: the lines of the model that only
-    one of both came from; same_model: whether there are none, or None where that is not recorded.
-    diff: the lines that differ, each after "- " for what b has and "+ " for what a has. cut:
-    whether one of both is not known to its end, so that only what comes before is compared.
+    """What differs between two graphs. only_a, only_b: the ops of differing lines, in order, each
+    once. same_ops: whether the calls are the same, in the same order, and only numbers or dtypes in
+    them differ. alike: how much of the ops is the same, but for casts, from 0 to 1. moves: whether
+    the ops that only one of both has do no more than move or convert values. model_a, model_b: the
+    lines of the model that only one of both came from; same_model: whether there are none, or None
+    where that is not recorded. diff: the lines that differ, each after "- " for what b has and "+ "
+    for what a has. cut: whether one of both is not known to its end, so that only what comes before
+    is compared.
     """
 
     only_a: tuple[str, ...]
@@ -74,17 +76,8 @@ class GraphDifference:
 
     def to_json(self) -> GraphDifferenceTold:
         """The difference as a JSON object."""
-        return {
-            "only_a": list(self.only_a),
-            "only_b": list(self.only_b),
-            "model_a": list(self.model_a),
-            "model_b": list(self.model_b),
-            "diff": list(self.diff),
-            "same_ops": self.same_ops,
-            "alike": self.alike,
-            "same_model": self.same_model,
-            "cut": self.cut,
-        }
+        names = GraphDifferenceTold.__annotations__
+        return cast("GraphDifferenceTold", {name: getattr(self, name) for name in names})
 
 
 def difference(a: str, b: str, full_a: str = "", full_b: str = "") -> GraphDifference:
@@ -105,26 +98,24 @@ def difference(a: str, b: str, full_a: str = "", full_b: str = "") -> GraphDiffe
     differ_b = [op for _, _, b1, b2 in blocks for op in ops_b[b1:b2] if op]
     calls_a, calls_b = [op for op in ops_a if op], [op for op in ops_b if op]
     more, less = Counter(differ_a) - Counter(differ_b), Counter(differ_b) - Counter(differ_a)
-    model_a, model_b = _model(full_a), _model(full_b)
+    model_a, model_b, whole = _model(full_a), _model(full_b), whole_a and whole_b
     both = bool(model_a and model_b)
     return GraphDifference(
         only_a=_few((op for op in differ_a if op in more), _OPS),
         only_b=_few((op for op in differ_b if op in less), _OPS),
-        same_ops=differ_a == differ_b if not (whole_a and whole_b) else calls_a == calls_b,
-        alike=_alike(calls_a, calls_b, whole_a and whole_b),
+        same_ops=calls_a == calls_b if whole else differ_a == differ_b,
+        alike=_alike(calls_a, calls_b, whole),
         model_a=_few(model_a - model_b if both else (), _MODEL),
         model_b=_few(model_b - model_a if both else (), _MODEL),
         same_model=model_a == model_b if both else None,
         diff=tuple(_diff(lines_a, lines_b, blocks)),
         moves=more.keys() | less.keys() <= PLUMBING,
-        cut=not (whole_a and whole_b),
+        cut=not whole,
     )
 
 
 def gradients(text: str) -> tuple[int, int] | None:
-    """Of how many inputs a backward graph returns gradients, and how many it could; None where its
-    end is not known.
-    """
+    """How many gradients a backward graph returns, and how many it could; None if cut."""
     lines, whole = _lines(text)
     match = _RETURN.fullmatch(lines[-1]) if lines and whole else None
     values = [one for part in match[1].split(",") if (one := part.strip())] if match else []
@@ -170,9 +161,7 @@ def _op(line: str) -> str | None:
     """The op that a line calls, as people say it; None for what calls none."""
     match = _LINE.fullmatch(line)
     called = _CALL.match(match[2]) if match else None
-    if called is None:
-        return None
-    return _OVERLOAD.sub("", called[1]).rpartition(".")[2] or called[1]
+    return called and (_OVERLOAD.sub("", called[1]).rpartition(".")[2] or called[1])
 
 
 def _model(full: str) -> Counter[str]:
@@ -182,17 +171,13 @@ def _model(full: str) -> Counter[str]:
     return Counter(dict.fromkeys((x.strip() for x in _MODEL_LINE.findall(full)), 1))
 
 
-def _blocks(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int, int, int]]:
-    """Where two lists differ: from and to in a, from and to in b."""
-    start = 0
-    while start < min(len(a), len(b)) and a[start] == b[start]:
-        start += 1
-    end = 0
-    while end < min(len(a), len(b)) - start and a[-1 - end] == b[-1 - end]:
-        end += 1
+def _blocks(a: Sequence[str], b: Sequence[str]) -> list[_Block]:
+    """Where two lists differ."""
+    least = min(len(a), len(b))
+    start = next((at for at in range(least) if a[at] != b[at]), least)
+    least -= start
+    end = next((at for at in range(least) if a[-1 - at] != b[-1 - at]), least)
     own, other = a[start : len(a) - end], b[start : len(b) - end]
-    if not own and not other:
-        return []
     longest = max(len(own), len(other))
     if longest > _MATCHED_ROUGHLY:
         # Matching takes the square of that; and who reads so much?
@@ -205,9 +190,7 @@ def _blocks(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int, int, int
     ]
 
 
-def _diff(
-    a: Sequence[str], b: Sequence[str], blocks: Sequence[tuple[int, int, int, int]]
-) -> list[str]:
+def _diff(a: Sequence[str], b: Sequence[str], blocks: Sequence[_Block]) -> list[str]:
     said: list[str] = []
     count = 0
     for a1, a2, b1, b2 in blocks:
@@ -256,12 +239,10 @@ _REPEATS = {
 
 @dataclass(frozen=True)
 class Side:
-    """What is known of one of two entries.
-
-    factors: (hash, name, value) of its key factors, of AOTAutograd those of its graphs after each
-    other; empty where none are recorded. torch, device: of the entry, None where not recorded.
-    graphs: its texts with the lines of the model in comments, forward first. guards: on what the
-    payload depends besides its key.
+    """What is known of one of two entries. factors: (hash, name, value) of its key factors, of
+    AOTAutograd those of its graphs after each other; empty where none are recorded. torch, device:
+    of the entry, None where not recorded. graphs: its texts with the lines of the model in
+    comments, forward first. guards: on what the payload depends besides its key.
     """
 
     factors: Sequence[Factor]
@@ -273,11 +254,10 @@ class Side:
 
 @dataclass(frozen=True)
 class Difference:
-    """One factor that differs. a, b: its values, None where one of both has none.
-
-    half: which of an AOTAutograd entry's graphs it is of, "forward" or "backward"; empty where
-    there is but one, or it is of both. fields: of an input, what of it differs. follows: whether
-    it is, or may be, no more than a consequence of what comes before it.
+    """One factor that differs. a, b: its values, None where one of both has none. half: which of an
+    AOTAutograd entry's graphs it is of, "forward" or "backward"; empty where there is but one, or
+    it is of both. fields: of an input, what of it differs. follows: whether it is, or may be, no
+    more than a consequence of what comes before it.
     """
 
     group: str
@@ -303,11 +283,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What differs between two entries, causes first.
-
-    recorded: whether either entry tells its key factors at all. same_graph: whether the graphs
-    are the same, None where that is not recorded. inputs: how many either graph has, of AOTAutograd
-    those of the first that differs. graph: what differs in their texts.
+    """What differs between two entries, causes first. recorded: whether either entry tells its key
+    factors at all. same_graph: whether the graphs are the same, None where that is not recorded.
+    inputs: how many either graph has, of AOTAutograd those of the first that differs. graph: what
+    differs in their texts.
     """
 
     differences: tuple[Difference, ...] = ()
@@ -345,11 +324,20 @@ class _Half:
     #: Whether what differs in the inputs is one thing, which the graph may have followed.
     one_cause: bool = False
 
+    @property
+    def backward(self) -> bool:
+        return self.a.get(_BACKWARD, ("", ""))[1] == "True"
+
+    def differing(self) -> Iterator[tuple[str, str | None, str | None]]:
+        """The name of each factor that differs, and its values."""
+        for name in dict.fromkeys((*self.a, *self.b)):
+            (own, a), (other, b) = (side.get(name, ("", None)) for side in (self.a, self.b))
+            if own != other:
+                yield name, a, b
+
 
 def halves(factors: Sequence[Factor]) -> list[dict[str, tuple[str, str]]]:
-    """``{name: (hash, value)}`` of each graph in a list of factors; one begins where a name comes
-    again.
-    """
+    """``{name: (hash, value)}`` of each graph; one begins where a name comes again."""
     found: list[dict[str, tuple[str, str]]] = []
     for digest, name, value in factors:
         if not found or name in found[-1]:
@@ -362,11 +350,13 @@ def compare(a: Side, b: Side) -> Comparison:
     """What differs between two entries whose keys are made of factors."""
     recorded = bool(a.factors), bool(b.factors)
     if not all(recorded):
-        return Comparison(tuple(_of_entries(a, b)), recorded)
+        told = (("torch", "torch", a.torch, b.torch), ("gpu", "device", a.device, b.device))
+        known = [one for one in told if one[2] and one[3] and one[2] != one[3]]
+        return Comparison(tuple(Difference(*one) for one in known), recorded)
     own, other = halves(a.factors), halves(b.factors)
     names = ("forward", "backward") if max(len(own), len(other)) > 1 else ("",)
     pairs = [
-        _Half(name, one, two, (_at(a.graphs, at), _at(b.graphs, at)))
+        _Half(name, one, two, ((*a.graphs, "", "")[at], (*b.graphs, "", "")[at]))
         for at, (name, one, two) in enumerate(zip(names, own, other))  # noqa: B905
     ]
     shared: dict[str, Difference] = {}
@@ -374,7 +364,12 @@ def compare(a: Side, b: Side) -> Comparison:
         for one in _settings(half, a, b):
             shared.setdefault(one.factor, one)
         _inputs(half)
-        _graph(half)
+        for name, text, other_text in half.differing():
+            if of_graph(name):
+                half.found.append(Difference("graph", name, text, other_text, half.name))
+                if name == "gm" and text and other_text:
+                    half.graph = difference(text, other_text, *half.full)
+                    half.found += _gradients(half, text, other_text)
     found = [*shared.values(), *(one for half in pairs for one in half.found)]
     if len(own) != len(other):
         missing = "forward and backward", "forward"
@@ -384,27 +379,11 @@ def compare(a: Side, b: Side) -> Comparison:
         found.append(Difference("graph", "guards_expr", a.guards, b.guards))
     first = next((half for half in pairs if half.found), pairs[0])
     graphs = next((half.graph for half in pairs if half.graph), None)
-    same = all(_same(half, "gm") for half in pairs) and len(own) == len(other)
+    same = len(own) == len(other) and not any(
+        name == "gm" for half in pairs for name, *_ in half.differing()
+    )
     ordered = _ordered(_following(found, pairs), first)
     return Comparison(tuple(ordered), recorded, same, first.inputs, graphs)
-
-
-def _at(texts: Sequence[str], at: int) -> str:
-    return texts[at] if at < len(texts) else ""
-
-
-def _same(half: _Half, name: str) -> bool:
-    return half.a.get(name, ("", ""))[0] == half.b.get(name, ("", ""))[0]
-
-
-def _of_entries(a: Side, b: Side) -> list[Difference]:
-    """What differs where key factors are not recorded."""
-    found = []
-    if a.torch and b.torch and a.torch != b.torch:
-        found.append(Difference("torch", "torch", a.torch, b.torch))
-    if a.device and b.device and a.device != b.device:
-        found.append(Difference("gpu", "device", a.device, b.device))
-    return found
 
 
 def of_graph(name: str) -> bool:
@@ -415,10 +394,9 @@ def of_graph(name: str) -> bool:
 def _settings(half: _Half, a: Side, b: Side) -> list[Difference]:
     """What differs and is not of the graph and its inputs."""
     found = []
-    for name in dict.fromkeys((*half.a, *half.b)):
-        if _same(half, name) or _INPUT.fullmatch(name) or of_graph(name):
+    for name, own, other in half.differing():
+        if _INPUT.fullmatch(name) or of_graph(name):
             continue
-        own, other = (side[name][1] if name in side else None for side in (half.a, half.b))
         if name == "torch_version":
             found.append(_torch(half, a, b))
         elif name == _VERSION:
@@ -427,7 +405,10 @@ def _settings(half: _Half, a: Side, b: Side) -> list[Difference]:
             one, two = (constants.told("device_interfaces", value) for value in (own, other))
             found.append(Difference("gpu", name, one, two))
         elif name == _DEVICE:
-            found.append(Difference("gpu", name, _gpu(own), _gpu(other)))
+            one, two = (
+                constants.of_factors({"device": x or ""}).get("gpu", x) for x in (own, other)
+            )
+            found.append(Difference("gpu", name, one, two))
         else:
             group = "gpu" if name.startswith(_SYSTEM) else "configuration"
             found.append(Difference(group, name, own, other))
@@ -445,24 +426,16 @@ def _torch(half: _Half, a: Side, b: Side) -> Difference:
 def _versions(a: str | None, b: str | None) -> list[Difference]:
     """Triton's sources, and CUDA or ROCm."""
     own, other = constants.versions(a), constants.versions(b)
-    found = [
-        _triton(own.get(name), other.get(name)) if name == "triton"
-        else Difference("gpu", f"{_VERSION}[{name}]", own.get(name), other.get(name))
-        for name in dict.fromkeys((*own, *other))
-        if own.get(name) != other.get(name)
-    ]  # fmt: skip
+    found = []
+    for name in dict.fromkeys((*own, *other)):
+        one, two, group, factor = own.get(name), other.get(name), "gpu", f"{_VERSION}[{name}]"
+        if one != two:
+            if name == "triton":
+                # Its versions, and only where these are the same its sources.
+                one, two, versions = constants.tritons(one, two)
+                group, factor = "triton", "triton_version" if versions else factor
+            found.append(Difference(group, factor, one, two))
     return found or [Difference("gpu", _VERSION, a, b)]
-
-
-def _triton(a: str | None, b: str | None) -> Difference:
-    """Its versions, and only where these are the same its sources."""
-    own, other, versions = constants.tritons(a, b)
-    name = "triton_version" if versions else f"{_VERSION}[triton]"
-    return Difference("triton", name, own, other)
-
-
-def _gpu(value: str | None) -> str | None:
-    return constants.of_factors({"device": value or ""}).get("gpu", value)
 
 
 def _inputs(half: _Half) -> None:
@@ -473,63 +446,39 @@ def _inputs(half: _Half) -> None:
         static &= {int(n) for n in _NUMBERS.findall(half.b[_STATIC][1][:20_000])}
     half.changed = tensors.compare(own, other, frozenset(static))
     if half.changed is None:
-        for at in range(max(len(own), len(other))):
-            one, two = _value(own, at), _value(other, at)
+        for at, (one, two) in enumerate(zip_longest(own, other)):
             if one != two:
                 # Which is which of the other is not known.
-                half.found.append(_input(half, at, one, two, ()))
+                told = Difference("inputs", f"example_inputs[{at}]", one, two, half.name)
+                half.found.append(told)
         return
     half.one_cause = tensors.one_cause(half.changed)
     for changed in half.changed:
         one, two = own[changed.at_a], other[changed.at_b]
-        half.found.append(_input(half, changed.at_a, one, two, changed.fields))
+        name = f"example_inputs[{changed.at_a}]"
+        half.found.append(Difference("inputs", name, one, two, half.name, changed.fields))
     if len(own) != len(other):
         # One of both has sizes that are not fixed; the shapes tell.
         half.one_cause = half.one_cause or bool(half.changed)
         if not half.changed:
-            half.found.append(
-                Difference("inputs", "inputs", str(len(own)), str(len(other)), half.name)
-            )
+            counts = str(len(own)), str(len(other))
+            half.found.append(Difference("inputs", "inputs", *counts, half.name))
 
 
 def _listed(factors: Mapping[str, tuple[str, str]]) -> list[str]:
     """The inputs in order."""
-    found: dict[int, str] = {}
-    for name, (_, value) in factors.items():
-        if match := _INPUT.fullmatch(name):
-            found[int(match[1])] = value
+    found = {
+        int(match[1]): value
+        for name, (_, value) in factors.items()
+        if (match := _INPUT.fullmatch(name))
+    }
     return [found[at] for at in sorted(found)]
-
-
-def _value(values: Sequence[str], at: int) -> str | None:
-    return values[at] if at < len(values) else None
-
-
-def _input(
-    half: _Half, at: int, a: str | None, b: str | None, fields: tuple[Field, ...]
-) -> Difference:
-    return Difference("inputs", f"example_inputs[{at}]", a, b, half.name, fields)
-
-
-def _graph(half: _Half) -> None:
-    for name in dict.fromkeys((*half.a, *half.b)):
-        if of_graph(name) and not _same(half, name):
-            own, other = (side[name][1] if name in side else None for side in (half.a, half.b))
-            half.found.append(Difference("graph", name, own, other, half.name))
-            if name == "gm" and own and other:
-                half.graph = difference(own, other, *half.full)
-                half.found += _gradients(half, own, other)
 
 
 def _gradients(half: _Half, own: str, other: str) -> list[Difference]:
     """Of a backward graph of the same model: of how many inputs a gradient is asked for."""
     graph = half.graph
-    if (
-        not _is_backward(half)
-        or graph is None
-        or graph.alike < RELATED
-        or graph.same_model is False
-    ):
+    if graph is None or graph.alike < RELATED or graph.same_model is False or not half.backward:
         return []
     a, b = gradients(own), gradients(other)
     if a is None or b is None or a[0] == b[0] or a[1] != b[1]:
@@ -585,7 +534,7 @@ def _beside(one: Difference, half: _Half | None, torch: bool) -> bool:
             return False
         # Another graph takes what it needs: more inputs or fewer, or what forward hands it. As many
         # of a graph that is much the same were given to it: nothing in it decides their dtype.
-        return _is_backward(half) or half.changed is None or graph.alike < RELATED
+        return half.backward or half.changed is None or graph.alike < RELATED
     if one.factor != "gm":
         return graph is not None or inputs or _INFERENCE in names
     if graph is None:
@@ -611,11 +560,7 @@ def _explains(half: _Half) -> bool:
     same = graph.same_model is True or (graph.moves and not graph.same_ops)
     if graph.same_model is False and not same:
         return False
-    return half.one_cause or (same and not _is_backward(half))
-
-
-def _is_backward(half: _Half) -> bool:
-    return half.a.get(_BACKWARD, ("", ""))[1] == "True"
+    return half.one_cause or (same and not half.backward)
 
 
 def _ordered(found: list[Difference], first: _Half) -> list[Difference]:

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from torchkeeper.artifacts import fxgraph
+from torchkeeper.verdict.commands import variable
 
 #: Characters of a value; what is longer is only looked at by people.
 _VALUE = 200
@@ -28,27 +29,19 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 @contextlib.contextmanager
 def private_folder() -> Iterator[None]:
-    """Torch's compiler makes its cache folder, and names it in the environment, as soon as it is
-    imported: here it is one that goes again.
-    """
-    variable = "TORCHINDUCTOR_CACHE_DIR"
-    before = os.environ.get(variable)
-    with tempfile.TemporaryDirectory(
-        prefix="torchkeeper-probe-", ignore_cleanup_errors=True
-    ) as folder:
-        os.environ[variable] = folder
-        try:
-            yield
-        finally:
-            os.environ.pop(variable, None)
-            if before is not None:
-                os.environ[variable] = before
+    """Torch's compiler makes a cache folder when it is imported: here one that goes again."""
+    with (
+        tempfile.TemporaryDirectory(
+            prefix="torchkeeper-probe-", ignore_cleanup_errors=True
+        ) as folder,
+        variable("TORCHINDUCTOR_CACHE_DIR", folder),
+    ):
+        yield
 
 
 def constants() -> dict[str, tuple[str, str]] | None:
-    """``{name: (hash, value)}`` of each constant factor; None where this torch cannot say.
-
-    Imports torch's compiler and starts no compile; to be called in a ``private_folder``.
+    """``{name: (hash, value)}`` of each constant factor; None where this torch cannot say. Imports
+    torch's compiler and starts no compile; to be called in a ``private_folder``.
     """
     try:
         import torch  # noqa: TID251
@@ -100,9 +93,7 @@ def system() -> Mapping[str, object] | None:
 
 def vector_bits() -> int | None:
     """The bits of the vectors for which this torch writes C++ code, 0 for none; None where that is
-    not known.
-
-    As pick_vec_isa in torch/_inductor/cpu_vec_isa.py, which builds something to be sure.
+    not known. As pick_vec_isa in torch/_inductor/cpu_vec_isa.py, which builds something to be sure.
     """
     with contextlib.suppress(Exception):
         import torch  # noqa: TID251
@@ -139,12 +130,11 @@ def triton_libs() -> str | None:
 
 def torch_key() -> str | None:
     """The hash of torch's own sources, hexadecimal."""
-    try:
+    with contextlib.suppress(Exception):
         from torch._inductor.codecache import torch_key  # noqa: TID251
 
         return str(torch_key().hex())
-    except Exception:  # noqa: BLE001
-        return None
+    return None
 
 
 def triton_key() -> str | None:
@@ -165,7 +155,6 @@ def triton_key() -> str | None:
 # What PyTorch calls the system, of which a key holds the hash: the GPU, the versions of what it is
 # used by, and what other backends tell of themselves (CacheBase.get_system in
 # torch/_inductor/codecache.py).
-#
 # Triton's version is followed by hashes of its sources, which say nothing to people.
 
 #: Characters of a value that are told.
@@ -207,10 +196,7 @@ def of_probe(system: Mapping[str, object] | None) -> dict[str, str] | None:
 def differing(
     own: Mapping[str, object], here: Mapping[str, str], known: Mapping[str, object]
 ) -> Iterable[tuple[str, str | None, str | None]]:
-    """(name, what the entry has, what is here) of each part that is another, as people say it.
-
-    known: the versions of an environment, for what it does not put into its keys.
-    """
+    """(name, there, here) of each part that differs; known: versions beside the keys."""
     for name in dict.fromkeys((*own, *here)):
         a, b = own.get(name), here.get(name)
         if a != b:
@@ -241,9 +227,7 @@ def triton_version(key: str) -> str | None:
 
 
 def tritons(a: str | None, b: str | None) -> tuple[str | None, str | None, bool]:
-    """Two such texts that differ, as people say it, and whether these are versions: of the same
-    version, the beginnings of the first hashes that differ.
-    """
+    """Two such texts as people say them, and whether by versions, else by their hashes."""
     own, other = (triton_version(key or "") for key in (a, b))
     if own != other and (own or a is None) and (other or b is None):
         return own, other, True

@@ -10,7 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from typing import Any
+from typing import Any, cast
 
 from torchkeeper.settings import servers
 from torchkeeper.stores import places
@@ -44,10 +44,9 @@ def caches() -> dict[str, bool | None]:
 
 
 def remote() -> Remote | None:
-    """What programs look for on a server; None where not known.
-
-    A remote cache is on as should_use_remote_fx_graph_cache in torch/_inductor/utils.py and its
-    like say of a PyTorch that is published: only where that is said, by a variable or in Python.
+    """What programs look for on a server; None where not known. A remote cache is on as
+    should_use_remote_fx_graph_cache in torch/_inductor/utils.py and its like say of a PyTorch that
+    is published: only where that is said, by a variable or in Python.
     """
     try:
         from torch._dynamo import config as dynamo  # noqa: TID251
@@ -56,6 +55,7 @@ def remote() -> Remote | None:
 
         if (disabled := _disabled()) is None:
             return None
+        bundled = inductor.bundled_autotune_remote_cache
         return {
             "disabled": disabled,
             "redis": importlib.util.find_spec("redis") is not None,
@@ -65,9 +65,7 @@ def remote() -> Remote | None:
             "aotautograd": bool(functorch.enable_remote_autograd_cache),
             "autotune": bool(inductor.autotune_remote_cache),
             # Its results go through the local one (AutotuneCacheBundler in autotune_cache.py).
-            "bundle": bool(
-                inductor.bundled_autotune_remote_cache and inductor.autotune_local_cache
-            ),
+            "bundle": bool(bundled and inductor.autotune_local_cache),
             "pgo": bool(dynamo.automatic_dynamic_remote_pgo),
             "triton": servers.triton_asks(os.environ),
         }
@@ -93,35 +91,21 @@ def _disabled() -> bool | None:
 def probe() -> Env:
     """The environment of this process. Imports torch; starts no compile and creates no folder."""
     flags = machine.cpu_flags()
-    facts: Env = {
+    # What torch does not tell stays unknown; of torch_error nothing is said unless there is one.
+    told = dict.fromkeys(name for name in Env.__annotations__ if name != "torch_error")
+    facts = cast("Env", told)
+    facts |= {
         "python": platform.python_version(),
         "executable": sys.executable,
         "platform": platform.platform(),
         "machine": platform.machine(),
         "cpu": cpu_model(),
-        "threads": None,
-        "torch": None,
-        "torch_git": None,
-        "triton": None,
-        "cuda": None,
-        "hip": None,
         "cxx": compiler(),
         "cache_dir": cache_dir(),
         "devices": [],
-        "torch_key": None,
-        "triton_key": None,
-        "triton_libs": None,
-        "system": None,
-        "key_factors": None,
-        "caches": None,
-        "remote": None,
-        "autograd": None,
         "vector": machine.vector_instructions(flags),
-        "vector_bits": None,
-        "cpu_capability": None,
         "cpu_flags": flags,
         "libc": machine.libc(),
-        "native": None,
         "driver": machine.driver(),
         "settings": machine.settings(cache_dir()),
     }
@@ -129,12 +113,15 @@ def probe() -> Env:
     if torch is not None:
         facts["torch"] = _text(getattr(torch, "__version__", None))
         version = getattr(torch, "version", None)
-        facts["torch_git"] = _text(getattr(version, "git_version", None))
-        facts["cuda"] = _text(getattr(version, "cuda", None))
-        facts["hip"] = _text(getattr(version, "hip", None))
+        facts["torch_git"], facts["cuda"], facts["hip"] = (
+            _text(getattr(version, name, None)) for name in ("git_version", "cuda", "hip")
+        )
         with contextlib.suppress(Exception):
             facts["threads"] = int(torch.get_num_threads())
-        facts["triton"] = _triton()
+        with contextlib.suppress(Exception):
+            import triton  # noqa: TID251
+
+            facts["triton"] = _text(getattr(triton, "__version__", None))
         facts["devices"] = _accelerators(torch)
         with contextlib.suppress(Exception):
             facts["cpu_capability"] = _text(torch.backends.cpu.get_cpu_capability())
@@ -171,14 +158,6 @@ def _torch(facts: Env) -> Any:
         facts["torch_error"] = "ImportError: the package has no version"
         return None
     return torch
-
-
-def _triton() -> str | None:
-    try:
-        import triton  # noqa: TID251
-    except Exception:  # noqa: BLE001
-        return None
-    return _text(getattr(triton, "__version__", None))
 
 
 def _accelerators(torch: Any) -> list[Device]:
@@ -229,15 +208,8 @@ def cache_dir() -> str:
 
 def cpu_model() -> str:
     """The CPU as its maker calls it, else its architecture."""
-    with (
-        contextlib.suppress(OSError),
-        open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file,
-    ):
-        for line in file:
-            key, _, value = line.partition(":")
-            if key.strip().lower() in ("model name", "hardware", "cpu model"):
-                return value.strip()
-    return platform.processor() or platform.machine()
+    said = machine.cpu_says("model name", "hardware", "cpu model")
+    return said or platform.processor() or platform.machine()
 
 
 def compiler() -> Compiler | None:
@@ -246,29 +218,17 @@ def compiler() -> Compiler | None:
     for name in [asked] if asked else ["g++", "clang++"]:
         path = shutil.which(name)
         version = _version_of([path]) if path else None
-        if path is None and len(words := _words(name)) > 1 and shutil.which(words[0]):
-            path, version = name, _version_of(words)  # as in CXX="ccache g++"
+        with contextlib.suppress(ValueError):
+            if path is None and len(words := shlex.split(name)) > 1 and shutil.which(words[0]):
+                path, version = name, _version_of(words)  # as in CXX="ccache g++"
         if path is not None and version is not None:
             return {"path": path, "version": version}
     return None
 
 
-def _words(command: str) -> list[str]:
-    try:
-        return shlex.split(command)
-    except ValueError:
-        return []
-
-
 def _version_of(command: list[str]) -> str | None:
-    try:
-        done = subprocess.run(
-            [*command, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=10,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.decode(errors="replace").partition("\n")[0].strip()[:200]
+    asked, nothing = [*command, "--version"], subprocess.DEVNULL
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        said = subprocess.check_output(asked, stdin=nothing, stderr=subprocess.PIPE, timeout=10)
+        return said.decode(errors="replace").partition("\n")[0].strip()[:200]
+    return None

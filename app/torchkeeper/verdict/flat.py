@@ -71,10 +71,14 @@ def compare(a: Mapping[str, str], b: Mapping[str, str]) -> Comparison:
         return Comparison(recorded=(bool(a), bool(b)))
     names = [name for name in dict.fromkeys((*a, *b)) if a.get(name) != b.get(name)]
     real = any(name not in _MADE for name in names)
-    found = [
-        _difference(name, a.get(name), b.get(name), follows=real and name in _MADE)
-        for name in names
-    ]
+    found = []
+    for name in names:
+        one, two, factor = a.get(name), b.get(name), name
+        if name == _TRITON:
+            one, two, versions = constants.tritons(one, two)
+            factor = "triton_version" if versions else name
+        group, follows = _GROUPS.get(factor, "configuration"), real and name in _MADE
+        found.append(Difference(group, factor, one, two, follows=follows))
     # The backend's name and the whole target say the same.
     if any(one.factor.startswith("target.") for one in found):
         found = [one for one in found if one.factor not in ("backend_name", "arch", "warp_size")]
@@ -82,15 +86,7 @@ def compare(a: Mapping[str, str], b: Mapping[str, str]) -> Comparison:
     return Comparison(tuple(found))
 
 
-def _difference(name: str, a: str | None, b: str | None, *, follows: bool) -> Difference:
-    if name == _TRITON:
-        a, b, versions = constants.tritons(a, b)
-        name = "triton_version" if versions else name
-    return Difference(_GROUPS.get(name, "configuration"), name, a, b, follows=follows)
-
-
 # The entries that are nearest to one, by the hashes of what their keys were made of.
-#
 # No value is looked at: ten thousand entries are compared in a moment. What graphs share with all
 # others of their program is held once for each group (``artifacts.fxgraph.group``).
 
@@ -104,11 +100,9 @@ _SETTINGS = 90.0
 
 
 class Prints(NamedTuple):
-    """What a key was made of, as hashes.
-
-    shared: ``{name: hash}`` of the factors that all graphs of a program share, the same object for
-    all of a group; None where that is not known. own: as of ``artifacts.fxgraph.prints``; empty
-    where none are recorded.
+    """What a key was made of, as hashes. shared: ``{name: hash}`` of the factors that all graphs of
+    a program share, the same object for all of a group; None where that is not known. own: as of
+    ``artifacts.fxgraph.prints``; empty where none are recorded.
     """
 
     shared: Mapping[str, str] | None

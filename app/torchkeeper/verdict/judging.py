@@ -16,7 +16,7 @@ from torchkeeper.artifacts import fxgraph
 from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.verdict import constants, native
 from torchkeeper.verdict.native import Code
-from torchkeeper.verdict.probed import Env
+from torchkeeper.verdict.probed import Device, Env
 from torchkeeper.verdict.shapes import DifferenceTold, VerdictTold
 
 #: Differences that are kept of one entry.
@@ -54,10 +54,9 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verdict:
-    """verdict: one of VERDICTS, or None for a kind in WITHOUT_VERDICT.
-
-    reasons: why it is unsafe, stale, unknown or broken; conditions: what a program must meet for it
-    to be used, besides what made it so.
+    """verdict: one of VERDICTS, or None for a kind in WITHOUT_VERDICT. reasons: why it is unsafe,
+    stale, unknown or broken; conditions: what a program must meet for it to be used, besides what
+    made it so.
     """
 
     verdict: str | None
@@ -79,9 +78,12 @@ def unknown(*factors: str) -> Verdict:
 
 
 @dataclass
-class _Found:
-    """What was found of one entry on the way to its verdict."""
+class _Graph:
+    """A graph's factors by name, those known here, and what was found of them."""
 
+    own: Mapping[str, set[_Factor]]
+    known: Mapping[str, _Factor]
+    env: Env
     stale: list[Difference] = field(default_factory=list)
     unsafe: list[Difference] = field(default_factory=list)
     unknown: list[Difference] = field(default_factory=list)
@@ -97,6 +99,80 @@ class _Found:
         if self.unknown:
             return Verdict("unknown", tuple(self.unknown), conditions)
         return Verdict("conditional" if conditions else "usable", (), conditions)
+
+    def same_torch(self, torch: str | None) -> None:
+        version = self.env.get("torch")
+        recorded, here = self.own.get(_TORCH), self.known.get(_TORCH)
+        if torch and version is not None and torch != version:
+            # The hash is of the version, too.
+            self.stale.append(Difference("torch", torch, version))
+        elif not recorded or here is None:
+            self.unknown.append(Difference(_TORCH))
+        elif any(digest != here[0] for digest, _ in recorded):
+            # Of the same version it is another build; since 2.14 few entries tell the version.
+            self.stale.append(Difference("torch", torch, version))
+
+    def same_system(self) -> None:
+        if not self.own or not self.known:
+            return
+        recorded, known = self.own.get(_SYSTEM_HASH), self.known.get(_SYSTEM_HASH)
+        if not recorded or known is None:
+            self.unknown.append(Difference("system_info"))
+            return
+        if {one for one, _ in recorded} == {known[0]}:
+            return  # it is the hash of all the rest
+        values = {
+            name[len(_SYSTEM) : -1]: max(value for _, value in told)
+            for name, told in self.own.items()
+            if name.startswith(_SYSTEM)
+        }
+        here = constants.of_probe(self.env.get("system")) or {}
+        parts = constants.differing(constants.of_factors(values), here, self.env)
+        # Where nothing but the hash differs, nobody can say what does.
+        telling = [Difference(*one) for one in parts] or [Difference(_SYSTEM_HASH)]
+        # PyTorch takes the GPU that is the current one when it asks first.
+        several = len({one["name"] for one in _gpus(self.env)}) > 1
+        (self.unknown if several else self.stale).extend(telling)
+
+    def device(self, device: str | None) -> None:
+        here = device_types(self.env)
+        for wanted in (device or "").split(","):
+            if wanted and wanted not in _EVERYWHERE and not is_device_here(wanted, self.env):
+                # Every machine has one; where none is told, not all is known.
+                differing = Difference("device", wanted, ", ".join(sorted(here)) or None)
+                (self.stale if here else self.unknown).append(differing)
+
+    def native(self, code: Code) -> None:
+        asked = {value.strip() for _, value in self.own.get(_SIMDLEN, ())}
+        simdlen = asked.pop() if len(asked) == 1 else None
+        said = [native.width(code, simdlen, self.env), *native.objects(code, self.env)]
+        for state, (entry, here) in filter(None, said):
+            # No key holds it: it is found, and taken.
+            found = self.unsafe if state == "unsafe" else self.unknown
+            found.append(Difference(_NATIVE, entry, here))
+        if libs := native.libraries(code, self.env):
+            found = self.stale if libs == "stale" else self.unknown
+            found.append(Difference("Triton's libraries"))
+        if code.compiled and "cxx" in self.env and not self.env["cxx"]:
+            self.conditions.append(Difference("C++ compiler", "needed", None))
+
+    def setting(self, name: str) -> None:
+        recorded, (digest, value) = self.own.get(name), self.known.get(name, (None, None))
+        if recorded is None:
+            if name != _THREADS:
+                self.unknown.append(Difference(name, None, _cut(value)))
+        elif differing := sorted(value for one, value in recorded if one != digest):
+            self.conditions.append(Difference(name, _cut(differing[0]), _cut(value)))
+
+    def is_on_cpu(self, device: str | None) -> bool:
+        """Whether threads are a factor of its key (FxGraphHashDetails in codecache.py)."""
+        if device is not None and "cpu" not in device.split(","):
+            return False
+        # Where the program says how many, another factor differs.
+        return all(
+            {digest for digest, _ in self.own.get(name, ())} == {self.known.get(name, (None,))[0]}
+            for name in ("inductor_config[cpp.threads]", "inductor_config[cpp.dynamic_threads]")
+        )
 
 
 def damaged(entry: Entry) -> Verdict | None:
@@ -115,145 +191,34 @@ def graph(
     env: Env,
     code: Code = _NO_CODE,
 ) -> Verdict:
-    """The verdict of an FX graph or AOTAutograd entry.
-
-    torch: the version that made it, device: its device types, separated by commas; None where
-    that is not recorded. factors: (hash, name, value) of its key factors; None or empty where
-    none are recorded. env: as ``verdict.environment.probe`` tells. code: what it has for the CPU.
-    AOTAutograd's own settings are recorded nowhere, and taken for torch's own
-    (``same_autograd`` asks whether those hold here).
+    """The verdict of an FX graph or AOTAutograd entry. torch: the version that made it, device: its
+    device types, separated by commas; None where that is not recorded. factors: (hash, name, value)
+    of its key factors; None or empty where none are recorded. env: as ``verdict.environment.probe``
+    tells. code: what it has for the CPU. AOTAutograd's own settings are recorded nowhere, and taken
+    for torch's own (``same_autograd`` asks whether those hold here).
     """
-    found = _Found()
     known = env.get("key_factors") or {}
     own: dict[str, set[_Factor]] = {}
     for digest, name, value in factors or ():
         if not fxgraph.of_graph(name):
             own.setdefault(name, set()).add((digest, value))
-    _same_torch(torch, own, known, env, found)
-    _same_system(own, known, env, found)
-    _device(device, env, found)
-    _native(code, own, env, found)
-    if not own or not known:
-        if not own:
-            found.unknown.insert(0, Difference("key factors"))
-        return found.verdict()
-    for name in own.keys() | known.keys():
-        if name != _TORCH and not name.startswith(_SYSTEM):
-            _setting(name, own.get(name), known.get(name), found)
-    if _THREADS in known and _THREADS not in own and _on_cpu(device, own, known):
-        found.unknown.append(Difference(_THREADS, None, _value(known[_THREADS])))
-    found.conditions.sort(key=lambda one: (one.factor.startswith("inductor_config"), one.factor))
-    found.unknown.sort(key=lambda one: one.factor)
+    found = _Graph(own, known, env)
+    found.same_torch(torch)
+    found.same_system()
+    found.device(device)
+    found.native(code)
+    if not own:
+        found.unknown.insert(0, Difference("key factors"))
+    elif known:
+        for name in own.keys() | known.keys():
+            if name != _TORCH and not name.startswith(_SYSTEM):
+                found.setting(name)
+        if _THREADS in known and _THREADS not in own and found.is_on_cpu(device):
+            found.unknown.append(Difference(_THREADS, None, _cut(known[_THREADS][1])))
+        config = "inductor_config"
+        found.conditions.sort(key=lambda one: (one.factor.startswith(config), one.factor))
+        found.unknown.sort(key=lambda one: one.factor)
     return found.verdict()
-
-
-def _same_torch(
-    torch: str | None,
-    own: Mapping[str, set[_Factor]],
-    known: Mapping[str, _Factor],
-    env: Env,
-    found: _Found,
-) -> None:
-    version = env.get("torch")
-    if torch and version is not None and torch != version:
-        # The hash is of the version, too.
-        found.stale.append(Difference("torch", torch, version))
-        return
-    recorded, here = own.get(_TORCH), _hash(known.get(_TORCH))
-    if not recorded or here is None:
-        found.unknown.append(Difference(_TORCH))
-    elif any(digest != here for digest, _ in recorded):
-        # Of the same version it is another build; since 2.14 few entries tell the version.
-        found.stale.append(Difference("torch", torch, version))
-
-
-def _same_system(
-    own: Mapping[str, set[_Factor]],
-    known: Mapping[str, _Factor],
-    env: Env,
-    found: _Found,
-) -> None:
-    if not own or not known:
-        return
-    recorded, digest = own.get(_SYSTEM_HASH), _hash(known.get(_SYSTEM_HASH))
-    if not recorded or digest is None:
-        found.unknown.append(Difference("system_info"))
-        return
-    if {one for one, _ in recorded} == {digest}:
-        return  # it is the hash of all the rest
-    values = {
-        name[len(_SYSTEM) : -1]: max(value for _, value in told)
-        for name, told in own.items()
-        if name.startswith(_SYSTEM)
-    }
-    here = constants.of_probe(env.get("system")) or {}
-    parts = constants.differing(constants.of_factors(values), here, env)
-    # Where nothing but the hash differs, nobody can say what does.
-    telling = [Difference(*one) for one in parts] or [Difference(_SYSTEM_HASH)]
-    # PyTorch takes the GPU that is the current one when it asks first.
-    gpus = {one["name"] for one in env.get("devices", ()) if one["type"] != "cpu"}
-    (found.unknown if len(gpus) > 1 else found.stale).extend(telling)
-
-
-def _device(device: str | None, env: Env, found: _Found) -> None:
-    here = device_types(env)
-    for wanted in (device or "").split(","):
-        if wanted and wanted not in _EVERYWHERE and not is_device_here(wanted, env):
-            said = ", ".join(sorted(here))
-            # Every machine has one; where none is told, not all is known.
-            differing = Difference("device", wanted, said or None)
-            (found.stale if here else found.unknown).append(differing)
-
-
-def _native(
-    code: Code,
-    own: Mapping[str, set[_Factor]],
-    env: Env,
-    found: _Found,
-) -> None:
-    asked = {value.strip() for _, value in own.get(_SIMDLEN, ())}
-    simdlen = asked.pop() if len(asked) == 1 else None
-    said = [native.width(code, simdlen, env), *native.objects(code, env)]
-    for state, (entry, here) in filter(None, said):
-        differing = Difference(_NATIVE, entry, here)
-        # No key holds it: it is found, and taken.
-        (found.unsafe if state == "unsafe" else found.unknown).append(differing)
-    if libs := native.libraries(code, env):
-        (found.stale if libs == "stale" else found.unknown).append(Difference("Triton's libraries"))
-    if code.compiled and "cxx" in env and not env["cxx"]:
-        found.conditions.append(Difference("C++ compiler", "needed", None))
-
-
-def _setting(name: str, recorded: set[_Factor] | None, here: _Factor | None, found: _Found) -> None:
-    digest = _hash(here)
-    if recorded is None:
-        if name != _THREADS:
-            found.unknown.append(Difference(name, None, _value(here)))
-    elif differing := sorted(value for one, value in recorded if one != digest):
-        found.conditions.append(Difference(name, _cut(differing[0]), _value(here)))
-
-
-def _on_cpu(
-    device: str | None, own: Mapping[str, set[_Factor]], known: Mapping[str, _Factor]
-) -> bool:
-    """Whether the number of threads is a factor of its key, as far as that is known
-    (FxGraphHashDetails in torch/_inductor/codecache.py).
-    """
-    if device is not None and "cpu" not in device.split(","):
-        return False
-    # Where the program says how many, another factor differs.
-    return all(
-        {digest for digest, _ in own.get(name, ())} == {_hash(known.get(name))}
-        for name in ("inductor_config[cpp.threads]", "inductor_config[cpp.dynamic_threads]")
-    )
-
-
-def _hash(known: _Factor | None) -> str | None:
-    return None if known is None else known[0]
-
-
-def _value(known: _Factor | None) -> str | None:
-    return None if known is None else _cut(known[1])
 
 
 def _cut(value: str | None) -> str | None:
@@ -281,9 +246,7 @@ def looked_for(kind: str, said: Verdict, env: Env) -> Verdict:
 def under(
     said: Verdict, conditions: Sequence[Difference], unknown: Sequence[Difference] = ()
 ) -> Verdict:
-    """A verdict under more conditions, and with more that is not known; what no program finds stays
-    what it is.
-    """
+    """A verdict under more conditions, and with more unknown; stale and broken stay so."""
     if said.verdict in (None, "stale", "broken") or not (conditions or unknown):
         return said
     verdict = said.verdict
@@ -293,9 +256,7 @@ def under(
 
 
 def same_autograd(said: Verdict, env: Env) -> Verdict:
-    """The verdict of an AOTAutograd entry that is good by itself: none records AOTAutograd's own
-    settings.
-    """
+    """The verdict of an AOTAutograd entry; none records AOTAutograd's own settings."""
     here = env.get("autograd")
     if here is None:
         return under(said, (), (Difference("functorch_config"),))
@@ -306,24 +267,23 @@ def same_autograd(said: Verdict, env: Env) -> Verdict:
     return under(said, (), reasons)
 
 
+def _gpus(env: Env) -> list[Device]:
+    return [one for one in env.get("devices", ()) if one["type"] != "cpu"]
+
+
 def device_types(env: Env) -> set[str]:
     """The sorts of devices of an environment, as Triton names them."""
     return {one["type"] for one in env.get("devices", ())}
 
 
 def is_device_here(wanted: str, env: Env) -> bool:
-    """Whether an environment may have the device that an entry says it is for.
-
-    torch says "cuda" of AMD's GPUs, too, so that of an entry which tells no more either will do.
-    """
+    """Whether the device may be here; torch says "cuda" of AMD's GPUs, too."""
     here = device_types(env)
     return wanted in here or (wanted == "cuda" and "hip" in here)
 
 
 def together(own: Verdict, needed: Sequence[tuple[str, Verdict | None]]) -> Verdict:
-    """The verdict of an entry that is used only with others, whose keys and verdicts are given;
-    without a verdict is what the place does not have.
-    """
+    """The verdict of an entry used with others; without a verdict is what is missing."""
     worst, conditions = own, list(own.conditions)
     for key, other in needed:
         if other is None:
@@ -358,9 +318,7 @@ _REGISTERED = tuple(map(Difference, ("the operator registered for AOTI", "these 
 
 
 def other(entry: Entry, facts: Mapping[str, Any], env: Env) -> Verdict:
-    """The verdict of an entry of a kind other than fxgraph and aotautograd, from its facts in
-    short; env: as ``verdict.environment.probe`` tells.
-    """
+    """The verdict of an entry of another kind, from its facts in short."""
     if entry.kind == "triton":
         return _triton(entry, facts, env)
     if entry.kind == "autotune":
@@ -382,7 +340,7 @@ def _triton(entry: Entry, facts: Mapping[str, Any], env: Env) -> Verdict:
     elif isinstance(version, str) and version != here:
         reasons.append(Difference("triton", version, _text(here)))
     backend, _, arch = (entry.device or "").partition(":")
-    gpus = [one for one in env.get("devices", ()) if one["type"] != "cpu"]
+    gpus = _gpus(env)
     if entry.device is not None:
         fitting = [one for one in gpus if one["type"] == backend]
         said = ", ".join(f"{one['type']}:{one['arch']}" for one in gpus) or "no GPU"
@@ -394,20 +352,16 @@ def _triton(entry: Entry, facts: Mapping[str, Any], env: Env) -> Verdict:
             reasons.append(Difference("device", entry.device, said))
         warp = facts.get("warp")
         warps = {one.get("warp") for one in fitting}
-        if fitting and warp is not None and None not in warps and warp not in warps:
-            known = ", ".join(sorted(map(str, warps)))
-            reasons.append(Difference("warp size", str(warp), known))
+        if fitting and warp is not None and not warps & {None, warp}:
+            reasons.append(Difference("warp size", str(warp), ", ".join(sorted(map(str, warps)))))
         if not reasons and unsure:
             return unknown("device")
     if reasons:
         return Verdict("stale", tuple(reasons))
     if facts.get("helper"):
         return unknown("triton")
-    missing = [
-        name
-        for name, value in (("device", arch), ("triton", version), ("warp size", facts.get("warp")))
-        if not value
-    ]
+    needed = {"device": arch, "triton": version, "warp size": facts.get("warp")}
+    missing = [name for name, value in needed.items() if not value]
     return unknown(*missing) if missing else Verdict("conditional", (), _KERNEL)
 
 
@@ -421,28 +375,25 @@ def _autotune(facts: Mapping[str, Any], env: Env) -> Verdict:
     versions = facts.get("versions")
     recorded = dict(versions) if isinstance(versions, dict) else {}
     recorded |= {"gpu": facts["gpu"]} if facts.get("gpu") else {}
-    differing = [Difference(*one) for one in constants.differing(recorded, here, {})]
-    if differing:
+    if differing := [Difference(*one) for one in constants.differing(recorded, here, {})]:
         return Verdict("stale", tuple(differing))
     return Verdict("conditional", (), (Difference("inductor_config[max_autotune]", "True"),))
 
 
 def _precompile(facts: Mapping[str, Any], env: Env) -> Verdict:
     """SystemInfo.check_compatibility in torch/_dynamo/package.py compares these."""
-    torch, python, gpu = (facts.get(name) for name in ("torch", "python", "gpu"))
-    reasons = []
-    here = {"torch": env.get("torch"), "python": env.get("python")}
-    for name, own in (("torch", torch), ("python", python)):
-        if own and here[name] and own != here[name]:
-            reasons.append(Difference(name, _text(own), _text(here[name])))
-    gpus = [one["name"] for one in env.get("devices", ()) if one["type"] != "cpu"]
+    gpu, device, here = facts.get("gpu"), facts.get("device"), dict(env)
+    reasons = [
+        Difference(name, _text(facts[name]), _text(here[name]))
+        for name in ("torch", "python")
+        if facts.get(name) and here.get(name) and facts[name] != here[name]
+    ]
+    gpus = [one["name"] for one in _gpus(env)]
     if gpu and gpu not in gpus:
         reasons.append(Difference("gpu", _text(gpu), ", ".join(gpus) or "no GPU"))
     if reasons:
         return Verdict("stale", tuple(reasons))
-    device = facts.get("device")
-    missing = [n for n, v in (("torch", torch), ("python", python), ("device", device)) if not v]
-    if missing:
+    if missing := [name for name in ("torch", "python", "device") if not facts.get(name)]:
         return unknown(*missing)
     if device != "cpu":
         # The toolkit and Triton decide, too, and are not read here.

@@ -32,17 +32,22 @@ _SECRET = (
 )
 
 
-def cpu_flags() -> list[str]:
-    """All that this CPU can do, as Linux calls it; none where it does not say."""
+def cpu_says(*names: str) -> str:
+    """What Linux says of this CPU under one of these names; "" where it does not."""
     with (
         contextlib.suppress(OSError),
         open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file,
     ):
         for line in file:
             name, _, value = line.partition(":")
-            if name.strip().lower() in ("flags", "features"):
-                return sorted(set(value.split()))
-    return []
+            if name.strip().lower() in names:
+                return value.strip()
+    return ""
+
+
+def cpu_flags() -> list[str]:
+    """All that this CPU can do, as Linux calls it; none where it does not say."""
+    return sorted(set(cpu_says("flags", "features").split()))
 
 
 def vector_instructions(flags: list[str]) -> list[str]:
@@ -70,10 +75,7 @@ def driver() -> str | None:
 
 
 def settings(cache_dir: str) -> list[Switch]:
-    """The cache folders and switches.
-
-    A switch nobody set has the value None: torch's own default.
-    """
+    """The cache folders and switches; the value None: nobody set it, it is torch's own default."""
     env = os.environ
     by = "TORCHINDUCTOR_CACHE_DIR" if env.get("TORCHINDUCTOR_CACHE_DIR") else None
     found: list[Switch] = [{"name": "cache_dir", "value": cache_dir, "by": by}]
@@ -81,21 +83,17 @@ def settings(cache_dir: str) -> list[Switch]:
     home = env.get("TRITON_HOME") or os.path.expanduser("~")
     alone = triton or os.path.join(home, ".triton", "cache")
     decided = "TRITON_CACHE_DIR" if triton else "TRITON_HOME" if env.get("TRITON_HOME") else None
-    found += [
-        {
-            "name": "triton_cache_dir",
-            "value": triton or os.path.join(cache_dir, "triton"),
-            "by": "TRITON_CACHE_DIR" if triton else by,
-        },
-        {"name": "triton_alone_cache_dir", "value": os.path.abspath(alone), "by": decided},
-    ]
+    led = "TRITON_CACHE_DIR" if triton else by
+    within = triton or os.path.join(cache_dir, "triton")
+    found.append({"name": "triton_cache_dir", "value": within, "by": led})
+    alone = os.path.abspath(alone)
+    found.append({"name": "triton_alone_cache_dir", "value": alone, "by": decided})
     for name, variable in _SWITCHES:
         decided = known.decides(env, variable)
         told = known.value(BY_NAME[variable], env[decided]) if decided else None
         told = told[:80] if isinstance(told, str) else told
         found.append({"name": name, "value": told, "by": decided})
     for name, variable in _SECRET:
-        there = variable in env
-        found.append({"name": name, "value": "set" if there else None,
-                      "by": variable if there else None})  # fmt: skip
+        value, decided = ("set", variable) if variable in env else (None, None)
+        found.append({"name": name, "value": value, "by": decided})
     return found

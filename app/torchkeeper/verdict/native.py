@@ -22,12 +22,10 @@ _CLASSES = ("amx_tile", "avx512f", "avx2", "avx", "sse4_2", "sve2", "sve", "asim
 
 @dataclass(frozen=True)
 class Code:
-    """The native code of an entry.
-
-    widths: as of artifacts.vectors.widths, None where its C++ has no vectors. objects: what was
-    built of it, each as of artifacts.vectors.instructions, None where that does not say; of one
-    kernel there may be several, of which one is taken. libs: what is linked into its Triton
-    kernels, None where that does not matter.
+    """The native code of an entry. widths: as of artifacts.vectors.widths, None where its C++ has
+    no vectors. objects: what was built of it, each as of artifacts.vectors.instructions, None where
+    that does not say; of one kernel there may be several, of which one is taken. libs: what is
+    linked into its Triton kernels, None where that does not matter.
     """
 
     widths: str | None = None
@@ -45,10 +43,9 @@ Found = tuple[str | None, str | None]
 
 
 def libraries(code: Code, env: Env) -> str | None:
-    """What other libraries than Triton would link here make of an entry, "stale" or "unknown";
-    None for the same.
-
-    Source: FxGraphCache._lookup_graph in torch/_inductor/codecache.py, which is then a miss.
+    """What other libraries than Triton would link here make of an entry, "stale" or "unknown"; None
+    for the same. Source: FxGraphCache._lookup_graph in torch/_inductor/codecache.py, which is then
+    a miss.
     """
     if code.libs is None or code.libs == (here := env.get("triton_libs")):
         return None
@@ -59,7 +56,6 @@ def libraries(code: Code, env: Env) -> str | None:
 
 def width(code: Code, simdlen: str | None, env: Env) -> tuple[str, Found] | None:
     """("unsafe" | "unknown", what differs) for code of another width of vectors, else None.
-
     simdlen: the width that the program asked for, if so; which is then also asked for here.
     """
     if code.widths is None:
@@ -71,12 +67,9 @@ def width(code: Code, simdlen: str | None, env: Env) -> tuple[str, Found] | None
     own = [int(width) for width in code.widths.split()]
     if own == [asked] and asked <= here:
         return None
-    if here == 0:
-        # Without vector instructions, templates make do with arrays of 256 bits.
-        certain = bool(own) and min(own) > 256
-    else:
-        certain = bool(own) and (asked not in own or asked > here)
-    return "unsafe" if certain else "unknown", (_bits(code.widths), _bits(str(here)))
+    # Without vector instructions, templates make do with arrays of 256 bits.
+    other = min(own, default=0) > 256 if here == 0 else asked not in own or asked > here
+    return "unsafe" if own and other else "unknown", (_bits(code.widths), _bits(str(here)))
 
 
 def _bits(widths: str) -> str | None:
@@ -84,9 +77,7 @@ def _bits(widths: str) -> str | None:
 
 
 def objects(code: Code, env: Env) -> list[tuple[str, Found]]:
-    """("unsafe" | "unknown", what differs) for each kernel of which something was built that this
-    CPU may not be able to run.
-    """
+    """("unsafe" | "unknown", what differs) for each kernel that this CPU may not run."""
     here = frozenset(env.get("vector", ()))
     found: dict[tuple[str, Found], None] = {}
     for kernel in code.objects:

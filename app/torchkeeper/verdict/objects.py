@@ -29,15 +29,14 @@ def why_not(
     own: frozenset[str] | None,
     here: Env,
 ) -> Problem | None:
-    """Why a built object must be left out, or None where it may be placed.
-
-    claim: what a manifest says of where its objects were built (artifacts.builds.origin_from),
-    None where it does not; its cpu_flags None where they are not those of the CPU that built this
-    one (artifacts.builds.Build). portable: the text of the command that did (verdict.commands),
-    None where that is not recorded. own: the instruction sets that it records
-    itself (artifacts.vectors.instruction_sets), None where it does not. here: what a probe tells
-    (verdict.environment), or of a machine without an environment only ``{cpu_flags, libc}``; torch
-    and its commands are then not compared, as nothing gets another name.
+    """Why a built object must be left out, or None where it may be placed. claim: what a manifest
+    says of where its objects were built (artifacts.builds.origin_from), None where it does not; its
+    cpu_flags None where they are not those of the CPU that built this one (artifacts.builds.Build).
+    portable: the text of the command that did (verdict.commands), None where that is not recorded.
+    own: the instruction sets that it records itself (artifacts.vectors.instruction_sets), None
+    where it does not. here: what a probe tells (verdict.environment), or of a machine without an
+    environment only ``{cpu_flags, libc}``; torch and its commands are then not compared, as nothing
+    gets another name.
     """
     if claim is not None:
         if problem := _other_maker(claim, portable, here.get("native")):
@@ -75,9 +74,8 @@ def why_not_library(
     claim: Mapping[str, object] | None, own: frozenset[str] | None, here: Env
 ) -> Problem | None:
     """Why the library of an eager kernel must be left out, as ``why_not``: PyTorch itself looks at
-    nothing but that it is there (load_aoti_eager_cache in torch/_inductor/aoti_eager.py).
-
-    Its command does not matter, as it is found by a list, nor does Python, which it does not use.
+    nothing but that it is there (load_aoti_eager_cache in torch/_inductor/aoti_eager.py). Its
+    command does not matter, as it is found by a list, nor does Python, which it does not use.
     """
     if claim is not None:
         known = here.get("native") or {"torch": here.get("torch")}
@@ -140,9 +138,7 @@ def _first(words: Sequence[str]) -> str:
 
 
 def _needs_newer_libc(there: object, here: object) -> bool:
-    """Whether a C library is newer than the one here or another one. What is not told is not GNU's
-    (verdict.machine.libc).
-    """
+    """Whether a C library (as of machine.libc) is newer than the one here or another one."""
     if there == here:
         return False
     found = [_LIBC.match(str(one or "")) for one in (there, here)]

@@ -11,9 +11,7 @@ class _Device(TypedDict):
 
 
 class Device(_Device, total=False):
-    """A device that torch sees. Of others than the CPU also memory (bytes) and warp (size), None
-    where not known.
-    """
+    """A device. But for the CPU also memory (bytes) and warp (size), None where not known."""
 
     memory: int | None
     warp: int | None
@@ -27,9 +25,7 @@ class Compiler(TypedDict):
 
 
 class Switch(TypedDict):
-    """A cache folder, or a switch of a cache. value: None where nobody set it, "set" for what may
-    hold a password. by: the variable that decided, or None.
-    """
+    """A folder or a switch. value: "set" for a secret. by: the variable that decided."""
 
     name: str
     value: bool | int | str | None
@@ -37,12 +33,10 @@ class Switch(TypedDict):
 
 
 class Remote(TypedDict):
-    """What programs look for on a server.
-
-    fxgraph, aotautograd, autotune, bundle, pgo, triton: whether that remote cache is on. disabled:
-    whether a switch for all turns PyTorch's off. redis: whether Python's redis package is there,
-    without which PyTorch goes on without a server. server, triton_server: where PyTorch and Triton
-    look, without a password; None for what is no address.
+    """What programs look for on a server. fxgraph, aotautograd, autotune, bundle, pgo, triton:
+    whether that remote cache is on. disabled: whether a switch for all turns PyTorch's off. redis:
+    whether Python's redis package is there, without which PyTorch goes on without a server. server,
+    triton_server: where PyTorch and Triton look, without a password; None for what is no address.
     """
 
     disabled: bool
@@ -58,12 +52,10 @@ class Remote(TypedDict):
 
 
 class Command(TypedDict):
-    """A command by which torch may build.
-
-    what: "kernel", the code of a graph, or "check", by which PyTorch sees what its compiler can
-    do. isa: PyTorch's name of the vector instructions, "none" for none. extra: the text that goes
-    into names. portable: the same with words for the folders of torch, Python and the compiler, so
-    that two are equal where only these differ.
+    """A command by which torch may build. what: "kernel", the code of a graph, or "check", by which
+    PyTorch sees what its compiler can do. isa: PyTorch's name of the vector instructions, "none"
+    for none. extra: the text that goes into names. portable: the same with words for the folders of
+    torch, Python and the compiler, so that two are equal where only these differ.
     """
 
     what: str
@@ -73,9 +65,7 @@ class Command(TypedDict):
 
 
 class Native(TypedDict, total=False):
-    """How native code is made, and for what: as of Env, and the text by which the compiler tells
-    its version. python: the name of its binary interface.
-    """
+    """How native code is made, and for what, as of Env. python: its binary interface."""
 
     compiler: str
     libc: str | None
@@ -88,21 +78,19 @@ class Native(TypedDict, total=False):
 
 
 class Env(TypedDict, total=False):
-    """An environment, as ``verdict.environment.probe`` tells it. What is not there, or None, is
-    not known.
-
-    torch, torch_git, triton, cuda, hip: versions, None where there is none. threads: what goes
-    into the key of CPU entries, None without torch. cxx: the C++ compiler that PyTorch would use.
-    cache_dir: the folder PyTorch would use. devices: those that torch sees, the CPU last.
+    """An environment, as ``verdict.environment.probe`` tells it. What is not there, or None, is not
+    known. torch, torch_git, triton, cuda, hip: versions, None where there is none. threads: what
+    goes into the key of CPU entries, None without torch. cxx: the C++ compiler that PyTorch would
+    use. cache_dir: the folder PyTorch would use. devices: those that torch sees, the CPU last.
     torch_error: one line, only where torch is installed and cannot be imported. torch_key,
     triton_key: hashes of their sources; triton_libs: of what Triton links into kernels. system:
     what PyTorch calls the system, with its hash. key_factors: hash and value of every key factor
     that does not depend on the graph. caches: whether programs look into a folder at all for
     "fxgraph" and "aotautograd". autograd: as ``verdict.autograd.settings``. vector: the vector
     instructions of the CPU; vector_bits: of the vectors for which torch writes C++ code, 0 for
-    none; cpu_capability: what torch's own kernels use. cpu_flags: all that the CPU can do, as
-    Linux calls it; libc: the C library, None for another than the GNU one. driver: of the GPUs.
-    settings: cache folders and switches.
+    none; cpu_capability: what torch's own kernels use. cpu_flags: all that the CPU can do, as Linux
+    calls it; libc: the C library, None for another than the GNU one. driver: of the GPUs. settings:
+    cache folders and switches.
     """
 
     python: str

@@ -76,10 +76,9 @@ class _CauseTold(TypedDict):
 
 
 class CauseTold(_CauseTold, ComparisonTold, total=False):
-    """Why a graph was compiled (``engine.running.Near.cause``).
-
-    text: why compiling it failed. nearest: the key of the entry that it is compared with. reason:
-    why PyTorch says that it did not look it up.
+    """Why a graph was compiled (``engine.running.Near.cause``). text: why compiling it failed.
+    nearest: the key of the entry that it is compared with. reason: why PyTorch says that it did not
+    look it up.
     """
 
     text: str
@@ -96,11 +95,9 @@ class _GraphTold(TypedDict):
 
 
 class GraphTold(_GraphTold, total=False):
-    """A graph that was looked up (``warm.traces.trace.Graph``).
-
-    source: where its function is. at: seconds since the epoch. where: where a hit came from,
-    "local", "remote" or "unknown". cell: the index of the cell that it is of, in a compile job,
-    which tells no more than the first of these.
+    """A graph that was looked up (``warm.traces.trace.Graph``). source: where its function is. at:
+    seconds since the epoch. where: where a hit came from, "local", "remote" or "unknown". cell: the
+    index of the cell that it is of, in a compile job, which tells no more than the first of these.
     """
 
     reason: str | None
@@ -116,11 +113,9 @@ class GraphTold(_GraphTold, total=False):
 
 
 class AotTold(TypedDict):
-    """An AOTAutograd lookup (``warm.traces.trace.Aot``).
-
-    saved: seconds. there: whether the folder held it before; None where that is not known.
-    dropped: it was found, and so were its graphs, and PyTorch did not take it. graphs: the ids of
-    those that are of it.
+    """An AOTAutograd lookup (``warm.traces.trace.Aot``). saved: seconds. there: whether the folder
+    held it before; None where that is not known. dropped: it was found, and so were its graphs, and
+    PyTorch did not take it. graphs: the ids of those that are of it.
     """
 
     id: str

@@ -93,11 +93,10 @@ def batch(shapes: Field) -> Field | None:
 
 
 def compare(a: Sequence[str], b: Sequence[str], static: frozenset[int]) -> list[Changed] | None:
-    """The inputs that differ, given in order; None where one graph has more of them.
-
-    What only names a size is passed over: a graph with dynamic shapes has such inputs besides.
-    static: the places, in ``a``, of weights and of what forward keeps for backward: their first
-    dimension is a batch only if that of another input changed in the same way.
+    """The inputs that differ, given in order; None where one graph has more of them. What only
+    names a size is passed over: a graph with dynamic shapes has such inputs besides. static: the
+    places, in ``a``, of weights and of what forward keeps for backward: their first dimension is a
+    batch only if that of another input changed in the same way.
     """
     own = [(at, value) for at, value in enumerate(a) if symbol(value) is None]
     other = [(at, value) for at, value in enumerate(b) if symbol(value) is None]
@@ -108,22 +107,13 @@ def compare(a: Sequence[str], b: Sequence[str], static: frozenset[int]) -> list[
         for (at_a, value_a), (at_b, value_b) in zip(own, other, strict=True)
         if value_a != value_b and (said := differing(value_a, value_b))
     ]
-    batches = {
-        one
-        for changed in found
-        if changed.at_a not in static
-        for field in changed.fields
-        if field.name == "shape" and (one := batch(field))
-    }
+    shapes = [(one.at_a, field) for one in found for field in one.fields if field.name == "shape"]
+    known = {batch(field) for at, field in shapes if at not in static}
+    batches = {field: one for _, field in shapes if (one := batch(field)) and one in known}
     return [
-        changed._replace(fields=tuple(_as_batch(field, batches) for field in changed.fields))
-        for changed in found
+        one._replace(fields=tuple(batches.get(field, field) for field in one.fields))
+        for one in found
     ]
-
-
-def _as_batch(field: Field, batches: set[Field]) -> Field:
-    one = batch(field) if field.name == "shape" else None
-    return one if one in batches and one is not None else field
 
 
 def one_cause(changed: Sequence[Changed]) -> bool:

@@ -44,11 +44,7 @@ class Used(NamedTuple):
 
 
 def used(place: str, items: Iterable[Item]) -> Used:
-    """The cache that a program uses which is to find what is in a place.
-
-    Raises Problem("nothing-to-verify"), and Problem("verify-which", folders=…) where there are
-    several.
-    """
+    """The one cache there. Raises Problem("nothing-to-verify" | "verify-which")."""
     graphs, kernels = set(), set()
     for item in items:
         if item.kind in _GRAPHS:
@@ -62,14 +58,17 @@ def used(place: str, items: Iterable[Item]) -> Used:
     # What vLLM keeps of a graph beside its caches, it finds without their keys.
     found = sorted(one for one in graphs if f"/{ARTIFACT}" not in f"/{one}") or sorted(graphs)
     if len(found) > 1:
-        raise Problem("verify-which", place=place, folders=_named(found), count=len(found))
+        # A rank is enough: what is in it is one program's.
+        names = [one.removesuffix(_INDUCTOR).rstrip("/") or one.rstrip("/") for one in found]
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        said = ", ".join(names[:_NAMED]) + more
+        raise Problem("verify-which", place=place, folders=said, count=len(found))
     beside = found[0].removesuffix(_INDUCTOR) + _TRITON
     return Used(found[0], beside if beside in kernels else None)
 
 
 def led_to(place: str, items: Iterable[Item], sources: Collection[str]) -> Used:
     """As ``used``; where there are no graphs, and what is asked for needs none, the place itself.
-
     sources: what is to be looked for there. Kernels that lie in it as in a cache of Triton's alone
     are looked for there. Raises Problem as ``used``.
     """
@@ -90,17 +89,8 @@ def _above(path: str, folder: str) -> str:
     return path[: f"/{path}".rindex(f"/{folder}/")]
 
 
-def _named(found: list[str]) -> str:
-    # A rank is enough: what is in it is one program's.
-    names = [one.removesuffix(_INDUCTOR).rstrip("/") or one.rstrip("/") for one in found]
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
-
-
 def alone(env: Mapping[str, str], temporary: str) -> dict[str, str]:
-    """An environment with this folder for temporary files, in which nothing leads to another
-    cache than the one it names. What is part of keys stays as it is.
-    """
+    """An environment with this temporary folder, led to no other cache than the one it names."""
     kept = {
         name: value
         for name, value in env.items()

@@ -19,7 +19,6 @@ import queue
 import signal
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -76,13 +75,10 @@ def serve(work: Callable[[Any, Tell], Mapping[str, object]]) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     # A thread that the user's code left behind is not waited for as long as it likes.
-    threading.Thread(target=_leave, args=(status,), name="leave", daemon=True).start()
+    leave = threading.Timer(LEAVE, os._exit, (status,))
+    leave.daemon = True
+    leave.start()
     sys.exit(status)
-
-
-def _leave(status: int) -> None:
-    time.sleep(LEAVE)
-    os._exit(status)
 
 
 def home() -> str | None:
@@ -126,6 +122,15 @@ def _watch(handle: int, rest: bytes, tidy: Callable[[], None]) -> None:
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
+
+
+def chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception, and those that led to it."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def said(error: BaseException) -> str:

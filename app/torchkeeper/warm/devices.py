@@ -5,20 +5,17 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.settings.checks.folders import UNQUOTED
-
-if TYPE_CHECKING:
-    from torchkeeper.warm.shapes import Device
+from torchkeeper.warm.shapes import Device
 
 
 def choose_device(torch: Any, wanted: str | None) -> tuple[str, Device]:
-    """The device to compile for, and what to say of it: type, name, and why as a code.
-
-    why: "asked", "accelerator", "no-accelerator", or "no-triton" where there is a GPU but no
-    Triton that can compile for it. Raises Problem("device-missing").
+    """The device to compile for, and what to say of it: type, name, and why as a code. why:
+    "asked", "accelerator", "no-accelerator", or "no-triton" where there is a GPU but no Triton that
+    can compile for it. Raises Problem("device-missing").
     """
     seen = [kind for kind in ("cuda", "xpu", "mps") if _available(torch, kind)]
     if wanted:
@@ -26,7 +23,8 @@ def choose_device(torch: Any, wanted: str | None) -> tuple[str, Device]:
             asked = torch.device(wanted)
         except RuntimeError as e:
             raise Problem("device-missing", device=wanted) from e
-        if asked.type not in (*seen, "cpu") or (asked.index or 0) >= _count(torch, asked.type):
+        count = getattr(getattr(torch, asked.type, None), "device_count", lambda: 1)
+        if asked.type not in (*seen, "cpu") or (asked.index or 0) >= int(count()):
             raise Problem("device-missing", device=wanted)
         return wanted, {"type": asked.type, "name": _device_name(torch, wanted), "why": "asked"}
     device, why = "cpu", "no-accelerator"
@@ -39,17 +37,10 @@ def choose_device(torch: Any, wanted: str | None) -> tuple[str, Device]:
 
 
 def _available(torch: Any, kind: str) -> bool:
-    module = getattr(torch, kind, None)
-    if kind == "mps":
-        module = getattr(torch.backends, "mps", None)
+    module = getattr(torch.backends if kind == "mps" else torch, kind, None)
     with contextlib.suppress(Exception):
         return bool(module and module.is_available())
     return False
-
-
-def _count(torch: Any, kind: str) -> int:
-    count = getattr(getattr(torch, kind, None), "device_count", None)
-    return int(count()) if count else 1
 
 
 def _has_triton(kind: str) -> bool:
@@ -72,9 +63,8 @@ def _device_name(torch: Any, device: str) -> str:
 
 
 def check_place(place: str) -> None:
-    """Raises Problem("place-blank") where nothing can be built for the CPU in a folder.
-
-    PyTorch writes the paths of what is built into a command and splits that as a shell would.
+    """Raises Problem("place-blank") where nothing can be built for the CPU in a folder. PyTorch
+    writes the paths of what is built into a command and splits that as a shell would.
     """
     if UNQUOTED.search(place):
         raise Problem("place-blank", place=place)

@@ -10,7 +10,6 @@ import json
 import math
 import os
 import selectors
-import signal
 import subprocess
 import sys
 import tempfile
@@ -18,20 +17,18 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from itertools import chain
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import torchkeeper
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.verdict.shapes import GraphTold
 from torchkeeper.warm import processes, sweep
 from torchkeeper.warm.processes import give_way
 from torchkeeper.warm.recipes.expanding import Cell
+from torchkeeper.warm.shapes import Became, Proof, Summed, WarmCell
 from torchkeeper.warm.traces import phases
-
-if TYPE_CHECKING:
-    from torchkeeper.verdict.shapes import GraphTold
-    from torchkeeper.warm.shapes import Became, Proof, Summed, WarmCell
-
 
 #: Seconds between two looks at whether the user wants an end.
 TURN = 0.04
@@ -51,6 +48,7 @@ _RAISED = ("Traceback (most recent call last):", "Fatal Python error:", "termina
 Tell = Callable[[str, Any], None]
 #: What comes of a kind of job.
 R = TypeVar("R")
+Row = TypeVar("Row", bound=Mapping[str, object])
 
 
 class Codes(NamedTuple):
@@ -74,10 +72,7 @@ class State(Generic[R]):
 
 
 def make_writable(place: str) -> bool:
-    """Whether the folder had to be made. Raises Problem("place-unwritable" | "disk-full").
-
-    The trial leaves nothing behind.
-    """
+    """Whether the folder had to be made. Raises Problem("place-unwritable" | "disk-full")."""
     missing = not os.path.isdir(place)
     try:
         os.makedirs(place, exist_ok=True)
@@ -91,19 +86,14 @@ def make_writable(place: str) -> bool:
 
 
 def launch(
-    module: str,
-    request: Mapping[str, object],
-    env: Mapping[str, str],
-    home: str,
-    package: str = "warm",
+    module: str, request: Mapping[str, object], env: dict[str, str], home: str
 ) -> processes.Job:
-    """Start ``main`` of a module of a package of ours in a process and session of its own.
-
-    It runs under this interpreter, in the folder ``home``, and is told the request in one line.
+    """Start ``main`` of a module, such as "warm.job", in a process and session of its own. It runs
+    under this interpreter, in the folder ``home``, and is told the request in one line.
     """
     boot = (
         "import sys; sys.path.insert(0, sys.argv.pop(1)); "
-        f"from torchkeeper.{package}.{module} import main; main()"
+        f"from torchkeeper.{module} import main; main()"
     )
     # The folder or the zip that this very code came from.
     source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))
@@ -113,7 +103,7 @@ def launch(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=home,
-        env=dict(env),
+        env=env,
         start_new_session=True,
         bufsize=0,
     )
@@ -141,10 +131,9 @@ def carry_out(
     codes: Codes,
     failed: Callable[[Collection[int]], None],
 ) -> R:
-    """Follow a job to its end, and end all that it started; returns its result.
-
-    failed: hears the ids of all its processes, which are gone, before anything is raised.
-    Raises Problem, and passes Cancelled on.
+    """Follow a job to its end, and end all that it started; returns its result. failed: hears the
+    ids of all its processes, which are gone, before anything is raised. Raises Problem, and passes
+    Cancelled on.
     """
     with process:
         try:
@@ -169,10 +158,7 @@ def follow(
     tell: Tell,
     codes: Codes,
 ) -> None:
-    """Relay until the job has ended; ``tell`` as of ``take``.
-
-    Raises Cancelled, and Problem(codes.timeout) after ``limit_s`` seconds without a result.
-    """
+    """Relay until it has ended. Raises Cancelled, Problem(codes.timeout) after ``limit_s``."""
     assert process.stdout and process.stderr
     started = time.monotonic()
     leave: float | None = None
@@ -238,8 +224,7 @@ def log(line: bytes, state: State[R], report: Report) -> None:
     text = line.decode(errors="backslashreplace").rstrip()
     if not text:
         return
-    if len(text) > LOG_LINE:
-        text = text[: LOG_LINE - 1] + "…"
+    text = text if len(text) <= LOG_LINE else text[: LOG_LINE - 1] + "…"
     state.tail.append(text)
     state.lines += 1
     if state.lines <= LOG_LINES:
@@ -247,10 +232,7 @@ def log(line: bytes, state: State[R], report: Report) -> None:
 
 
 def why_not(state: State[R], status: int, report: Report, codes: Codes) -> Problem:
-    """The problem that a job without a result had; its last words go to the log.
-
-    Where it told none: Problem(codes.killed) or Problem(codes.failed).
-    """
+    """The problem of a job without a result; its last words go to the log."""
     if state.problem:
         return state.problem
     unsent = min(state.lines - LOG_LINES, _TAIL)
@@ -259,7 +241,8 @@ def why_not(state: State[R], status: int, report: Report, codes: Codes) -> Probl
             report.finding(log=text)
     why = state.failed or last_words(list(state.tail))
     if status < 0:
-        return Problem(codes.killed, signal=_signal_name(-status), why=why, step=state.step)
+        signal = processes.signal_name(-status)
+        return Problem(codes.killed, signal=signal, why=why, step=state.step)
     if not state.failed and not any(line.startswith(_RAISED) for line in state.tail):
         # What it said last may be no reason: it left by itself, as with os._exit.
         ended = f"Its process ended by itself, with exit status {status}"
@@ -269,23 +252,11 @@ def why_not(state: State[R], status: int, report: Report, codes: Codes) -> Probl
 
 def last_words(lines: list[str]) -> str | None:
     """The line of a log that most likely says why its process ended."""
-    for line in lines:
-        if line.startswith(("Fatal Python error:", "terminate called")):
-            return line
-    for line in reversed(lines):
-        # Not the frames of a traceback, and not what faulthandler lists after them.
-        if line and not line.startswith(
-            (" ", "\t", "Extension modules:", "Current thread", "Thread 0x")
-        ):
-            return line
-    return None
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+    fatal = (one for one in lines if one.startswith(("Fatal Python error:", "terminate called")))
+    # Not the frames of a traceback, and not what faulthandler lists after them.
+    passed = (" ", "\t", "Extension modules:", "Current thread", "Thread 0x")
+    other = (one for one in reversed(lines) if one and not one.startswith(passed))
+    return next(chain(fatal, other), None)
 
 
 def take(line: bytes, state: State[R], tell: Tell) -> None:
@@ -383,18 +354,15 @@ def line(value: object) -> str:
     return str(value)[:LOG_LINE]
 
 
-def fitting(rows: Iterable[WarmCell]) -> list[WarmCell]:
-    """Rows for a result, which is one line: without logs, and as many as fit; of all of them
-    findings have told everything.
-    """
-    left, fit = _MOST_SENT, list["WarmCell"]()
+def fitting(rows: Iterable[Row], most: int = _MOST_SENT) -> list[Row]:
+    """Rows without logs, as many as fit a line; findings have told everything."""
+    left, fit = most, list[Row]()
     for row in rows:
-        short = row.copy()
-        short.pop("log", None)
-        left -= len(json.dumps(short))
+        short = {name: value for name, value in row.items() if name != "log"}
+        left -= len(json.dumps(short)) + 2
         if left < 0:
             break
-        fit.append(short)
+        fit.append(cast("Row", short))
     return fit
 
 

@@ -16,6 +16,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 #: Modules made by install_config_module (torch/utils/_config_module.py).
@@ -58,10 +59,7 @@ _PRECISIONS = (
 
 @contextlib.contextmanager
 def put_back(torch: Any) -> Iterator[None]:
-    """What is set is set again afterwards, and what was compiled is forgotten in this process.
-
-    torch: None in a process that has none.
-    """
+    """What is set is set again afterwards, and what was compiled is forgotten."""
     undo = _python() if torch is None else [*_python(), *_torch(torch), *_configs()]
     try:
         yield
@@ -70,20 +68,15 @@ def put_back(torch: Any) -> Iterator[None]:
             with contextlib.suppress(Exception):
                 one()
         if torch is not None:
-            _forget(torch)
-
-
-def _forget(torch: Any) -> None:
-    """Models, and what was recorded for CUDA graphs, go before the next needs their memory."""
-    torch.compiler.reset()
-    gc.collect()
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        torch.cuda.empty_cache()
+            # Models, and what was recorded for CUDA graphs, go before the next needs their memory.
+            torch.compiler.reset()
+            gc.collect()
+            if torch.cuda.is_available() and torch.cuda.is_initialized():
+                torch.cuda.empty_cache()
 
 
 def _python() -> list[Callable[[], object]]:
-    environment, path, folder = dict(os.environ), list(sys.path), os.getcwd()
-    arguments = list(sys.argv)
+    environment, path, arguments = dict(os.environ), list(sys.path), list(sys.argv)
 
     def variables() -> None:
         for name in set(os.environ) - set(environment):
@@ -95,7 +88,7 @@ def _python() -> list[Callable[[], object]]:
     def arguments_and_path() -> None:
         sys.path[:], sys.argv[:] = path, arguments
 
-    return [variables, arguments_and_path, lambda: os.chdir(folder)]
+    return [variables, arguments_and_path, partial(os.chdir, os.getcwd())]
 
 
 def _torch(torch: Any) -> list[Callable[[], object]]:
@@ -106,28 +99,24 @@ def _torch(torch: Any) -> list[Callable[[], object]]:
         undo.append(lambda: torch.set_default_device(None))
     for reader, setter in _FLAGS:
         with contextlib.suppress(Exception):
-            undo.append(_again(_at(torch, setter), _at(torch, reader)()))
-    undo.append(
-        _again(
-            torch.use_deterministic_algorithms,
-            torch.are_deterministic_algorithms_enabled(),
-            warn_only=torch.is_deterministic_algorithms_warn_only_enabled(),
-        )
-    )
+            undo.append(partial(_at(torch, setter), _at(torch, reader)()))
+    warn = torch.is_deterministic_algorithms_warn_only_enabled()
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    undo.append(partial(torch.use_deterministic_algorithms, deterministic, warn_only=warn))
     matmul = torch.backends.cuda.matmul
     for name in _REDUCED:
         with contextlib.suppress(Exception):
-            undo.append(_again(setattr, matmul, f"allow_{name}", getattr(matmul, f"allow_{name}")))
+            undo.append(partial(setattr, matmul, f"allow_{name}", getattr(matmul, f"allow_{name}")))
     for backend, operation in _PRECISIONS:
         with contextlib.suppress(Exception):
             was = torch._C._get_fp32_precision_getter(backend, operation)
             setter = torch._C._set_fp32_precision_setter
-            undo.append(_again(setter, backend, operation, was))
+            undo.append(partial(setter, backend, operation, was))
     for device in ("cpu", "cuda"):
         with contextlib.suppress(Exception):
             on, kind = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
-            undo.append(_again(torch.set_autocast_enabled, device, on))
-            undo.append(_again(torch.set_autocast_dtype, device, kind))
+            undo.append(partial(torch.set_autocast_enabled, device, on))
+            undo.append(partial(torch.set_autocast_dtype, device, kind))
     return undo
 
 
@@ -138,7 +127,7 @@ def _configs() -> list[Callable[[], object]]:
             module: Any = importlib.import_module(name)
             # One that stands for another has nothing of its own.
             own = [key for key, entry in module._config.items() if entry.alias is None]
-            undo.append(_again(_set, module, {key: _set_to(module, key) for key in own}))
+            undo.append(partial(_set, module, {key: _set_to(module, key) for key in own}))
     return undo
 
 
@@ -168,10 +157,6 @@ def _set(module: Any, values: Mapping[str, object]) -> None:
             module._hash_dirty_var.set(True)
         else:
             module._is_dirty = True
-
-
-def _again(setter: Callable[..., object], *values: Any, **more: Any) -> Callable[[], object]:
-    return lambda: setter(*values, **more)
 
 
 def _at(torch: Any, path: str) -> Any:

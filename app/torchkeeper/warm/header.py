@@ -24,18 +24,17 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.folders.locks import take
+from torchkeeper.verdict.commands import forget, instead
 from torchkeeper.warm import sweep
 from torchkeeper.warm.child import Tell, importing_torch, serve
 from torchkeeper.warm.devices import check_compiler
+from torchkeeper.warm.mending import After
 from torchkeeper.warm.options import PRECOMPILE
-
-if TYPE_CHECKING:
-    from torchkeeper.warm.mending import After
-    from torchkeeper.warm.shapes import Header
+from torchkeeper.warm.shapes import Header
 
 #: What a compiler's precompiled header ends with (``CppBuilder`` in cpp_builder.py).
 SUFFIXES = (".gch", ".pch")
@@ -98,17 +97,16 @@ def run(job: Request, tell: Tell) -> Result:
             # An old compiler does not know the newest, and PyTorch then takes one that it knows.
             traceback.print_exc()
             sweep.sweep(folder, before, {os.getpid()})
-            _forget(cpu_vec_isa)
+            forget(cpu_vec_isa)
             look()
     tell(progress=[len(making), len(making)])
     return {"folder": folder, "headers": headers}
 
 
 def makers(codecache: Any, config: Any) -> Iterator[Callable[[], object]]:
-    """What makes PyTorch look for each header that programs with these settings look for.
-
-    Loading a kernel asynchronously precompiles headers at once, and hands the kernel's own build
-    to a function, which here leaves it. Kernels of the usual wrapper in Python look for one header;
+    """What makes PyTorch look for each header that programs with these settings look for. Loading a
+    kernel asynchronously precompiles headers at once, and hands the kernel's own build to a
+    function, which here leaves it. Kernels of the usual wrapper in Python look for one header;
     those of autotuned templates (``CppCodeCache``) for none; where the wrapper is in C++ they are
     part of it (``CppWrapperCpu.generate`` in codegen/cpp_wrapper_cpu.py), and that looks for its
     own, or for two if it is built separately.
@@ -133,15 +131,6 @@ def _leave(_: object) -> None:
     """The kernel's build, which is not wanted."""
 
 
-def _forget(module: Any) -> None:
-    """Have a module, and its classes, forget what their functions remember (functools.cache)."""
-    classes = [thing for thing in vars(module).values() if isinstance(thing, type)]
-    for one in (module, *classes):
-        for function in list(vars(one).values()):
-            if callable(clear := getattr(function, "cache_clear", None)):
-                clear()
-
-
 @contextlib.contextmanager
 def _watched(codecache: Any, tell: Tell, headers: list[Header]) -> Iterator[None]:
     """Adds each header that is looked for to ``headers``, once PyTorch has it."""
@@ -149,20 +138,27 @@ def _watched(codecache: Any, tell: Tell, headers: list[Header]) -> Iterator[None
     # Without what it remembers of this process, which a second try must not be told.
     build = getattr(original, "__wrapped__", original)
 
+    building = codecache.CppBuilder.build
+    #: What this process builds: a header that has appeared may be another's, who was at work on it.
     mine: set[str] = set()
+
+    def noted(builder: Any) -> Any:
+        done = building(builder)
+        mine.add(str(builder.get_target_file_path()))
+        return done
+
+    def once(header: str, command: str, options: Any) -> tuple[str, str | None, bool]:
+        path = build(header, command, **options)
+        return path, built(path), usable(path, command)
 
     def watched(header: str, command: str, **options: Any) -> Any:
         begun = time.monotonic()
-        path = build(header, command, **dict(options))
-        there = built(path)
-        fits = there is None or usable(path, command)
+        path, there, fits = once(header, command, options)
         if there is not None and not fits and there not in mine:
             # For another CPU or compiler, or cut short: with it every kernel takes as long as
             # without.
             _remove(there, codecache._HEADER_LOCK_DIR)
-            path = build(header, command, **dict(options))
-            there = built(path)
-            fits = there is None or usable(path, command)
+            path, there, fits = once(header, command, options)
         if there is not None and not fits:
             _remove(there, codecache._HEADER_LOCK_DIR)
             raise Problem("header-refused", path=there)
@@ -174,31 +170,11 @@ def _watched(codecache: Any, tell: Tell, headers: list[Header]) -> Iterator[None
         tell(header=told)
         return path
 
-    codecache._precompile_header = watched
-    try:
-        with _noted(codecache.CppBuilder, mine):
-            yield
-    finally:
-        codecache._precompile_header = original
-
-
-@contextlib.contextmanager
-def _noted(builder: Any, mine: set[str]) -> Iterator[None]:
-    """Adds what this process builds to ``mine``: a header that has appeared may be another's, who
-    was at work on it at the same time.
-    """
-    original = builder.build
-
-    def build(self: Any) -> Any:
-        done = original(self)
-        mine.add(str(self.get_target_file_path()))
-        return done
-
-    builder.build = build
-    try:
+    with (
+        instead(codecache, "_precompile_header", watched),
+        instead(codecache.CppBuilder, "build", noted),
+    ):
         yield
-    finally:
-        builder.build = original
 
 
 def built(path: str) -> str | None:
@@ -206,9 +182,8 @@ def built(path: str) -> str | None:
 
 
 def usable(path: str, command: str) -> bool:
-    """Whether the compiler takes the precompiled header, with the command that it is for.
-
-    g++ passes over one that does not fit it or this CPU, and is then slow; -H has it say which it
+    """Whether the compiler takes the precompiled header, with the command that it is for. g++
+    passes over one that does not fit it or this CPU, and is then slow; -H has it say which it
     takes. Of other compilers, and where g++ says nothing, it is not known: True.
     """
     if not path or not os.path.isfile(path + ".gch"):
@@ -221,15 +196,10 @@ def usable(path: str, command: str) -> bool:
     source = os.path.join(os.getcwd(), "nothing.cpp")
     with open(source, "w", encoding="utf-8") as file:
         file.write("\n")
-    said = subprocess.run(
-        [*words, "-include", path, "-H", "-fsyntax-only", source],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    lines = said.stderr.splitlines()
+    words += ["-include", path, "-H", "-fsyntax-only", source]
+    nothing = subprocess.DEVNULL
+    said = subprocess.run(words, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE, check=False)
+    lines = said.stderr.decode(errors="replace").splitlines()
     if f"! {path}.gch" in lines:
         return said.returncode == 0  # one that is cut short is taken, and then cannot be read
     return f"x {path}.gch" not in lines

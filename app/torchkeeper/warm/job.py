@@ -17,18 +17,18 @@ import traceback
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.shapes import Fault
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.warm import sources
-from torchkeeper.warm.child import Tell, importing_torch, more, said, serve
+from torchkeeper.warm.child import Tell, chain, importing_torch, more, said, serve
 from torchkeeper.warm.devices import check_compiler, check_place, choose_device
 from torchkeeper.warm.following import make_writable
 from torchkeeper.warm.global_state import put_back
 from torchkeeper.warm.recipes.expanding import WITHOUT_TORCH, Cell
-from torchkeeper.warm.traces.graphs import LOGGER, Graph, Graphs
+from torchkeeper.warm.shapes import Counts, Device, Done, Proof
+from torchkeeper.warm.traces.graphs import LOGGER, Graphs
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.shapes import Fault
-    from torchkeeper.warm.shapes import Counts, Device, Done, Proof
     from torchkeeper.warm.supervise import Request
 
 #: What turns PyTorch's caches off.
@@ -52,11 +52,9 @@ def main() -> None:
 
 
 def run(job: Request, tell: Tell) -> Result:
-    """Compile the cells that are sent, until there is an end.
-
-    ``threads`` of the job have to have had an effect. A mega-cache is code: only one that another
-    job saved is loaded.
-    Raises Problem where no cell at all can be compiled here; else each cell tells its own.
+    """Compile the cells that are sent, until there is an end. ``threads`` of the job have to have
+    had an effect. A mega-cache is code: only one that another job saved is loaded. Raises Problem
+    where no cell at all can be compiled here; else each cell tells its own.
     """
     torch: Any = None
     told: Device | None = None
@@ -122,7 +120,7 @@ def _one(torch: Any, cell: Cell, job: Request, tell: Tell) -> Done:
         from torch._dynamo.utils import counters  # noqa: TID251
 
         counters.clear()
-        graphs = Graphs(lambda graph: _tell_graph(tell, cell, graph))
+        graphs = Graphs(lambda graph: tell(graph={**graph.to_json(), "cell": cell.index}))
         logger = logging.getLogger(LOGGER)
         logger.addHandler(graphs)
         try:
@@ -154,14 +152,13 @@ def _run(
     torch: Any = None,
     device: str = "cpu",
 ) -> tuple[float, Proof | None]:
-    """Seconds that the steps took, or the proof that stands for them, and what it proved.
-
-    Raises what the steps do, and after them Problem("not-found-again", cell, found, of, why).
+    """Seconds that the steps took, or the proof that stands for them, and what it proved. Raises
+    what the steps do, and after them Problem("not-found-again", cell, found, of, why).
     """
     begun = time.monotonic()
     if job.get("prove") and work.proof is not None:
-        proof = work.proof()
-        return time.monotonic() - begun, proof
+        proved = work.proof()
+        return time.monotonic() - begun, proved
     for index, step in enumerate(work.steps):
         tell(step={"index": index, "name": step.name, "cell": cell.index})
         if graphs is not None:
@@ -170,16 +167,13 @@ def _run(
     if torch is not None and device != "cpu":
         getattr(torch, torch.device(device).type).synchronize()
     seconds = time.monotonic() - begun
-    return seconds, None if work.proof is None else _proved(cell, work.proof())
-
-
-def _proved(cell: Cell, proof: Proof) -> Proof:
-    """What was just compiled has to be found again: else it is not warm, whatever was written."""
-    if proof["found"] < proof["of"]:
+    proof = None if work.proof is None else work.proof()
+    # What was just compiled has to be found again: else it is not warm, whatever was written.
+    if proof and proof["found"] < proof["of"]:
         why = proof.get("why") or "What looks for it as programs do has found nothing"
         found, of = proof["found"], proof["of"]
         raise Problem("not-found-again", cell=cell.name, why=why, found=found, of=of)
-    return proof
+    return seconds, proof
 
 
 def _counts(graphs: Graphs | None, work: sources.Work) -> Counts:
@@ -203,11 +197,10 @@ def _counts(graphs: Graphs | None, work: sources.Work) -> Counts:
 
 
 def _check_counts(cell: Cell, work: sources.Work, counts: Counts) -> None:
-    """That a cache has, or was given, some of what was compiled, or that there is a proof of it.
-
-    A graph that PyTorch cannot cache is no fault where there are others: they are warm, and nothing
-    that is done here would make that one so.
-    Raises Problem("nothing-compiled", cell=…) and Problem("nothing-cached", cell=…, bypasses=…).
+    """That a cache has, or was given, some of what was compiled, or that there is a proof of it. A
+    graph that PyTorch cannot cache is no fault where there are others: they are warm, and nothing
+    that is done here would make that one so. Raises Problem("nothing-compiled", cell=…) and
+    Problem("nothing-cached", cell=…, bypasses=…).
     """
     autograd = counts["autograd"]
     # Of graphs that AOTAutograd's entries hold themselves, those alone are counted
@@ -241,15 +234,11 @@ def _place() -> str:
 
 def full(error: BaseException | None) -> bool:
     """Whether an exception, or one that led to it, says that a disk is full."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            return True
-        if os.strerror(errno.ENOSPC) in str(error):  # a compiler said so
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+    return any(
+        (isinstance(one, OSError) and one.errno == errno.ENOSPC)
+        or os.strerror(errno.ENOSPC) in str(one)  # a compiler said so
+        for one in chain(error)
+    )
 
 
 def _save(torch: Any, path: str) -> None:
@@ -260,10 +249,6 @@ def _save(torch: Any, path: str) -> None:
         raise Problem("mega-cache-unsupported", torch=str(torch.__version__))
     with open(path, "wb") as file:  # in the scratch folder of a verification, which goes with it
         file.write(saved[0])
-
-
-def _tell_graph(tell: Tell, cell: Cell, graph: Graph) -> None:
-    tell(graph={**graph.to_json(), "cell": cell.index})
 
 
 def _named(variables: tuple[str, ...]) -> str:

@@ -20,22 +20,12 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import places
-from torchkeeper.warm import sweep
-from torchkeeper.warm.following import (
-    Codes,
-    State,
-    carry_out,
-    check_limit,
-    finite,
-    launch,
-    make_writable,
-    tell_swept,
-)
-from torchkeeper.warm.shapes import Headers
+from torchkeeper.warm import following, sweep
+from torchkeeper.warm.following import Codes, State, finite, tell_swept
+from torchkeeper.warm.shapes import Header, Headers, Prepared, Preparing
 
 if TYPE_CHECKING:
     from torchkeeper.warm.header import Request
-    from torchkeeper.warm.shapes import Header, Prepared, Preparing
 
 #: What it puts before the user's name (torch/_inductor/runtime/cache_dir_utils.py).
 _PREFIX = "torchinductor_"
@@ -78,12 +68,11 @@ class _Work(State[Headers]):
 
 
 def prepare(params: Preparing, report: Report) -> Prepared:
-    """Build the headers that programs will look for and that are not there.
-
-    Findings: ``header``, ``swept``, ``log``. Raises Problem, or passes Cancelled on; in both cases
-    no process is left, and nothing half-written is.
+    """Build the headers that programs will look for and that are not there. Findings: ``header``,
+    ``swept``, ``log``. Raises Problem, or passes Cancelled on; in both cases no process is left,
+    and nothing half-written is.
     """
-    check_limit(limit := params.get("limit_s"))
+    following.check_limit(limit := params.get("limit_s"))
     target = target_of(params.get("into"))
     made = [] if target.temporary is None else _make_writable(target.temporary)
     home = tempfile.mkdtemp(prefix="torchkeeper-prepare-")
@@ -92,18 +81,21 @@ def prepare(params: Preparing, report: Report) -> Prepared:
     def tell(what: str, value: Any) -> None:
         _tell(what, value, state, report)
 
+    def clean_up(pids: Collection[int]) -> None:
+        if state.folder is not None and state.before is not None:
+            tell_swept(report, sweep.sweep(state.folder, state.before, pids))
+
     began = time.monotonic()
     try:
         request: Request = {"into": target.folder, "after": {"scratch": home}}
-        process = launch("header", request, environment(target, home), home)
-        result = carry_out(
-            process, limit, state, report, tell, _CODES, lambda pids: _sweep(state, pids, report)
-        )
+        process = following.launch("warm.header", request, environment(target, home), home)
+        result = following.carry_out(process, limit, state, report, tell, _CODES, clean_up)
     finally:
         shutil.rmtree(home, ignore_errors=True)
         if state.result is None:
             for folder in reversed(made):
-                _remove_empty(folder)
+                with contextlib.suppress(OSError):
+                    os.rmdir(folder)  # not if something came of it
     return {**result, "seconds": time.monotonic() - began, "user": target.foreign}
 
 
@@ -127,10 +119,7 @@ def headers_for(into: str | None) -> str:
 
 
 def environment(target: Target, home: str) -> dict[str, str]:
-    """The engine's environment, made to be that of a program which uses ``target``.
-
-    What PyTorch writes besides, to try out the compiler, goes to the folder ``home``.
-    """
+    """The environment of a program that uses ``target``; what else is written goes to ``home``."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("TORCHKEEPER_")}
     env["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(home, "cache")
     if target.temporary is not None:
@@ -146,13 +135,8 @@ def _make_writable(folder: str) -> list[str]:
     while not os.path.lexists(folder) and folder not in missing:
         missing.append(folder)
         folder = os.path.dirname(folder)
-    make_writable(missing[0] if missing else folder)
+    following.make_writable(missing[0] if missing else folder)
     return missing[::-1]
-
-
-def _remove_empty(folder: str) -> None:
-    with contextlib.suppress(OSError):
-        os.rmdir(folder)  # not if something came of it
 
 
 def _tell(what: str, value: Any, state: _Work, report: Report) -> None:
@@ -189,8 +173,3 @@ def _header(value: Any) -> Header:
         "bytes": int(value["bytes"]),
         "seconds": finite(value["seconds"]),
     }
-
-
-def _sweep(state: _Work, pids: Collection[int], report: Report) -> None:
-    if state.folder is not None and state.before is not None:
-        tell_swept(report, sweep.sweep(state.folder, state.before, pids))

@@ -50,13 +50,18 @@ def unmarked() -> dict[str, str]:
 def marked(mark: str) -> set[int]:
     """The live processes with a mark that this user may look into, but for this one."""
     wanted, found = b"\0" + mark.encode() + b"=", set()
-    with contextlib.suppress(OSError):
-        for name in os.listdir("/proc"):
-            if name.isdigit() and int(name) != os.getpid():
-                with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
-                    if wanted in b"\0" + file.read():
-                        found.add(int(name))
+    for pid in _listed() - {os.getpid()}:
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
+            if wanted in b"\0" + file.read():
+                found.add(pid)
     return found
+
+
+def _listed() -> set[int]:
+    """All processes; none where there is no /proc."""
+    with contextlib.suppress(OSError):
+        return {int(name) for name in os.listdir("/proc") if name.isdigit()}
+    return set()
 
 
 def end_outside(names: list[str]) -> None:
@@ -82,26 +87,19 @@ def _beside(pid: int) -> bool:
 
 def _table() -> dict[int, tuple[int, int, int]] | None:
     """Parent, group and session of every live process, or None where there is no /proc."""
-    try:
-        names = os.listdir("/proc")
-    except OSError:
-        return None
     table = {}
-    for name in names:
-        if name.isdigit():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    # The name of the program is in brackets and may itself hold brackets.
-                    fields = file.read().rpartition(b")")[2].split()
-                if fields[0] not in (b"Z", b"X"):
-                    table[int(name)] = (int(fields[1]), int(fields[2]), int(fields[3]))
+    for pid in _listed():
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                # The name of the program is in brackets and may itself hold brackets.
+                fields = file.read().rpartition(b")")[2].split()
+            if fields[0] not in (b"Z", b"X"):
+                table[pid] = (int(fields[1]), int(fields[2]), int(fields[3]))
     return table or None
 
 
 def family(leader: int, mark: str | None = None) -> set[int]:
-    """The live processes of the group and session ``leader`` leads, those with the mark, and all
-    they started.
-    """
+    """The live processes of a leader's group and session, or with the mark, and their children."""
     table = _table()
     if table is None:
         try:
@@ -120,15 +118,14 @@ def family(leader: int, mark: str | None = None) -> set[int]:
 
 
 def memory(leader: int, limit: int) -> int | None:
-    """Bytes that a job and all it started hold, where that is more than ``limit``; else None.
-
-    What processes share is counted once (Pss), which is slow to ask: only if it may matter. None
-    where there is no /proc.
+    """Bytes that a job and all it started hold, where that is more than ``limit``; else None. What
+    processes share is counted once (Pss), which is slow to ask: only if it may matter. None where
+    there is no /proc.
     """
     members = family(leader)
-    if sum(_resident(pid) for pid in members) <= limit:
+    if sum(map(_resident, members)) <= limit:
         return None
-    used = sum(_proportional(pid) for pid in members)
+    used = sum(map(_proportional, members))
     return used if used > limit else None
 
 
@@ -143,31 +140,21 @@ def _resident(pid: int) -> int:
 def _proportional(pid: int) -> int:
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
-            for line in file:
-                if line.startswith(b"Pss:"):
-                    return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    return _resident(pid)
+            return next(int(x.split()[1]) for x in file if x.startswith(b"Pss:")) * 1024
+    except (OSError, ValueError, IndexError, StopIteration):
+        return _resident(pid)
 
 
 def available() -> int | None:
-    """Bytes of memory that are free, or would be if asked for; None where nobody tells.
-
-    The smaller of the machine's and of the container's (cgroup v2, memory.max).
-    """
+    """Bytes of memory that are free, here and in the container (cgroup v2); None if not told."""
     found = []
-    try:
+    with contextlib.suppress(OSError, ValueError):
         with open("/proc/meminfo", "rb") as file:
-            for line in file:
-                if line.startswith(b"MemAvailable:"):
-                    found.append(int(line.split()[1]) * 1024)
+            found += [int(x.split()[1]) * 1024 for x in file if x.startswith(b"MemAvailable:")]
         with open("/sys/fs/cgroup/memory.max", "rb") as file:
             most = int(file.read())
         with open("/sys/fs/cgroup/memory.current", "rb") as file:
             found.append(max(most - int(file.read()), 0))
-    except (OSError, ValueError):
-        pass
     return min(found, default=None)
 
 
@@ -186,6 +173,13 @@ def busy() -> bool:
         return False
 
 
+def signal_name(number: int) -> str:
+    """What a signal is called."""
+    with contextlib.suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"
+
+
 def _signal(leader: int, members: set[int], number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
@@ -195,10 +189,7 @@ def _signal(leader: int, members: set[int], number: int) -> None:
 
 
 def end(process: subprocess.Popen[bytes], grace: float = GRACE) -> set[int]:
-    """End a job and all it started; returns the ids of every process seen.
-
-    SIGTERM comes first because g++ then removes what it was writing; SIGKILL after ``grace``.
-    """
+    """End a job and all it started; their ids. g++ takes away what it wrote at SIGTERM."""
     leader, mark = process.pid, getattr(process, "mark", None)
     seen: set[int] = {leader}
     number = signal.SIGTERM
@@ -231,9 +222,8 @@ def is_python(word: str) -> bool:
 
 
 def under(python: str, command: Sequence[str]) -> list[str] | None:
-    """A command as it is run by a certain interpreter; None for one that no Python runs.
-
-    One that Python runs begins with ``python``, ``-m``, ``-c``, or the name of a Python file.
+    """A command as it is run by a certain interpreter; None for one that no Python runs. One that
+    Python runs begins with ``python``, ``-m``, ``-c``, or the name of a Python file.
     """
     first = command[0]
     if is_python(first):
@@ -259,7 +249,6 @@ _TRIES = 3
 
 def give_way(pid: int, nice: int) -> None:
     """Make a process, and all that it starts from now on, this nice: 0 to 19, of setpriority(2).
-
     pid: a process that leads a session of its own. Where Linux schedules sessions as groups,
     niceness counts only within one (sched(7), "The autogroup feature"): so its group is made as
     nice. A process that may not be made so stays as it is; nothing is raised.

@@ -8,7 +8,7 @@ import contextlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import HEADERS
@@ -17,16 +17,13 @@ from torchkeeper.stores.duplicate import duplicate
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.temporary import remove
+from torchkeeper.verdict.shapes import CauseTold
 from torchkeeper.warm import supervise
 from torchkeeper.warm.caches import Used, alone
 from torchkeeper.warm.options import JUDGED
 from torchkeeper.warm.recipes.expanding import Cell
+from torchkeeper.warm.shapes import Proof, Summed, VerifiedGraph
 from torchkeeper.warm.traces.graphs import DECIDED
-
-if TYPE_CHECKING:
-    from torchkeeper.verdict.shapes import CauseTold
-    from torchkeeper.warm.shapes import Proof, Run, Summed, VerifiedGraph
-
 
 #: Graphs and objects that are named.
 MAX_GRAPHS = 500
@@ -55,18 +52,6 @@ class Ran:
         hits, misses = self.result["hits"], self.result["misses"]
         return hits > 0 and not misses and not self.result["autograd"]["misses"] and not self.built
 
-    def to_json(self) -> Run:
-        """Its counts and seconds."""
-        return {
-            "graphs": self.result["graphs"],
-            "hits": self.result["hits"],
-            "misses": self.result["misses"],
-            "bypasses": self.result["bypasses"],
-            "autograd": self.result["autograd"],
-            "seconds": self.result["seconds"],
-            "rebuilt": len(self.built),
-        }
-
 
 class Heard(Report):
     """Passes on what a job tells, but for what it says of its one cell, and keeps the graphs, each
@@ -82,8 +67,7 @@ class Heard(Report):
             self._report.progress(done, total, unit)
 
     def finding(self, **what: Any) -> None:
-        if "graph" in what:
-            graph = what["graph"]
+        if graph := what.get("graph"):
             known = self.graphs.get(graph["id"])
             if graph["outcome"] not in DECIDED or (known and known["outcome"] == graph["outcome"]):
                 return
@@ -105,11 +89,10 @@ def run(
     job: supervise.Job, home: str, temporary: str, led: Used, name: str, heard: Heard,
     trace: str | None = None, more: supervise.Request | None = None,
 ) -> Ran:  # fmt: skip
-    """Run the one cell of a job on ``home/cache``, with a folder for temporary files.
-
-    led: where in that folder a program is led to. name: of the run, one of RUNS. trace: a folder
-    for PyTorch's. more: as for ``supervise.run``. Raises Problem as that does, and
-    "verify-crashed"; passes Cancelled on.
+    """Run the one cell of a job on ``home/cache``, with a folder for temporary files. led: where in
+    that folder a program is led to. name: of the run, one of RUNS. trace: a folder for PyTorch's.
+    more: as for ``supervise.run``. Raises Problem as that does, and "verify-crashed"; passes
+    Cancelled on.
     """
     [cell] = job.cells
     cache = os.path.join(home, "cache")
@@ -121,11 +104,10 @@ def run(
     if trace is not None:
         env["TORCH_TRACE"] = trace
     prove = name in JUDGED and cell.source in PROVED
-    if prove:
-        more = {**(more or {}), "prove": True}
+    asked: supervise.Request = {**(more or {}), "prove": True} if prove else more or {}
     before = objects(cache)
     try:
-        result = supervise.run(job, env, home, heard, more=more)
+        result = supervise.run(job, env, home, heard, more=asked)
     except Problem as problem:
         signal = problem.params.get("signal")
         if name in JUDGED and problem.code == "warm-killed" and signal in _CRASHES:
@@ -165,12 +147,10 @@ def files(folder: str, ending: str = "") -> dict[str, tuple[int, int, int]]:
         for name in names:
             if name.endswith(ending) and not name.endswith(".lock"):
                 path = os.path.join(above, name)
-                try:
+                with contextlib.suppress(OSError):
                     status = os.lstat(path)
-                except OSError:
-                    continue
-                mark = (status.st_ino, status.st_size, status.st_mtime_ns)
-                found[os.path.relpath(path, folder)] = mark
+                    mark = (status.st_ino, status.st_size, status.st_mtime_ns)
+                    found[os.path.relpath(path, folder)] = mark
     return found
 
 
@@ -184,10 +164,9 @@ Explain = Callable[[str, str], Mapping[str, "CauseTold"]]
 
 @dataclass
 class Ground:
-    """What the runs of a verification have in common.
-
-    led: where in a copy a program is led to; several: whether there is more than one cell, which
-    share a folder for temporary files; marks: the files of the copy that they share.
+    """What the runs of a verification have in common. led: where in a copy a program is led to;
+    several: whether there is more than one cell, which share a folder for temporary files; marks:
+    the files of the copy that they share.
     """
 
     source: Folder
@@ -214,11 +193,10 @@ class Ground:
 
     def clear(self, name: str) -> None:
         """Take away what a run has left; the header and the copy stay where others share them."""
+        if not self.several or name not in JUDGED:
+            remove(os.path.join(self.scratch, name))
         if not self.several:
-            remove(os.path.join(self.scratch, name))
             return
-        if name not in JUDGED:
-            remove(os.path.join(self.scratch, name))
         for above, kept in _left(self.temporary(name)):
             with os.scandir(above) as entries:
                 going = [one for one in entries if one.name not in kept]
@@ -232,10 +210,11 @@ class Ground:
 
 def _left(temporary: str) -> list[tuple[str, tuple[str, ...]]]:
     """The folders in a temporary folder that are not taken away whole, each with what stays."""
-    own = [
+    if not os.path.isdir(temporary):
+        return []
+    own = tuple(
         name
-        for name in (os.listdir(temporary) if os.path.isdir(temporary) else ())
+        for name in os.listdir(temporary)
         if os.path.isdir(os.path.join(temporary, name, HEADERS))
-    ]
-    inner = [(os.path.join(temporary, name), (HEADERS,)) for name in own]
-    return [(temporary, tuple(own)), *inner] if os.path.isdir(temporary) else []
+    )
+    return [(temporary, own), *((os.path.join(temporary, name), (HEADERS,)) for name in own)]

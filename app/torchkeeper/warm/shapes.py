@@ -8,10 +8,7 @@ from torchkeeper.verdict.shapes import CauseTold
 
 
 class SentRecipe(TypedDict):
-    """A recipe as it was read from its file.
-
-    folder: the absolute path of where it lies. data: its tables, which ``warm.recipes`` checks.
-    """
+    """A recipe as its file has it. folder: the absolute path of where that lies."""
 
     name: str
     folder: str
@@ -19,13 +16,12 @@ class SentRecipe(TypedDict):
 
 
 class Compiling(TypedDict, total=False):
-    """What is compiled, and how.
-
-    recipes: "builtin", which it is without any, and those that were read. device, threads,
-    portable: for recipes that say nothing of it themselves. limit_s: seconds that a cell may take.
-    jobs: processes at a time. each: a single cell that fails does so as one of several. settings:
-    texts by variable, as a profile has them: the processes have exactly these of the described
-    settings; they may hold a password. only: the indexes of the cells that are compiled.
+    """What is compiled, and how. recipes: "builtin", which it is without any, and those that were
+    read. device, threads, portable: for recipes that say nothing of it themselves. limit_s: seconds
+    that a cell may take. jobs: processes at a time. each: a single cell that fails does so as one
+    of several. settings: texts by variable, as a profile has them: the processes have exactly these
+    of the described settings; they may hold a password. only: the indexes of the cells that are
+    compiled.
     """
 
     recipes: Sequence[str | SentRecipe] | None
@@ -79,9 +75,8 @@ class Done(Counts):
 
 
 class Became(TypedDict, total=False):
-    """What becomes of a cell: once it is done what it came to, once it has failed its problem.
-
-    log: its last lines, which findings have and results have not.
+    """What becomes of a cell: once it is done what it came to, once it has failed its problem. log:
+    its last lines, which findings have and results have not.
     """
 
     graphs: int
@@ -98,10 +93,7 @@ class Became(TypedDict, total=False):
 
 
 class WarmCell(Became):
-    """A cell of a warm-up.
-
-    state: "queued", "starting", "compiling", "done", "failed" or "cancelled".
-    """
+    """A cell; state: queued, starting, compiling, done, failed or cancelled."""
 
     index: int
     recipe: str
@@ -120,7 +112,6 @@ class Warming(_Warming, Compiling):
 
 class Summed(Counts):
     """What became of the cells of a job, and sums. cells: as many as fit, without their logs.
-
     things: how many things were looked up of each sort (``warm.following.things``). torch: its
     version, "" where none was needed. done, failed: how many cells.
     """
@@ -155,9 +146,7 @@ class _MoreVerifying(TypedDict, total=False):
 
 
 class Verifying(_Verifying, _MoreVerifying, Compiling):
-    """The place to verify, and with what. runs: of ``warm.options.RUNS``, without it all of them.
-    scratch: the absolute path of a folder to work in.
-    """
+    """The place to verify. runs: without it all of RUNS. scratch: a path to work in."""
 
 
 class LookedUp(TypedDict):
@@ -169,18 +158,14 @@ class LookedUp(TypedDict):
 
 
 class VerifiedGraph(LookedUp, total=False):
-    """A graph of the last run with the target. why: the cause, if it was no hit and that is known.
-    cell: the index of its cell, where there are several.
-    """
+    """A graph of the last run. why: of no hit, if known. cell: where there are several."""
 
     why: CauseTold
     cell: int
 
 
 class VerdictOfCell(TypedDict):
-    """A cell of a verification. seconds: of each run. ratios: how many times as long as with the
-    target the others took (``warm_cold`` and so on).
-    """
+    """seconds: of each run. ratios: to the target's, as ``warm_cold``."""
 
     index: int
     recipe: str
@@ -222,10 +207,9 @@ class Whole(TypedDict):
 
 
 class Verification(Judged):
-    """What a verification came to; the counts are those of the last run with the target.
-
-    things: as of a warm-up. built: paths of objects that were built again. seconds, ratios: as of
-    a cell. runs: by their names.
+    """What a verification came to; the counts are those of the last run with the target. things: as
+    of a warm-up. built: paths of objects that were built again. seconds, ratios: as of a cell.
+    runs: by their names.
     """
 
     things: Mapping[str, int]
@@ -248,9 +232,7 @@ class Verified(Verification):
 
 
 class Preparing(TypedDict, total=False):
-    """Where headers go: the temporary folder of programs, or ``torchinductor_<user>`` in it;
-    without it the usual one. limit_s: seconds that it may take.
-    """
+    """into: a temporary folder, or one of a user's in it; None for the usual one."""
 
     into: str | None
     limit_s: float | None

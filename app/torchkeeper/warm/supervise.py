@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 from torchkeeper.artifacts.entry import COUNTED_APART, Problem, tally
 from torchkeeper.artifacts.layout import HEADERS
@@ -21,24 +21,14 @@ from torchkeeper.settings.applied import applied
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.stores import places
 from torchkeeper.stores.folders import folder
-from torchkeeper.warm import processes, sweep
+from torchkeeper.warm import following, processes, sweep
 from torchkeeper.warm.devices import check_place
-from torchkeeper.warm.following import (
-    check_limit,
-    launch,
-    make_writable,
-    summed,
-    tell_swept,
-    told_of,
-)
+from torchkeeper.warm.mending import After
 from torchkeeper.warm.options import MOST_JOBS, MOST_THREADS, PRECOMPILE
 from torchkeeper.warm.recipes import expanding, recipe
 from torchkeeper.warm.recipes.expanding import Cell
+from torchkeeper.warm.shapes import Compiling, Summed, Warmed, Warming
 from torchkeeper.warm.workers import Crew, Means, accelerator
-
-if TYPE_CHECKING:
-    from torchkeeper.warm.mending import After
-    from torchkeeper.warm.shapes import Compiling, Summed, Warmed, Warming
 
 #: What decides over OMP_NUM_THREADS (at::init_num_threads takes MKL's number where it has MKL).
 _OTHER_THREADS = ("MKL_NUM_THREADS", "MKL_DOMAIN_NUM_THREADS", "OMP_THREAD_LIMIT", "OMP_DYNAMIC")
@@ -74,11 +64,10 @@ class Job:
 
 
 class Request(TypedDict, total=False):
-    """What a process is asked for (``job``) that is then sent one cell after another.
-
-    device: for cells that name none. threads: what its environment has set. prove: have a source
-    that has a proof of its own give that instead of compiling. load: a file with a mega-cache to be
-    loaded before, save: one that it is to be written to.
+    """What a process is asked for (``job``) that is then sent one cell after another. device: for
+    cells that name none. threads: what its environment has set. prove: have a source that has a
+    proof of its own give that instead of compiling. load: a file with a mega-cache to be loaded
+    before, save: one that it is to be written to.
     """
 
     device: str | None
@@ -102,18 +91,23 @@ def warm(params: Warming, report: Report) -> Warmed:
     job = checked(params, params["into"])
     for problem in filter(None, (unbuildable(cell, job.place) for cell in job.cells)):
         raise problem  # before anything starts: what is not built for the CPU can be had alone
-    made = make_writable(job.place)
-    headers = _headers(job)
+    made = following.make_writable(job.place)
+    # Where the processes have the headers that PyTorch precompiles.
+    folder_of_user = places.default_folder()
+    if job.settings and (temporary := job.settings.get("TMPDIR")):
+        user = os.path.basename(folder_of_user)
+        folder_of_user = os.path.join(os.path.abspath(temporary), user)
+    headers = os.path.join(folder_of_user, HEADERS)
     roots = [root for root in (job.place, headers) if root == job.place or os.path.isdir(root)]
     for root in roots:
-        tell_swept(report, sweep.mend(root))
+        following.tell_swept(report, sweep.mend(root))
     before = _entries(job.place, report)
     since = time.time_ns()
     marks = {root: sweep.snapshot(root) for root in (job.place, headers)}
 
     def gone(pids: Collection[int], others: bool) -> None:
         for root, seen in marks.items():
-            tell_swept(report, sweep.sweep(root, seen, pids, others))
+            following.tell_swept(report, sweep.sweep(root, seen, pids, others))
 
     home = tempfile.mkdtemp(prefix="torchkeeper-warm-")
     result = None
@@ -148,27 +142,25 @@ def run(
     more: Request | None = None,
 ) -> Summed:
     """Carry a job out in processes of its own, in the folder ``home``; returns what became of its
-    cells, and sums.
-
-    env: of the processes, but for what a cell asks for. more: of their request, but for device and
-    threads. gone: hears the ids of processes that ended before their time, and
-    whether others of the job are at work.
-    Raises Problem, or passes Cancelled on; in no case is a process of the job left.
+    cells, and sums. env: of the processes, but for what a cell asks for. more: of their request,
+    but for device and threads. gone: hears the ids of processes that ended before their time, and
+    whether others of the job are at work. Raises Problem, or passes Cancelled on; in no case is a
+    process of the job left.
     """
     most, asked = _at_a_time(job, report), more or {}
 
     def start(cell: Cell, beside: int) -> subprocess.Popen[bytes]:
         request: Request = {**asked, "device": job.device, "threads": cell.threads}
-        return launch("job", request, of_cell(env, cell, beside), home)
+        return following.launch("warm.job", request, of_cell(env, cell, beside), home)
 
-    rows = [told_of(cell) for cell in job.cells]
+    rows = [following.told_of(cell) for cell in job.cells]
     for begin in range(0, len(rows), _CELLS):
         report.finding(cells=rows[begin : begin + _CELLS])
     crew = Crew(job.cells, Means(most, start, gone, "save" in asked, job.each), report)
     crew.work()
     if crew.failed:
         gone((), False)
-    return summed(crew.rows.values(), crew.torch)
+    return following.summed(crew.rows.values(), crew.torch)
 
 
 def _at_a_time(job: Job, report: Report) -> int:
@@ -184,24 +176,25 @@ def _at_a_time(job: Job, report: Report) -> int:
 
 
 def checked(params: Compiling, place: str) -> Job:
-    """The job in a request for a place.
-
-    Raises Problem("bad-request", field=…), Problem("threads-out-of-range", threads=…, most=…) and
-    as ``recipe.of_request`` and ``expanding.cells_of``.
+    """The job in a request for a place. Raises Problem("bad-request", field=…),
+    Problem("threads-out-of-range", threads=…, most=…) and as ``recipe.of_request`` and
+    ``expanding.cells_of``.
     """
     if not place or "\0" in place:
         raise Problem("bad-request", field="into")
     device = params.get("device")
     if device is not None and len(device) > 40:
         raise Problem("bad-request", field="device")
-    check_limit(limit := params.get("limit_s"))
+    following.check_limit(limit := params.get("limit_s"))
     threads, portable = params.get("threads"), params.get("portable", False)
     if threads is not None and not 1 <= threads <= MOST_THREADS:
         raise Problem("threads-out-of-range", threads=threads, most=MOST_THREADS)
     jobs = params.get("jobs", 1)
     if not 1 <= jobs <= MOST_JOBS:
         raise Problem("bad-request", field="jobs")
-    settings = _settings(params.get("settings"))
+    settings = params.get("settings")
+    if settings and not all(name in BY_NAME and "\0" not in x for name, x in settings.items()):
+        raise Problem("bad-request", field="settings")
     recipes = recipe.of_request(params.get("recipes"))
     cells = expanding.cells_of(recipes, device, threads, portable, limit)
     if (only := params.get("only")) is not None:
@@ -211,23 +204,6 @@ def checked(params: Compiling, place: str) -> Job:
     place = os.path.abspath(place)
     each = params.get("each", False)
     return Job(place, tuple(cells), device, limit, threads, portable, jobs, each, settings)
-
-
-def _headers(job: Job) -> str:
-    """Where the processes of a job have the headers that PyTorch precompiles."""
-    folder = places.default_folder()
-    if job.settings and (temporary := job.settings.get("TMPDIR")):
-        folder = os.path.join(os.path.abspath(temporary), os.path.basename(folder))
-    return os.path.join(folder, HEADERS)
-
-
-def _settings(told: Mapping[str, str] | None) -> dict[str, str] | None:
-    """The settings of a request. Raises Problem("bad-request", field="settings")."""
-    if told is None:
-        return None
-    if not all(name in BY_NAME and "\0" not in text for name, text in told.items()):
-        raise Problem("bad-request", field="settings")
-    return dict(told)
 
 
 def unbuildable(cell: Cell, place: str) -> Problem | None:
@@ -271,15 +247,12 @@ def environment(
     settings: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """The engine's environment, made to fill ``place``; of the described settings with these only,
-    unless that is None.
-
-    Nothing else is set unless it is asked for: PyTorch records every TORCH* variable in its
-    entries, and threads, affinity and OMP_NUM_THREADS are part of its keys, as is whether headers
-    are precompiled.
+    unless that is None. Nothing else is set unless it is asked for: PyTorch records every TORCH*
+    variable in its entries, and threads, affinity and OMP_NUM_THREADS are part of its keys, as is
+    whether headers are precompiled.
     """
     env = {k: v for k, v in os.environ.items() if not k.startswith("TORCHKEEPER_")}
-    if settings is not None:
-        env = applied(settings, env)
+    env = env if settings is None else applied(settings, env)
     return filling(set_for(env, threads, portable), place)
 
 
@@ -306,10 +279,9 @@ def filling(env: dict[str, str], place: str) -> dict[str, str]:
 
 
 def of_cell(env: Mapping[str, str], cell: Cell, jobs: int = 1) -> dict[str, str]:
-    """An environment that fills a place, changed as a cell asks; where it leads to, stays.
-
-    jobs: at a time. They share the cores by the processes that each compiles with, which is the
-    one thing that is in no key.
+    """An environment that fills a place, changed as a cell asks; where it leads to, stays. jobs: at
+    a time. They share the cores by the processes that each compiles with, which is the one thing
+    that is in no key.
     """
     kept = {name: value for name, value in cell.environment.items() if name not in _PLACES}
     made = {**set_for(dict(env), cell.threads, cell.portable), **kept}

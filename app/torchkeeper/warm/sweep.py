@@ -61,10 +61,7 @@ class _Found:
 
 
 def snapshot(root: str, until: int | None = None) -> dict[str, Mark]:
-    """What ``sweep`` must not touch: everything of its concern that is there already.
-
-    until: only what has not changed since then, in nanoseconds since the epoch.
-    """
+    """All of its concern that is there already; until: unchanged since then, in ns."""
     marks = {found.path: mark(found.path) for found in _walk(root)}
     return {path: seen for path, seen in marks.items() if until is None or seen[0] < until}
 
@@ -78,10 +75,9 @@ def mark(path: str) -> Mark:
 
 
 def _walk(root: str) -> Iterator[_Found]:
-    """The temporary files and folders, built objects and Triton kernels below ``root``.
-
-    Only where PyTorch and Triton put them: a user's own ``lib/libm.so`` is none of our business,
-    even in a folder that somebody names as a cache.
+    """The temporary files and folders, built objects and Triton kernels below ``root``. Only where
+    PyTorch and Triton put them: a user's own ``lib/libm.so`` is none of our business, even in a
+    folder that somebody names as a cache.
     """
     for found in _candidates(root):
         parts = os.path.relpath(found.path, root).split("/")
@@ -133,7 +129,6 @@ def sweep(
     root: str, before: Mapping[str, Mark], pids: Collection[int], others: bool = False
 ) -> list[Swept]:
     """Remove what a job of the processes ``pids``, all dead now, left unfinished below ``root``.
-
     ``before`` is the snapshot from before the job. others: more of its processes are at work; what
     cannot be told from theirs stays until they have ended. Returns what was removed.
     """
@@ -171,10 +166,7 @@ def sweep(
 
 
 def mend(root: str) -> list[Swept]:
-    """Remove what an earlier job left when not even its engine lived to sweep after it.
-
-    Only what is certainly useless and what nobody holds the lock of.
-    """
+    """Remove what nobody has swept: what is certainly useless and held by no lock."""
     swept: list[Swept] = []
     for found in list(_walk(root)):
         if found.name.endswith(_BUILD):
@@ -189,13 +181,11 @@ def _unfinished_build(
 ) -> list[Swept]:
     """The build folder and what was being built, whatever it looks like: it was not done."""
     swept: list[Swept] = []
-    name = found.name.removesuffix(_BUILD)
-    folder = os.path.dirname(found.path)
     with _alone(_lock_of(found)) as alone:
         if not alone:
             return []
         for suffix in sure:
-            target = os.path.join(folder, name + suffix)
+            target = found.path.removesuffix(_BUILD) + suffix
             if os.path.lexists(target) and before.get(target) != mark(target):
                 swept += _remove(target, "incomplete")
         return swept + _remove(found.path, "temporary")
@@ -234,10 +224,9 @@ def _lock_of(found: _Found) -> str:
 
 @contextlib.contextmanager
 def _alone(lock: str) -> Iterator[bool]:
-    """Whether nobody else holds the lock; while inside, nobody else gets it.
-
-    Where there is no such lock, whether nobody holds any lock beside it: a kernel in two parts is
-    built under the lock of only one of them.
+    """Whether nobody else holds the lock; while inside, nobody else gets it. Where there is no such
+    lock, whether nobody holds any lock beside it: a kernel in two parts is built under the lock of
+    only one of them.
     """
     if not os.path.exists(lock):
         yield _none_held(os.path.dirname(lock))
@@ -268,10 +257,7 @@ def _none_held(folder: str) -> bool:
 
 
 def _nameless(paths: list[str]) -> list[Swept]:
-    """Temporary folders without a process id (torch/_inductor/triton_bundler.py).
-
-    A live writer is done with one in a moment, so the ones that stand still are ours.
-    """
+    """Temporary folders without an id (triton_bundler.py): those that stand still are ours."""
     marks = {path: mark(path) for path in paths}
     if marks:
         time.sleep(_STILL)
@@ -284,10 +270,7 @@ def _nameless(paths: list[str]) -> list[Swept]:
 
 
 def _half_a_kernel(folder: str) -> bool:
-    """Whether a Triton kernel's folder lacks its group file, or files that one names.
-
-    Triton writes the group file last. Folders without stages are launchers, which have none.
-    """
+    """Whether the group file, which Triton writes last, or a file it names is missing."""
     try:
         names = set(os.listdir(folder))
     except OSError:
@@ -296,8 +279,7 @@ def _half_a_kernel(folder: str) -> bool:
         writer = _TRITON_TEMPORARY.fullmatch(name)
         if writer and writer[1] and alive(int(writer[1])):
             return False
-    groups = [name for name in names if name.startswith("__grp__")]
-    if not groups:
+    if not (groups := [name for name in names if name.startswith("__grp__")]):
         return not names or any(name.endswith(_STAGES) for name in names)
     for group in groups:
         try:

@@ -20,15 +20,14 @@ target, too, as long as nobody has changed anything in it; then it is made anew.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.shapes import Fault
 from torchkeeper.stores.duplicate import room
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.names import scheme_of
@@ -36,31 +35,21 @@ from torchkeeper.stores.preconditions import space
 from torchkeeper.stores.temporary import remove
 from torchkeeper.warm import prepare, ran, supervise
 from torchkeeper.warm.caches import Used, led_to
-from torchkeeper.warm.following import things, told_of
+from torchkeeper.warm.following import fitting, things, told_of
 from torchkeeper.warm.options import JUDGED, RUNS
 from torchkeeper.warm.ran import MAX_BUILT, MAX_GRAPHS, Explain, Ground, Heard, Ran
 from torchkeeper.warm.recipes.expanding import Cell
-
-if TYPE_CHECKING:
-    from torchkeeper.artifacts.shapes import Fault
-    from torchkeeper.warm.shapes import Run, Verified, VerifiedCell, VerifiedGraph, Verifying
-
-
-# What the runs of a verification come to: each cell, and all of them together.
+from torchkeeper.warm.shapes import Run, Verified, VerifiedCell, VerifiedGraph, Verifying
 
 #: Bytes that the cells, and the graphs, of a result take at most, which is one line of the wire;
 #: findings tell all of them.
 MAX_BYTES = 400_000
 
 Runs = Mapping[str, Ran]
-Row = TypeVar("Row")
 
 
 def of_cell(cell: Cell, runs: Runs, problem: Fault | None) -> VerifiedCell:
-    """What became of a cell. why: of the first of its graphs that was no hit, if that is known.
-
-    problem: why it failed; then it is not good, whatever runs there were.
-    """
+    """What became of a cell; why: of its first graph that was no hit. A problem is not good."""
     one = _last(runs)
     why = [graph["why"] for graph in (one.graphs if one else ()) if "why" in graph]
     counts = _sum([one] if one else [])
@@ -116,10 +105,13 @@ def told(cells: Sequence[Runs], rows: Sequence[VerifiedCell]) -> Verified:
         "bypasses": totals["bypasses"],
         "rebuilt": totals["rebuilt"],
         "autograd": totals["autograd"],
-        "things": things(_looked_up(rows[at], one) for at, one in last),
+        "things": things(
+            (rows[at]["source"], one.result["graphs"], one.result["hits"] + one.result["misses"])
+            for at, one in last
+        ),
         "whole": {"cells": len(rows), "good": sum(row["good"] for row in rows)},
         "built": built[:MAX_BUILT],
-        "rows": _fitting(graphs),
+        "rows": fitting(graphs, MAX_BYTES),
         "seconds": {name: total["seconds"] for name, total in runs.items()},
         "ratios": _ratios(spent),
         "runs": runs,
@@ -127,41 +119,24 @@ def told(cells: Sequence[Runs], rows: Sequence[VerifiedCell]) -> Verified:
         "device": first["device"] if first else "",
         "threads": first["threads"] if first else 0,
         "torch": first["torch"] if first else "",
-        "cells": _fitting(rows),
+        "cells": fitting(rows, MAX_BYTES),
     }
-
-
-def _looked_up(row: VerifiedCell, one: Ran) -> tuple[str, int, int]:
-    """What a cell looked up, as ``things`` takes it."""
-    return row["source"], one.result["graphs"], one.result["hits"] + one.result["misses"]
-
-
-def _fitting(rows: Sequence[Row]) -> list[Row]:
-    """As many of them, from the first, as fit."""
-    room, fit = MAX_BYTES, list[Row]()
-    for row in rows:
-        room -= len(json.dumps(row)) + 2
-        if room < 0:
-            break
-        fit.append(row)
-    return fit
 
 
 def _last(runs: Runs) -> Ran | None:
     """The last run with the target."""
-    judged = [runs[name] for name in JUDGED if name in runs]
-    return judged[-1] if judged else None
+    return next((runs[name] for name in reversed(JUDGED) if name in runs), None)
 
 
 def _sum(ran: Sequence[Ran]) -> Run:
     """The counts and seconds of runs, added up."""
-    some = [one.to_json() for one in ran]
+    some = [one.result for one in ran]
     return {
         "graphs": sum(one["graphs"] for one in some),
         "hits": sum(one["hits"] for one in some),
         "misses": sum(one["misses"] for one in some),
         "bypasses": sum(one["bypasses"] for one in some),
-        "rebuilt": sum(one["rebuilt"] for one in some),
+        "rebuilt": sum(len(one.built) for one in ran),
         "seconds": sum(one["seconds"] for one in some),
         "autograd": {
             "hits": sum(one["autograd"]["hits"] for one in some),
@@ -229,7 +204,9 @@ def verify(params: Verifying, report: Report, explain: Explain | None = None) ->
         above = params.get("scratch") or tempfile.gettempdir()
         raise Problem("place-unwritable", place=above, why=e.strerror or str(e)) from e
     try:
-        _check_room(scratch, room(items))
+        free = space(scratch).free
+        if free is not None and free < room(items) + _WORK:
+            raise _no_room(scratch, room(items), free)
         several = len(asked.job.cells) > 1
         return _all_cells(asked, Ground(source, items, led, scratch, several, explain), report)
     finally:
@@ -238,7 +215,6 @@ def verify(params: Verifying, report: Report, explain: Explain | None = None) ->
 
 def checked(params: Verifying) -> Asked:
     """What a request asks for. Raises Problem("bad-request" | "recipe-unknown" | "verify-server").
-
     Without ``runs`` all are asked for; the mega run takes the cold one along, which it needs.
     """
     place = params["place"]
@@ -257,23 +233,16 @@ def checked(params: Verifying) -> Asked:
 
 
 def runs_of(cell: Cell, runs: Iterable[str], several: bool) -> list[str]:
-    """The runs that make sense for a cell, in order.
-
-    What is not in a mega-cache, or not known to be compiled in the job's process, has no such run;
-    what needs no header, or finds one anyway, needs none prepared.
+    """The runs that make sense for a cell, in order. What is not in a mega-cache, or not known to
+    be compiled in the job's process, has no such run; what needs no header, or finds one anyway,
+    needs none prepared.
     """
-    wanted = set(runs)
-    if cell.source in (*ran.PROVED, "script"):
+    wanted, proved = set(runs), cell.source in ran.PROVED
+    if proved or cell.source == "script":
         wanted.discard("mega")
-    if "prepared" in wanted and (several or cell.source in ran.PROVED):
+    if "prepared" in wanted and (several or proved):
         wanted = (wanted - {"prepared"}) | {"warm"}
     return [name for name in RUNS if name in wanted]
-
-
-def _check_room(scratch: str, copy: int) -> None:
-    free = space(scratch).free
-    if free is not None and free < copy + _WORK:
-        raise _no_room(scratch, copy, free)
 
 
 def _no_room(scratch: str, copy: int, free: int) -> Problem:
@@ -289,7 +258,9 @@ def _all_cells(asked: Asked, ground: Ground, report: Report) -> Verified:
         for begin in range(0, len(queued), _CELLS):
             report.finding(cells=queued[begin : begin + _CELLS])
         os.makedirs(ground.temporary(""))
-        if any(_may_use_header(asked.job, cell) for cell in cells):
+        # Where a run may look for a precompiled header.
+        devices = [one.device for one in cells if one.source != "triton" and not one.portable]
+        if any((one or asked.job.device or "cpu").startswith("cpu") for one in devices):
             _prepare(ground.temporary(""), asked.job.limit_s, report)
     for number, cell in enumerate(cells):
         if ground.several:
@@ -306,8 +277,7 @@ def _all_cells(asked: Asked, ground: Ground, report: Report) -> Verified:
         rows.append(of_cell(cell, runs, problem))
         done.append(runs)
         if ground.several:
-            state = "failed" if problem else "done"
-            report.finding(cell={**rows[-1], "state": state})
+            report.finding(cell={**rows[-1], "state": "failed" if problem else "done"})
     if ground.several:
         report.progress(len(cells), len(cells), "cells")
     return told(done, rows)
@@ -320,7 +290,12 @@ def _runs(asked: Asked, cell: Cell, ground: Ground, report: Report, done: dict[s
     job = replace(asked.job, cells=(cell,), jobs=1)
     names = runs_of(cell, asked.runs, ground.several)
     for name in names:
-        if name == "prepared" and "warm" in done and not _uses_header(cell, done["warm"]):
+        # A run on another device, or of what is portable, has no header to prepare.
+        if (
+            name == "prepared"
+            and "warm" in done
+            and (cell.portable or done["warm"].result["device"] != "cpu")
+        ):
             continue
         report.finding(run={"name": name, **({"cell": cell.index} if ground.several else {})})
         home, temporary = os.path.join(scratch, name), ground.temporary(name)
@@ -343,10 +318,9 @@ def _runs(asked: Asked, cell: Cell, ground: Ground, report: Report, done: dict[s
             full = isinstance(e, Problem) and e.code == "disk-full"
             if full or _FULL in said or (free is not None and free < _NOTHING):
                 raise _no_room(scratch, room(ground.items), free or 0) from e
-            if isinstance(e, OSError):
-                why = e.strerror or str(e)
-                raise Problem("place-unwritable", place=scratch, why=why) from e
-            raise
+            if isinstance(e, Problem):
+                raise
+            raise Problem("place-unwritable", place=scratch, why=e.strerror or str(e)) from e
         finally:
             ground.clear(name)
 
@@ -370,17 +344,6 @@ def _run(
     finally:
         if trace:
             remove(trace)
-
-
-def _may_use_header(job: supervise.Job, cell: Cell) -> bool:
-    """Whether a run of the cell may look for a precompiled header."""
-    device = cell.device or job.device or "cpu"
-    return cell.source != "triton" and not cell.portable and device.startswith("cpu")
-
-
-def _uses_header(cell: Cell, one: Ran) -> bool:
-    """Whether there is a header to prepare for such a run."""
-    return not cell.portable and one.result["device"] == "cpu"
 
 
 def _prepare(temporary: str, limit_s: float | None, report: Report) -> None:

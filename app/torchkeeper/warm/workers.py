@@ -14,19 +14,17 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict
+from functools import partial
+from typing import Any, TypedDict
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
+from torchkeeper.artifacts.shapes import Fault
 from torchkeeper.warm import following, processes
 from torchkeeper.warm.following import TURN, Codes, State, done_of, graph_of, line, told_of
 from torchkeeper.warm.recipes.expanding import REFERENCES, Cell
 from torchkeeper.warm.recipes.foreseeing import foreseen
-
-if TYPE_CHECKING:
-    from torchkeeper.artifacts.shapes import Fault
-    from torchkeeper.warm.shapes import Became, Device, WarmCell
-
+from torchkeeper.warm.shapes import Became, Device, WarmCell
 
 #: Where a GPU shows that torch may prefer to the CPU, without torch being asked.
 _ACCELERATORS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dri")
@@ -78,10 +76,9 @@ def send(worker: Worker, what: Sent) -> None:
 
 
 def group_of(cell: Cell) -> tuple[object, ...]:
-    """What cells have to have in common to share a process.
-
-    The folder of a file that a cell names is part of it: what the file imports from beside it, may
-    have the name of another file's module, and Python has one module of a name.
+    """What cells have to have in common to share a process. The folder of a file that a cell names
+    is part of it: what the file imports from beside it, may have the name of another file's module,
+    and Python has one module of a name.
     """
     environment = tuple(sorted(cell.environment.items()))
     return environment, cell.threads, cell.portable, cell.folder, _beside(cell)
@@ -103,14 +100,9 @@ def accelerator() -> bool:
     return sys.platform == "darwin" or any(os.path.exists(path) for path in _ACCELERATORS)
 
 
-# The processes that compile cells: how many there are, which cell goes to which, what they tell,
-# and what becomes of one that dies, hangs, or takes more memory than its cell may.
-#
 # Cells that need the same environment share a process, one after another: importing torch, and what
 # it does when it first compiles, takes longer than many a cell. A process that ends before its time
 # takes only its cell with it; another takes its place.
-
-# Which cell a process is given next, and how many processes are worth their start.
 
 #: Seconds after which a cell is long enough for another process to be worth its start: longer than
 #: a precompiled header takes, for which both would wait.
@@ -160,21 +152,16 @@ class Queue:
             return None
         groups = {worker.group for worker in at_work}
         # What no process that is there can take needs one in any case.
-        other = next(
-            (
-                one
-                for one in self._free(None, workers)
-                if one.index in self.alone or group_of(one) not in groups
-            ),
-            None,
-        )
-        return self.next(None, workers) if other is None and self._worth(at_work) else other
+        for one in self._free(None, workers):
+            if one.index in self.alone or group_of(one) not in groups:
+                return one
+        return self.next(None, workers) if self._worth(at_work) else None
 
     def _worth(self, at_work: Sequence[Worker]) -> bool:
         if processes.busy():
             return False
-        now = time.monotonic()
-        if any(worker.begun and now > worker.clock + LONG for worker in at_work):
+        late = time.monotonic() - LONG
+        if any(worker.begun and late > worker.clock for worker in at_work):
             return True
         if self._start is None or self._cell is None:
             return False
@@ -253,17 +240,15 @@ class Crew:
         self._devices: list[Device] = []
 
     def work(self) -> None:
-        """Until all cells are done or have failed. No process is left, whatever is raised.
-
-        Raises Problem for what holds for all of them, and passes Cancelled on.
-        """
+        """Until all are done or have failed; no process is left. Raises Problem, Cancelled."""
         try:
             self._foretell()
             self._progress()
             while self._queue.cells or self._workers:
                 self._report.check()
                 self._hand_out()
-                self._listen()
+                for key, _ in self._selector.select(TURN):
+                    self._read(key.data, key.fileobj)
                 for worker in list(self._workers):
                     self._look(worker)
         except BaseException as e:
@@ -330,13 +315,10 @@ class Crew:
             # It imports torch first, which takes seconds.
             self._tell(cell, "starting", {})
 
-    def _listen(self) -> None:
-        for key, _ in self._selector.select(TURN):
-            self._read(key.data, key.fileobj)
-
     def _read(self, worker: Worker, pipe: Any, drain: bool = False) -> None:
         if pipe is worker.process.stdout:
-            buffer, hear = worker.answers, lambda said: self._take(worker, said)
+            tell = partial(self._hear, worker)
+            buffer, hear = worker.answers, lambda said: following.take(said, worker.state, tell)
         else:
             buffer, hear = worker.log, lambda said: self._log(worker, said)
         while following.pump(pipe.fileno(), buffer, hear):
@@ -348,9 +330,6 @@ class Crew:
     def _log(self, worker: Worker, said: bytes) -> None:
         following.log(said, worker.state, Tagged(self._report, worker))
 
-    def _take(self, worker: Worker, said: bytes) -> None:
-        following.take(said, worker.state, lambda what, value: self._hear(worker, what, value))
-
     def _hear(self, worker: Worker, what: str, value: Any) -> None:
         """Take what a process tells. Raises whatever it may where that is not as promised."""
         cell, report = worker.cell, self._report
@@ -358,21 +337,17 @@ class Crew:
             worker.state.result = line(value["torch"])
             self.torch = worker.state.result or self.torch
         elif what == "device":
-            told: Device = {
-                "type": line(value["type"]),
-                "name": line(value["name"]),
-                "why": line(value["why"]),
-            }
+            kind, name, why = (line(value[part]) for part in ("type", "name", "why"))
+            told: Device = {"type": kind, "name": name, "why": why}
             if told not in self._devices and len(self._devices) < self._total:
                 self._devices.append(told)
                 report.finding(device=told)
         elif cell is None:
             return
         elif what == "begun":
-            now = time.monotonic()
+            begun, worker.begun, worker.clock = worker.clock, True, time.monotonic()
             if worker.fresh:
-                self._queue.started(now - worker.clock)
-            worker.begun, worker.clock = True, now
+                self._queue.started(worker.clock - begun)
             if value["default"]:
                 self._queue.default = line(value["default"])
                 if worker.device == UNKNOWN:
@@ -391,7 +366,10 @@ class Crew:
                 # Its process waits for the next one.
                 self._failed(worker, Problem(CODES.failed, why=f"{type(e).__name__}: {e}"))
             else:
-                self._done(worker, answer)
+                self._queue.ended(answer["seconds"], worker.fresh)
+                self._tell(cell, "done", answer)
+                worker.cell, worker.fresh = None, False
+                self._progress()
         elif what == "cell":
             code = line(value["problem"]["code"])
             problem = Problem(code, **value["problem"]["params"])
@@ -406,13 +384,6 @@ class Crew:
     def _progress(self) -> None:
         ended = sum(row["state"] in ("done", "failed") for row in self.rows.values())
         self._report.progress(ended, self._total, "cells")
-
-    def _done(self, worker: Worker, answer: Became) -> None:
-        assert worker.cell
-        self._queue.ended(answer["seconds"], worker.fresh)
-        self._tell(worker.cell, "done", answer)
-        worker.cell, worker.fresh = None, False
-        self._progress()
 
     def _failed(self, worker: Worker, problem: Problem) -> None:
         """The cell of a process has failed. Raises the problem where it is that of all cells."""
@@ -439,7 +410,7 @@ class Crew:
 
     def _look(self, worker: Worker) -> None:
         """Whether it has ended, or is to be ended."""
-        process, now = worker.process, time.monotonic()
+        process, now, cell = worker.process, time.monotonic(), worker.cell
         if process.poll() is not None:
             assert process.stdout and process.stderr
             # Whatever it said is in the pipes; a child of its may hold them open for ever.
@@ -451,20 +422,18 @@ class Crew:
             self._gone(worker)
         elif worker.leaving and (now > worker.clock + _LEAVE):
             self._gone(worker)
-        elif worker.cell is not None:
-            limit = worker.cell.seconds
+        elif cell is not None:
+            limit = cell.seconds
             if limit is not None and not worker.begun:
                 limit = max(limit, STARTUP)
             if limit is not None and now > worker.clock + limit:
-                self._stop(worker, Problem(CODES.timeout, limit_s=worker.cell.seconds))
-            elif worker.cell.memory is not None and now > worker.looked + _LOOK:
+                self._stop(worker, Problem(CODES.timeout, limit_s=cell.seconds))
+            elif cell.memory is not None and now > worker.looked + _LOOK:
                 worker.looked = now
-                if used := processes.memory(process.pid, worker.cell.memory):
-                    self._too_large(worker, used)
+                if used := processes.memory(process.pid, cell.memory):
+                    self._too_large(worker, cell, used)
 
-    def _too_large(self, worker: Worker, used: int) -> None:
-        cell = worker.cell
-        assert cell
+    def _too_large(self, worker: Worker, cell: Cell, used: int) -> None:
         if worker.fresh or cell.index in self._queue.alone:
             about = {"limit_mb": (cell.memory or 0) // 10**6, "used_mb": used // 10**6}
             self._stop(worker, Problem("cell-memory", **about))
@@ -496,8 +465,7 @@ class Crew:
 
     def _end(self, workers: Sequence[Worker]) -> None:
         """End processes with all that they started, at once, and have cleaned up after them."""
-        workers = list(workers)
-        if not workers:
+        if not (workers := list(workers)):
             return
         with ThreadPoolExecutor(len(workers)) as pool:
             ended = list(pool.map(lambda worker: processes.end(worker.process), workers))

@@ -10,10 +10,9 @@ from torchkeeper.settings.known import SETTINGS, on
 
 
 class About(NamedTuple):
-    """What is known of where the settings are for; None for what is not.
-
-    torch, triton: versions. gpu: whether torch sees one. redis: whether Python's redis package is
-    there. variables: names of all other variables that are set there.
+    """What is known of where the settings are for; None for what is not. torch, triton: versions.
+    gpu: whether torch sees one. redis: whether Python's redis package is there. variables: names of
+    all other variables that are set there.
     """
 
     torch: str | None = None

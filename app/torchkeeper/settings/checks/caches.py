@@ -104,10 +104,7 @@ def idle(values: Values, _: About) -> Iterator[Finding]:
 
 
 def keys(values: Values, about: About) -> Iterator[Finding]:
-    """What is part of the keys, so that it has to be the same wherever entries are made and used.
-
-    Each is compared with what it is where nobody sets it.
-    """
+    """What is part of the keys, where it is not as it is without anybody setting it."""
     for setting in _KEYS:
         text = values.get(setting.name)
         if text is None or not there(setting, about.torch):

@@ -41,9 +41,7 @@ def remote_autograd_alone(values: Values, about: About) -> Iterator[Finding]:
 
 
 def bundled_without_gpu(values: Values, about: About) -> Iterator[Finding]:
-    """Where Triton has no GPU, every compile ends in a bare AssertionError (_get_backend_hash in
-    torch/_inductor/runtime/autotune_cache.py), the master switch or not.
-    """
+    """Every compile is an AssertionError then (_get_backend_hash in autotune_cache.py)."""
     if on(values, BUNDLED, about.torch) and not about.gpu and about.redis is not False:
         yield Finding("bundled-autotune-no-gpu", "warning" if about.gpu is None else "error",
                       (BUNDLED,), change={BUNDLED: None})  # fmt: skip

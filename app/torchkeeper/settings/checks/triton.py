@@ -23,13 +23,11 @@ _FIELDS = ("key", "filename")
 
 def compiling(values: Values, _: About) -> Iterator[Finding]:
     """Kernels are compiled anew each time, or not at all."""
-    for name in ("TRITON_ALWAYS_COMPILE", "TRITON_INTERPRET"):
-        if not on(values, name):
-            continue
-        if name == "TRITON_INTERPRET":
-            yield Finding("triton-interprets", "error", (name,), change={name: None})
-        else:
-            yield Finding("triton-compiles-always", "error", (name,), change={name: None})
+    always, interprets = "TRITON_ALWAYS_COMPILE", "TRITON_INTERPRET"
+    if on(values, always):
+        yield Finding("triton-compiles-always", "error", (always,), change={always: None})
+    if on(values, interprets):
+        yield Finding("triton-interprets", "error", (interprets,), change={interprets: None})
 
 
 def classes(values: Values, _: About) -> Iterator[Finding]:

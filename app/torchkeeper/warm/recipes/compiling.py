@@ -6,14 +6,11 @@ The settings are those that torch.compile takes, and what else is part of a key.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from torchkeeper.warm.options import MOST_THREADS
 from torchkeeper.warm.recipes.faults import Faults, Where, shown
+from torchkeeper.warm.recipes.tables import Settings
 from torchkeeper.warm.recipes.values import DEVICE, DTYPES
-
-if TYPE_CHECKING:
-    from torchkeeper.warm.recipes.tables import Settings
 
 #: torch.compile's modes (torch/_inductor/__init__.py, list_mode_options).
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -44,9 +41,8 @@ def look(
     matrix: Mapping[str, object],
     under: Mapping[str, object] | None = None,
 ) -> None:
-    """Note what is wrong with settings. source: of the recipe, None where it has none.
-
-    under: for those of an item, the recipe's own, which they go before, one by one.
+    """Note what is wrong with settings. source: of the recipe, None where it has none. under: for
+    those of an item, the recipe's own, which they go before, one by one.
     """
     if not found.table(settings, where):
         return
@@ -71,19 +67,8 @@ def look(
             _options(found, value, here)
         else:
             found.switch(value, here)
-    _together(found, settings, where, source, matrix, under or {})
-
-
-def _together(
-    found: Faults,
-    settings: Mapping[str, object],
-    where: Where,
-    source: str | None,
-    matrix: Mapping[str, object],
-    under: Mapping[str, object],
-) -> None:
-    """Note what does not go together, at what these settings say of it."""
-    all_of = {**under, **settings}
+    # What does not go together, at what these settings say of it.
+    all_of = {**(under or {}), **settings}
     if at := next((one for one in ("grad", "backward") if one in settings), None):
         look_gradients(found, all_of, (*where, at))
     listed = matrix.get("mode")

@@ -7,20 +7,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.recipes import items, values
 from torchkeeper.warm.recipes.recipe import MOST_CELLS, MOST_SIZE, Recipe, axes_of, many, weight
 from torchkeeper.warm.recipes.sections import ALL_AXES
-
-if TYPE_CHECKING:
-    from torchkeeper.warm.recipes.tables import Called, Item, Settings
-
-
-# A cell: one thing to compile, in one way, which is warmed, verified and told of by itself.
-#
-# A recipe is a source (what to compile) and a matrix (in which ways); its cells are all of them.
+from torchkeeper.warm.recipes.tables import Called, Item
 
 #: What can be compiled: the names of the modules of ``warm.sources``, as a recipe says them.
 SOURCES = ("builtin", "callable", "script", "exported", "eager", "triton")
@@ -30,32 +23,26 @@ WITHOUT_TORCH = frozenset({"script", "triton"})
 REFERENCES = ("example", "factory", "function", "kernel")
 
 
-def _nothing() -> Item:
-    return {}
-
-
 @dataclass(frozen=True)
 class Cell:
-    """One thing to compile.
-
-    index: among all cells of a request. recipe: its recipe's name, and name: its own, unique in
-    the recipe; both for people. source: one of SOURCES. item: what it is, as the recipe says it,
-    checked, by its source. folder: where the recipe lies (an absolute path): what it names is
-    relative to that, and modules are looked for there; None for the built-in one.
-    device, dtype, mode: None for the default of each. sizes: the names that shapes use.
-    dynamic: as torch.compile takes it. backward: whether gradients are computed, too. grad:
-    False for calls under torch.no_grad() or inference_mode(). training: whether a model is in
-    training, None where that is as ``backward`` has it. autocast: the dtype of a torch.autocast
-    around the calls. precision: of torch.set_float32_matmul_precision. options:
-    Inductor's. environment: variables to set. threads, portable: as ``supervise.environment``.
-    seconds, memory: what it may take, in seconds and bytes; None without a limit.
+    """One thing to compile. index: among all cells of a request. recipe: its recipe's name, and
+    name: its own, unique in the recipe; both for people. source: one of SOURCES. item: what it is,
+    as the recipe says it, checked, by its source. folder: where the recipe lies (an absolute path):
+    what it names is relative to that, and modules are looked for there; None for the built-in one.
+    device, dtype, mode: None for the default of each. sizes: the names that shapes use. dynamic: as
+    torch.compile takes it. backward: whether gradients are computed, too. grad: False for calls
+    under torch.no_grad() or inference_mode(). training: whether a model is in training, None where
+    that is as ``backward`` has it. autocast: the dtype of a torch.autocast around the calls.
+    precision: of torch.set_float32_matmul_precision. options: Inductor's. environment: variables to
+    set. threads, portable: as ``supervise.environment``. seconds, memory: what it may take, in
+    seconds and bytes; None without a limit.
     """
 
     index: int
     recipe: str
     name: str
     source: str
-    item: Item = field(default_factory=_nothing)
+    item: Item = field(default_factory=Item)
     folder: str | None = None
     device: str | None = None
     dtype: str | None = None
@@ -104,11 +91,7 @@ def cells_of(
     portable: bool = False,
     seconds: float | None = None,
 ) -> list[Cell]:
-    """The cells of all recipes, in their order. What is given besides holds for recipes that say
-    nothing of it themselves.
-
-    Raises Problem("cells-too-many", cells=…, most=…).
-    """
+    """The cells of all recipes. What is given is for those that say nothing of it."""
     count = sum(map(many, recipes))
     if count > MOST_CELLS or sum(map(weight, recipes)) > MOST_SIZE:
         raise Problem("cells-too-many", cells=count, most=MOST_CELLS)
@@ -158,43 +141,32 @@ def _named(name: str, way: Way) -> str:
 
 
 def _cell(recipe: Recipe, item: Item, way: Way, name: str) -> Cell:
-    settings: Settings = {**recipe.compile, **item.get("compile", {})}
-    dtype = way.get("dtype", settings.get("dtype"))
-    mode = way.get("mode", settings.get("mode"))
-    options = dict(settings.get("options", {}))
-    if options and mode == "default":
-        mode = None  # torch.compile refuses a mode with options, even this one
+    ways: dict[str, Any] = {**recipe.compile, **item.get("compile", {})}
+    ways |= {axis: way[axis] for axis in ("device", "dtype", "mode") if axis in way}
+    if ways.get("options") and ways.get("mode") == "default":
+        del ways["mode"]  # torch.compile refuses a mode with options, even this one
     sizes = {axis: value for axis, value in way.items() if axis not in ALL_AXES}
+    made, variables = _item(recipe, item, way, sizes, ways.get("dtype")), dict(recipe.environment)
     return Cell(
-        index=0,
-        recipe=recipe.name,
-        name=name,
-        source=recipe.source,
-        item=_item(recipe.source, item, way, sizes, dtype),
-        folder=recipe.folder,
-        device=way.get("device", settings.get("device")),
-        dtype=dtype,
-        mode=mode,
+        0,
+        recipe.name,
+        name,
+        recipe.source,
+        made,
+        recipe.folder,
         sizes=sizes,
-        dynamic=settings.get("dynamic"),
-        fullgraph=settings.get("fullgraph", False),
-        backward=settings.get("backward", False),
-        grad=settings.get("grad", True),
-        training=settings.get("training"),
-        autocast=settings.get("autocast"),
-        precision=settings.get("precision"),
-        options=options,
-        environment=dict(recipe.environment),
-        threads=settings.get("threads"),
-        portable=settings.get("portable", False),
+        environment=variables,
         seconds=recipe.seconds,
         memory=recipe.memory,
+        **ways,
     )
 
 
-def _item(source: str, item: Item, way: Way, sizes: Mapping[str, int], dtype: str | None) -> Item:
+def _item(
+    recipe: Recipe, item: Item, way: Way, sizes: Mapping[str, int], dtype: str | None
+) -> Item:
     """The item of one cell, with everything written out that its source has to know."""
-    made = item.copy()
+    source, made = recipe.source, item.copy()
     made.pop("compile", None)  # which the cell has
     if source == "triton":
         made.pop("targets", None)

@@ -10,10 +10,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from typing import TypeGuard
+from typing import Any, TypeGuard
 
 #: Where something lies in the data: names of keys, and numbers of items from 0.
 Where = tuple["str | int", ...]
@@ -31,11 +28,10 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that is wrong.
-
-    where: the path to it. expected: a code, which ``client.words.recipewords`` has the words for,
-    with ``params``. found: the value as it was written, cut, or "" where something is missing.
-    at_key: whether it is the key that is wrong and not its value.
+    """One thing that is wrong. where: the path to it. expected: a code, which
+    ``client.words.recipewords`` has the words for, with ``params``. found: the value as it was
+    written, cut, or "" where something is missing. at_key: whether it is the key that is wrong and
+    not its value.
     """
 
     where: Where
@@ -46,25 +42,17 @@ class Fault:
 
 
 class Faults:
-    """Looks at data piece by piece and collects what is wrong.
-
-    Each method takes a value and where it lies, and returns whether it is as it should be.
-    """
+    """Collects what is wrong; each method returns whether a value is as it should be."""
 
     def __init__(self) -> None:
         self.found: list[Fault] = []
 
     def add(
-        self,
-        where: Where,
-        expected: str,
-        value: object = "",
-        at_key: bool = False,
-        **params: str | int,
+        self, where: Where, code: str, value: object = "", at_key: bool = False, **params: str | int
     ) -> bool:
         """Note a fault; returns False. value: what was found, as ``shown`` made it."""
         if len(self.found) < MOST:
-            self.found.append(Fault(where, expected, str(value), params, at_key))
+            self.found.append(Fault(where, code, str(value), params, at_key))
         return False
 
     def table(self, value: object, where: Where) -> TypeGuard[Mapping[str, object]]:
@@ -85,7 +73,7 @@ class Faults:
             if key not in known:
                 near = nearest(key, known)
                 good = self.add(
-                    (*where, key), "key-near" if near else "key-known", shown_key(key), True,
+                    (*where, key), "key-near" if near else "key-known", _cut(key), True,
                     near=near, known=", ".join(known),
                 )  # fmt: skip
         return good
@@ -186,11 +174,6 @@ def shown(value: object) -> str:
     if isinstance(value, dict):
         return "{…}" if value else "{}"
     return "null" if value is None else _cut(str(value))
-
-
-def shown_key(key: str) -> str:
-    """A key, cut."""
-    return _cut(key)
 
 
 def _cut(text: str) -> str:

@@ -37,10 +37,9 @@ _HARMLESS = re.compile(r"\s*(?:el)?if\s+__name__\s*==|.*\bgetLogger\(\s*__name__
 
 
 def foreseen(cells: Iterable[Cell]) -> Iterator[Problem | None]:
-    """What is known of each of the cells of a job, in their order.
-
-    A script may write what a later cell of its folder names, and any code of a user's what a later
-    one loads: of those nothing is known.
+    """What is known of each of the cells of a job, in their order. A script may write what a later
+    cell of its folder names, and any code of a user's what a later one loads: of those nothing is
+    known.
     """
     known: dict[str, Problem | None] = {}
     written: set[str | None] = set()
@@ -65,7 +64,7 @@ def foreseen(cells: Iterable[Cell]) -> Iterator[Problem | None]:
 def problem_of(cell: Cell) -> Problem | None:
     """The problem that compiling the cell would raise, as its source does (``warm.sources``)."""
     folder = cell.folder or os.getcwd()
-    for key in ("example", "factory", "function", "kernel"):
+    for key in REFERENCES:
         if isinstance(name := cell.item.get(key), str):
             return _reference(name, folder, cell)
     if cell.source == "script":
@@ -111,9 +110,7 @@ def _holds(folder: str, module: str) -> bool:
 
 
 def _known(module: str, cell: Cell) -> bool:
-    """Whether this interpreter finds a module of this name, or another way to look for it than
-    ours would; nothing is imported for a name without dots.
-    """
+    """Whether a module is found here, or may be in a way that ours is not."""
     if sys.flags.isolated or sys.flags.no_site:
         return True
     if any(name.startswith("PYTHON") for name in cell.environment):
@@ -126,9 +123,7 @@ def _known(module: str, cell: Cell) -> bool:
 
 
 def _named(files: Sequence[str], module: str, name: str) -> Problem | None:
-    """Whether a name stands anywhere in a module's file, or those of the packages it lies in: as a
-    name or in a text, and not in a comment.
-    """
+    """Whether a name stands in one of the files, as a name or in a text."""
     words = set()
     try:
         for file in files:
@@ -169,13 +164,9 @@ def _script(cell: Cell, folder: str) -> Problem | None:
         missing = not os.path.isfile(os.path.join(folder, file))
         return Problem("script-missing", file=file, folder=folder) if missing else None
     program = os.path.join(folder, command[0]) if os.sep in command[0] else command[0]
-    if processes.under("", command) is None and _unfound(program, cell):
-        return Problem("command-missing", command=command[0])
-    return None
-
-
-def _unfound(program: str, cell: Cell) -> bool:
     paths = cell.environment.get("PATH", os.environ.get("PATH"))
     if os.sep not in program and not all(map(os.path.isabs, (paths or "").split(os.pathsep))):
-        return False  # what such paths mean depends on the folder
-    return shutil.which(program, path=paths) is None
+        return None  # what such paths mean depends on the folder
+    if processes.under("", command) is not None or shutil.which(program, path=paths):
+        return None
+    return Problem("command-missing", command=command[0])

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from torchkeeper.warm.recipes import compiling, values
 from torchkeeper.warm.recipes.faults import Faults, Where, shown
-
-if TYPE_CHECKING:
-    from torchkeeper.warm.recipes.tables import Called, Item, Matrix
+from torchkeeper.warm.recipes.tables import Called, Item, Matrix
 
 #: The keys of an item, by source.
 KEYS = {
@@ -254,19 +252,15 @@ def _program(command: Sequence[str]) -> str:
 
 
 def targets(item: Item, matrix: Matrix) -> list[str | None]:
-    """What a kernel is compiled for beyond the matrix: its own targets, or the GPU that is there.
-
-    One None for anything else, and where the matrix has the targets.
-    """
+    """A kernel's own targets, where the matrix has none; else one None."""
     own: list[str | None] = [*item.get("targets", ())]
     return own if own and "targets" not in matrix else [None]
 
 
 def axes(source: str, item: Item, matrix: Matrix, beside: Sequence[Item]) -> Collection[str]:
-    """The names of a matrix that change an item. beside: all items of the recipe.
-
-    What an example or a factory makes of device, dtype and sizes is its own affair: it gets those
-    that it has parameters for, so that all of them count.
+    """The names of a matrix that change an item. beside: all items of the recipe. What an example
+    or a factory makes of device, dtype and sizes is its own affair: it gets those that it has
+    parameters for, so that all of them count.
     """
     in_inputs = {name for one in inputs_of(item) for name in values.used(one)}
     if source == "callable":

@@ -12,16 +12,14 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.recipes import compiling, items, values
 from torchkeeper.warm.recipes.faults import Fault, Faults, said
 from torchkeeper.warm.recipes.sections import ALL_AXES, KINDS, LONGEST_NAME, bytes_of, look
-
-if TYPE_CHECKING:
-    from torchkeeper.warm.recipes.tables import Item, Matrix, Settings, Tables
-    from torchkeeper.warm.shapes import SentRecipe
+from torchkeeper.warm.recipes.tables import Item, Matrix, Settings, Tables
+from torchkeeper.warm.shapes import SentRecipe
 
 BUILTIN = "builtin"
 #: Cells of all recipes of a request at most, and its recipes.
@@ -31,19 +29,14 @@ MOST_SIZE = 50_000_000
 _MOST = values.MOST_ELEMENTS
 
 
-def _nothing() -> Settings:
-    return {}
-
-
 @dataclass(frozen=True)
 class Recipe:
-    """A recipe that nothing is wrong with.
-
-    name: for people. folder: where it lies (an absolute path), None for the built-in one.
-    source: one of ``expanding.SOURCES``; items: what to compile, each by that source, with the name
-    that its cells have. matrix: for each name, the values. compile: of ``compiling.COMPILE``, what
-    it says, with Inductor's options by their full names; an item may have a ``compile`` of its own,
-    which goes before that. seconds, memory: what a cell may take, None without.
+    """A recipe that nothing is wrong with. name: for people. folder: where it lies (an absolute
+    path), None for the built-in one. source: one of ``expanding.SOURCES``; items: what to compile,
+    each by that source, with the name that its cells have. matrix: for each name, the values.
+    compile: of ``compiling.COMPILE``, what it says, with Inductor's options by their full names; an
+    item may have a ``compile`` of its own, which goes before that. seconds, memory: what a cell may
+    take, None without.
     """
 
     name: str
@@ -52,7 +45,7 @@ class Recipe:
     folder: str | None = None
     about: str = ""
     matrix: Matrix = field(default_factory=dict)
-    compile: Settings = field(default_factory=_nothing)
+    compile: Settings = field(default_factory=Settings)
     environment: dict[str, str] = field(default_factory=dict)
     seconds: float | None = None
     memory: int | None = None
@@ -68,10 +61,7 @@ def faults(data: object) -> list[Fault]:
 
 
 def checked(data: object, name: str = "recipe", folder: str | None = None) -> Recipe:
-    """A recipe from its tables. name: what it is called where it does not say so.
-
-    Raises Problem("recipe-wrong", recipe=…, where=…, expected=…, found=…) for the first fault.
-    """
+    """A recipe from its tables. Raises Problem("recipe-wrong") for the first fault."""
     for fault in faults(data):
         raise wrong(data.get("name", name) if isinstance(data, dict) else name, fault)
     return _built(without_faults(data), name, folder)
@@ -92,18 +82,12 @@ def items_of(data: Tables) -> tuple[str, Sequence[Item]]:
 def _built(data: Tables, name: str, folder: str | None) -> Recipe:
     source, told = items_of(data)
     limits = data.get("limits", {})
-    return Recipe(
-        name=str(data.get("name", name)),
-        source=source,
-        items=[_item(source, one) for one in told],
-        folder=folder,
-        about=str(data.get("about", "")),
-        matrix=data.get("matrix", {}),
-        compile=compiling.built(data.get("compile", {})),
-        environment=dict(data.get("environment", {})),
-        seconds=limits.get("seconds"),
-        memory=bytes_of(limits["memory"]) if "memory" in limits else None,
-    )
+    made, matrix = [_item(source, one) for one in told], data.get("matrix", {})
+    ways, env = compiling.built(data.get("compile", {})), dict(data.get("environment", {}))
+    memory = bytes_of(limits["memory"]) if "memory" in limits else None
+    name, about = str(data.get("name", name)), str(data.get("about", ""))
+    own = source, made, folder, about, matrix, ways, env
+    return Recipe(name, *own, limits.get("seconds"), memory)
 
 
 def _item(source: str, told: Item) -> Item:
@@ -164,9 +148,8 @@ def wrong(recipe: object, fault: Fault) -> Problem:
 
 def of_request(asked: Sequence[str | SentRecipe] | None) -> list[Recipe]:
     """The recipes of a request: "builtin", or what was read from a file. Names that several have
-    are told apart.
-
-    Raises Problem("bad-request", field="recipes"), ("recipe-unknown", recipe=…), or as ``checked``.
+    are told apart. Raises Problem("bad-request", field="recipes"), ("recipe-unknown", recipe=…), or
+    as ``checked``.
     """
     asked = asked or [BUILTIN]
     if len(asked) > MOST_RECIPES:

@@ -6,15 +6,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 from torchkeeper.warm.recipes import compiling, items
 from torchkeeper.warm.recipes.faults import Faults, Where, shown
+from torchkeeper.warm.recipes.tables import Kind
 from torchkeeper.warm.recipes.values import NAME
-
-if TYPE_CHECKING:
-    from torchkeeper.warm.recipes.tables import Kind
 
 #: The sources that a recipe can name, which is all but the built-in one.
 KINDS: tuple[Kind, ...] = ("callable", "script", "exported", "eager", "triton")
@@ -66,34 +63,29 @@ def look(found: Faults, data: object) -> None:
     _limits(found, data.get("limits", {}))
 
 
-def _items(found: Faults, kind: str, data: Mapping[str, object], sizes: Sequence[str]) -> None:
-    value = data[kind]
+def _each(found: Faults, kind: str, value: object) -> Iterator[tuple[Where, Mapping[str, object]]]:
+    """The items of a source, and where each lies."""
     if isinstance(value, dict):
-        _item(found, kind, value, (kind,), data, sizes)
+        yield (kind,), value
     elif not isinstance(value, list):
         found.add((kind,), "item", shown(value))
     elif found.items(value, (kind,), 1):
         for at, one in enumerate(value):
             if found.table(one, (kind, at)):
-                _item(found, kind, one, (kind, at), data, sizes)
+                yield (kind, at), one
 
 
-def _item(
-    found: Faults,
-    kind: str,
-    item: Mapping[str, object],
-    where: Where,
-    data: Mapping[str, object],
-    sizes: Sequence[str],
-) -> None:
-    items.look(found, kind, item, where, sizes)
-    if "compile" not in items.KEYS[kind]:
-        return
-    under, own = _tabled(data.get("compile")), item.get("compile", {})
-    compiling.look(found, own, (*where, "compile"), kind, _tabled(data.get("matrix")), under)
-    for here, call in items.calls_in(item, where):
-        if at := next((one for one in ("grad", "backward") if one in call), None):
-            compiling.look_gradients(found, {**under, **_tabled(own), **call}, (*here, at))
+def _items(found: Faults, kind: str, data: Mapping[str, object], sizes: Sequence[str]) -> None:
+    under, matrix = _tabled(data.get("compile")), _tabled(data.get("matrix"))
+    for where, item in _each(found, kind, data[kind]):
+        items.look(found, kind, item, where, sizes)
+        if "compile" not in items.KEYS[kind]:
+            continue
+        own = item.get("compile", {})
+        compiling.look(found, own, (*where, "compile"), kind, matrix, under)
+        for here, call in items.calls_in(item, where):
+            if at := next((one for one in ("grad", "backward") if one in call), None):
+                compiling.look_gradients(found, {**under, **_tabled(own), **call}, (*here, at))
 
 
 def _matrix(found: Faults, matrix: object, kinds: Sequence[str]) -> list[str]:

@@ -28,9 +28,7 @@ class Settings(TypedDict, total=False):
 
 
 class Called(TypedDict, total=False):
-    """Something that is called. args: what is handed to a factory or an example. inputs, keywords:
-    what ``values`` describes.
-    """
+    """args: for a factory or an example. inputs, keywords: what ``values`` describes."""
 
     args: Mapping[str, object]
     inputs: Sequence[object]
@@ -42,10 +40,9 @@ class Called(TypedDict, total=False):
 
 
 class Item(Called, total=False):
-    """One thing to compile; what its source does not take is not there (``items.KEYS``).
-
-    calls: several, one after another. signature: Triton's types, by the names of arguments.
-    targets: GPUs; of a cell it is one ``target``, None for the GPU that is there.
+    """One thing to compile; what its source does not take is not there (``items.KEYS``). calls:
+    several, one after another. signature: Triton's types, by the names of arguments. targets: GPUs;
+    of a cell it is one ``target``, None for the GPU that is there.
     """
 
     name: str

@@ -9,13 +9,11 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.recipes.expanding import SOURCES, Cell
-
-if TYPE_CHECKING:
-    from torchkeeper.warm.shapes import Autograd, Proof
+from torchkeeper.warm.shapes import Autograd, Proof
 
 #: How a source tells what it does, as ``child.Tell``.
 Tell = Callable[..., None]
@@ -41,13 +39,11 @@ class Counted(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Work:
-    """A cell, ready to be compiled: nothing of it is before its steps are run, in order.
-
-    proof: for a source that FX graph counters say nothing of: looks whether what was compiled is
-    found again. In a warm-up it is called after the steps; in a verification, in a fresh process,
-    instead of them.
-    counts: what the steps found where PyTorch in this process did not count it; read after they
-    have run.
+    """A cell, ready to be compiled: nothing of it is before its steps are run, in order. proof: for
+    a source that FX graph counters say nothing of: looks whether what was compiled is found again.
+    In a warm-up it is called after the steps; in a verification, in a fresh process, instead of
+    them. counts: what the steps found where PyTorch in this process did not count it; read after
+    they have run.
     """
 
     steps: Sequence[Step]

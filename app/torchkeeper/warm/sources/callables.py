@@ -12,22 +12,19 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.recipes.expanding import Cell
+from torchkeeper.warm.recipes.tables import Called
 from torchkeeper.warm.sources import Work, inputs, running
 from torchkeeper.warm.sources.running import blamed
 
-if TYPE_CHECKING:
-    from torchkeeper.warm.recipes.tables import Called
-
 
 def make(cell: Cell, device: str, _: Any) -> Work:
-    """The cell's model or function on the device, in its type, ready to be compiled.
-
-    Raises Problem: "module-missing", "name-missing", "not-callable", "example-wrong",
-    "arguments-wrong", "inputs-refused", "callable-raised"; what PyTorch raises passes through.
+    """The cell's model or function on the device, in its type, ready to be compiled. Raises
+    Problem: "module-missing", "name-missing", "not-callable", "example-wrong", "arguments-wrong",
+    "inputs-refused", "callable-raised"; what PyTorch raises passes through.
     """
     item = cell.item
     if "example" in item:
@@ -63,20 +60,16 @@ def make(cell: Cell, device: str, _: Any) -> Work:
     with blamed(cell):
         calls = running.calls(cell, device, thing)
     if "factory" in item and not all(call.backward for call in calls):
-        calls = list(map(_as_it_serves, calls))
+        # Where nothing says otherwise, what goes not backward is not in training.
+        calls = [
+            replace(call, training=call.backward) if call.training is None else call
+            for call in calls
+        ]
     return running.work(cell, device, calls)
 
 
-def _as_it_serves(call: running.Call) -> running.Call:
-    """Where nothing says otherwise, what goes not backward is not in training."""
-    return call if call.training is not None else replace(call, training=call.backward)
-
-
 def found_in(name: str, folder: str | None) -> Callable[..., Any]:
-    """What ``module:name`` or ``file.py:name`` is, which can be called.
-
-    Raises Problem("not-callable") and as ``named``.
-    """
+    """As ``named``, of what can be called. Raises also Problem("not-callable")."""
     found = named(name, folder)
     if not callable(found):
         raise Problem("not-callable", name=name, found=type(found).__name__)
@@ -85,10 +78,7 @@ def found_in(name: str, folder: str | None) -> Callable[..., Any]:
 
 
 def named(name: str, folder: str | None) -> Any:
-    """What ``module:name`` or ``file.py:name`` is, relative to the recipe's folder.
-
-    Raises Problem("module-missing" | "name-missing" | "callable-raised").
-    """
+    """What a name is. Raises "module-missing", "name-missing", "callable-raised"."""
     where, _, path = name.rpartition(":")
     found: Any = _module(where, folder)
     for part in path.split("."):
@@ -125,16 +115,14 @@ def _module(name: str, folder: str | None) -> Any:
 
 def _loaded(file: str) -> Any:
     """A file as a module of its own, loaded once."""
-    name = os.path.splitext(os.path.basename(file))[0]
-    real = os.path.realpath(file)
-    known = sys.modules.get(name)
-    if known is not None and os.path.realpath(getattr(known, "__file__", None) or "") == real:
-        return known
-    if known is not None or importlib.util.find_spec(name) is None or _elsewhere(name, real):
-        name = f"recipe_{name}"  # the name is another module's
-        known = sys.modules.get(name)
+    name, real = os.path.splitext(os.path.basename(file))[0], os.path.realpath(file)
+    for one in (name, f"recipe_{name}"):
+        known = sys.modules.get(one)
         if known is not None and os.path.realpath(getattr(known, "__file__", None) or "") == real:
             return known
+    spec = None if name in sys.modules else importlib.util.find_spec(name)
+    if spec is None or os.path.realpath(spec.origin or "") != real:
+        name = f"recipe_{name}"  # the name is another module's
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -147,32 +135,20 @@ def _loaded(file: str) -> Any:
     return module
 
 
-def _elsewhere(name: str, real: str) -> bool:
-    spec = importlib.util.find_spec(name)
-    return spec is None or os.path.realpath(spec.origin or "") != real
-
-
 def called(what: Callable[..., Any], args: Mapping[str, object], cell: Cell, device: str) -> Any:
-    """What it returns for the recipe's ``args``, and for device, dtype and sizes where it has
-    parameters of these names. Raises Problem("arguments-wrong") and what it raises.
-    """
+    """What it returns for args, device, dtype and sizes. Raises Problem("arguments-wrong")."""
     import torch  # noqa: TID251
 
-    given: dict[str, object] = dict(cell.sizes)
-    given["device"] = torch.device(device)
+    given: dict[str, object] = {**cell.sizes, "device": torch.device(device)}
     if cell.dtype:
         given["dtype"] = inputs.dtype(cell.dtype)
     try:
         signature = inspect.signature(what)
     except (TypeError, ValueError):
         return what(**args)
-    named = {
-        name
-        for name, one in signature.parameters.items()
-        if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
-    }
-    arguments = {name: value for name, value in given.items() if name in named}
-    arguments |= args
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    named = {name for name, one in signature.parameters.items() if one.kind in kinds}
+    arguments = {**{name: value for name, value in given.items() if name in named}, **args}
     try:
         signature.bind(**arguments)
     except TypeError as e:

@@ -18,27 +18,23 @@ import re
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.atomic import sync_folder
 from torchkeeper.stores.folders import merging
+from torchkeeper.verdict.commands import instead
 from torchkeeper.warm.child import said
 from torchkeeper.warm.recipes.expanding import Cell
+from torchkeeper.warm.shapes import Proof
 from torchkeeper.warm.sources import Counted, Step, Work, inputs
-
-if TYPE_CHECKING:
-    from torchkeeper.warm.shapes import Proof
-
 
 # Operators of PyTorch by their names, and their inputs as its dispatcher passes them on.
 
 
 def found(op: str) -> tuple[str, str, Any]:
-    """The namespace of an operator, its name there with the overload, and itself.
-
-    The default overload goes without a name, as in PyTorch's own lists. Raises
-    Problem("name-missing").
+    """The namespace of an operator, its name there with the overload, and itself. The default
+    overload goes without a name, as in PyTorch's own lists. Raises Problem("name-missing").
     """
     import torch  # noqa: TID251
 
@@ -46,18 +42,12 @@ def found(op: str) -> tuple[str, str, Any]:
     name, _, overload = named.partition(".")
     packet = getattr(getattr(torch.ops, space), name, None)
     if packet is None:
-        near = difflib.get_close_matches(name, dir(getattr(torch.ops, space)), 3)
-        said = ", ".join(near) or "—"
-        raise Problem("name-missing", name=name, module=f"torch.ops.{space}", near=said)
-    known = packet.overloads()
-    overload = overload or "default"
+        near = ", ".join(difflib.get_close_matches(name, dir(getattr(torch.ops, space)), 3)) or "—"
+        raise Problem("name-missing", name=name, module=f"torch.ops.{space}", near=near)
+    known, overload, module = packet.overloads(), overload or "default", f"torch.ops.{space}.{name}"
     if overload not in known:
-        raise Problem(
-            "name-missing",
-            name=overload,
-            module=f"torch.ops.{space}.{name}",
-            near=", ".join(f"{name}.{one}" for one in known[:20]),
-        )
+        near = ", ".join(f"{name}.{one}" for one in known[:20])
+        raise Problem("name-missing", name=overload, module=module, near=near)
     function = getattr(packet, overload)
     return space, name if overload == "default" else f"{name}.{overload}", function
 
@@ -65,9 +55,7 @@ def found(op: str) -> tuple[str, str, Any]:
 def in_order(
     function: Any, args: Sequence[Any], keywords: Mapping[str, Any]
 ) -> tuple[list[Any], Mapping[str, Any]]:
-    """The inputs as PyTorch's dispatcher passes them on: by position where that can be, and none
-    that is what it would be anyway. Raises Problem("inputs-refused").
-    """
+    """The inputs by position, without defaults. Raises Problem("inputs-refused")."""
     schema = function._schema.arguments
     names = [one.name for one in schema]
     strange = [name for name in keywords if name not in names]
@@ -89,9 +77,8 @@ def in_order(
 
 
 def _is_default(argument: Any, value: Any) -> bool:
-    if not argument.has_default_value() or not isinstance(
-        value, (bool, int, float, str, type(None))
-    ):
+    plain = isinstance(value, (bool, int, float, str, type(None)))
+    if not plain or not argument.has_default_value():
         return False
     return type(argument.default_value) is type(value) and bool(argument.default_value == value)
 
@@ -121,16 +108,13 @@ def as_text(meta: Any) -> Any:
 
 
 # Files that PyTorch rewrites where they stand, written beside them and put there whole.
-#
 # Of the list of an eager operator (aoti_compile_with_persistent_cache in torch/_inductor/
 # aoti_eager.py), a process that is killed meanwhile would else leave nothing, not even what was
 # there before.
 
 
 class Whole(io.StringIO):
-    """What is written to a file, which changes when this is left without an exception, if at all:
-    without a text it stays as it is.
-    """
+    """A file that changes when this is left with a text and without an exception."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__()
@@ -236,10 +220,7 @@ class _Operator:
         return as_text(made)
 
     def compile(self) -> None:
-        """Have PyTorch compile it, unless its cache has it, and see that it is listed.
-
-        Raises Problem("eager-failed").
-        """
+        """Have PyTorch compile it if need be, and list it. Raises Problem("eager-failed")."""
         from torch._inductor import aoti_eager  # noqa: TID251
 
         with _heard() as causes, whole(aoti_eager):
@@ -258,42 +239,36 @@ class _Operator:
             raise Problem("eager-failed", op=self.name, why=why)
 
     def _withdraw(self) -> None:
-        """Take it off PyTorch's list again: one that cannot be used may spoil all of the list.
-
-        Of torch 2.13 that is any with a list of tensors: the types in it stay texts when it is
-        loaded, and registering the operator fails (kernel_holder.cpp).
+        """Take it off PyTorch's list again: one that cannot be used may spoil all of the list. Of
+        torch 2.13 that is any with a list of tensors: the types in it stay texts when it is loaded,
+        and registering the operator fails (kernel_holder.cpp).
         """
-        from torch._inductor import aoti_eager  # noqa: TID251
-
-        above = aoti_eager.aoti_eager_cache_dir(self.space, self.device)
-        listed, wanted = str(above / f"{self.overloaded}.json"), self._described()
+        listed, wanted = str(self._list()), self._described()
         spoilt = [one for one in merging.listed(listed) if one.get("meta_info") == wanted]
         merging.take(listed, spoilt)
 
-    def _why_not_kept(self, path: str) -> str:
-        """Why PyTorch does not find what it has just compiled."""
+    def _list(self) -> Any:
+        """The path of PyTorch's list."""
         from torch._inductor import aoti_eager  # noqa: TID251
 
-        above = aoti_eager.aoti_eager_cache_dir(self.space, self.device)
-        listed = above / f"{self.overloaded}.json"
+        folder = aoti_eager.aoti_eager_cache_dir(self.space, self.device)
+        return folder / f"{self.overloaded}.json"
+
+    def _why_not_kept(self, path: str) -> str:
+        """Why PyTorch does not find what it has just compiled."""
+        listed = self._list()
         try:
-            items = json.loads(listed.read_text())
-            gone = [
-                one["kernel_path"] for one in items if not (above / one["kernel_path"]).exists()
-            ]
+            paths = [one["kernel_path"] for one in json.loads(listed.read_text())]
+            gone = [one for one in paths if not (listed.parent / one).exists()]
         except (OSError, ValueError, TypeError, LookupError) as e:
             return f"{listed} cannot be read: {said(e)}"
         if gone:
-            return (
-                f"{listed} names a library that is gone, {gone[0]}: PyTorch then takes none of it"
-            )
+            why = f"names a library that is gone, {gone[0]}: PyTorch then takes none of it"
+            return f"{listed} {why}"
         return f"{listed} does not name {path} for these inputs"
 
     def runs(self) -> str:
-        """Run it as a program does that uses this cache; returns why not, or "".
-
-        PyTorch finds the kernel by itself, or would compile it, which it is kept from.
-        """
+        """Run it as a program does that uses this cache; returns why not, or ""."""
         import torch  # noqa: TID251
         from torch._inductor import aoti_eager  # noqa: TID251
 
@@ -302,31 +277,29 @@ class _Operator:
         register = getattr(library, "_impl_with_aoti_compile", None)
         if key is None or register is None:
             return ""
-        real, asked = aoti_eager.aoti_compile_with_persistent_cache, []
+        asked = []
 
         def refuse(*given: Any, **_: Any) -> str:
             asked.append(given)
             return ""
 
-        aoti_eager.aoti_compile_with_persistent_cache = refuse
+        instead_of = instead(aoti_eager, "aoti_compile_with_persistent_cache", refuse)
         try:
-            with warnings.catch_warnings(), torch.no_grad():
+            with instead_of, warnings.catch_warnings(), torch.no_grad():
                 warnings.simplefilter("ignore")  # that it takes another's place
                 register(self.overloaded, key)
                 self.function(*self.args, **self.keywords)
         except Exception as e:  # noqa: BLE001  # C++ raises what it likes
             return "PyTorch would compile it again" if asked else said(e)
         finally:
-            aoti_eager.aoti_compile_with_persistent_cache = real
             library._destroy()
         return ""
 
 
 def make(cell: Cell, device: str, _: Any) -> Work:
-    """The operator with these inputs on the device, a hit where the cache has it.
-
-    Its proof: ``load_aoti_eager_cache`` returns it, and a program that registers the operator runs
-    it without compiling. Raises Problem as ``_Operator``.
+    """The operator with these inputs on the device, a hit where the cache has it. Its proof:
+    ``load_aoti_eager_cache`` returns it, and a program that registers the operator runs it without
+    compiling. Raises Problem as ``_Operator``.
     """
     operator = _Operator(cell, device)
     counts: Counted = {"hits": 0, "misses": 0}
@@ -339,8 +312,7 @@ def make(cell: Cell, device: str, _: Any) -> Work:
         operator.compile()
 
     def prove() -> Proof:
-        why = "" if operator.kept() else "it is not in PyTorch's list"
-        why = why or operator.runs()
+        why = operator.runs() if operator.kept() else "it is not in PyTorch's list"
         return {"found": int(not why), "of": 1, "why": why}
 
     return Work([Step(cell.name, warm)], prove, counts)

@@ -17,9 +17,8 @@ from torchkeeper.warm.sources.running import blamed
 
 
 def make(cell: Cell, device: str, _: Any) -> Work:
-    """The program's module on the device, with its own example inputs where none are named.
-
-    Loading runs what the file says, as every program does that uses it. Raises
+    """The program's module on the device, with its own example inputs where none are named. Loading
+    runs what the file says, as every program does that uses it. Raises
     Problem("exported-unreadable") and Problem("inputs-refused").
     """
     import torch  # noqa: TID251

@@ -8,23 +8,18 @@ form): ``{shape, dtype, device, fill, low, high, requires_grad}``, ``{dtype}``, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.devices import choose_device
-
-if TYPE_CHECKING:
-    from torchkeeper.warm.recipes.tables import Called
+from torchkeeper.warm.recipes.tables import Called
 
 #: Devices that every torch has.
 _EVERYWHERE = ("cpu", "meta")
 
 
 def of(item: Called, device: str) -> tuple[list[Any], Mapping[str, Any]]:
-    """The inputs and the keyword inputs of an item; tensors on ``device`` where they name none.
-
-    Raises Problem("input-type" | "device-missing").
-    """
+    """An item's inputs, on ``device`` if they name none. Raises "input-type", "device-missing"."""
     inputs = [made(one, device) for one in item.get("inputs", ())]
     keywords = {name: made(one, device) for name, one in item.get("keywords", {}).items()}
     return inputs, keywords

@@ -22,20 +22,16 @@ import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.verdict.commands import variable
 from torchkeeper.warm.child import said
 from torchkeeper.warm.recipes.expanding import Cell
+from torchkeeper.warm.recipes.tables import Item
+from torchkeeper.warm.shapes import Proof
 from torchkeeper.warm.sources import Counted, Step, Work, unfound
 
-if TYPE_CHECKING:
-    from torchkeeper.warm.recipes.tables import Item
-    from torchkeeper.warm.shapes import Proof
-
-
-# What stands for tensors, numbers and the GPU in a launch of a Triton kernel that only compiles.
-#
 # How Triton sees an argument: ``specialize_impl`` in triton/runtime/jit.py,
 # ``get_tensor_specialization`` of its backends.
 
@@ -107,9 +103,8 @@ class Driver:
 
 
 def given(text: str) -> Any:
-    """What stands for an argument of a signature such as ``*fp32:16``, ``i32``, ``i32:1``.
-
-    A number that is not known to be a multiple of 16 is none, nor 1. Raises ValueError.
+    """What stands for an argument of a signature such as ``*fp32:16``, ``i32``, ``i32:1``. A number
+    that is not known to be a multiple of 16 is none, nor 1. Raises ValueError.
     """
     described = _DESCRIPTOR.fullmatch(text)
     if described:
@@ -183,7 +178,6 @@ class _Launch:
 def make(cell: Cell, device: str, _: Any) -> Work:
     """The kernel in the ways that the cell asks for: one, or one for each of its configurations
     where it is autotuned and the cell leaves them open. counts: a hit for each that was there.
-
     Raises Problem: "triton-missing", "triton-broken", "compile-disabled", "kernel-target",
     "not-a-kernel", "kernel-argument-unknown", "kernel-arguments-missing", and as
     ``callables.named``.
@@ -197,10 +191,8 @@ def make(cell: Cell, device: str, _: Any) -> Work:
     counts: Counted = {"hits": 0, "misses": 0}
 
     def warm(launch: _Launch) -> None:
-        if _compile(function, launch, target, cache, item):
-            counts["misses"] += 1
-        else:
-            counts["hits"] += 1
+        missed = _compile(function, launch, target, cache, item)
+        counts["misses" if missed else "hits"] += 1
 
     def prove() -> Proof:
         missed = [_compile(function, launch, target, cache, item) for launch in launches]
@@ -238,10 +230,7 @@ def _check_triton() -> None:
 
 
 def _target(name: str | None, kernel: str) -> Any:
-    """The GPU to compile for: the one named, else the one that is here.
-
-    Raises Problem("kernel-target").
-    """
+    """The GPU that is named, else the one that is here. Raises Problem("kernel-target")."""
     from triton.backends import backends  # noqa: TID251
     from triton.backends.compiler import GPUTarget  # noqa: TID251
     from triton.runtime import driver  # noqa: TID251
@@ -250,12 +239,9 @@ def _target(name: str | None, kernel: str) -> Any:
         try:
             return driver.active.get_current_target()
         except Exception as e:
-            why = "there is no GPU here"
-            raise Problem(
-                "kernel-target", kernel=kernel, target="the GPU of this machine", why=why
-            ) from e
-    matched = _TARGET.fullmatch(name)
-    if matched is None:
+            why, here = "there is no GPU here", "the GPU of this machine"
+            raise Problem("kernel-target", kernel=kernel, target=here, why=why) from e
+    if (matched := _TARGET.fullmatch(name)) is None:
         why = "it is not backend:architecture"
         raise Problem("kernel-target", kernel=kernel, target=name, why=why)
     backend, arch = matched.groups()
@@ -292,12 +278,9 @@ def _chosen(configs: Sequence[Mapping[str, object]], item: Item) -> list[dict[st
     launch = {"num_warps": item.get("num_warps"), "num_stages": item.get("num_stages")}
     own: dict[str, object] = {key: value for key, value in launch.items() if value is not None}
     own |= item.get("constants", {})
-    agreeing = [
-        {**config, **own}
-        for config in configs
-        if all(config.get(key, value) == value for key, value in own.items())
-    ]
-    return agreeing or [own]
+    return [
+        {**one, **own} for one in configs if all(one.get(k, v) == v for k, v in own.items())
+    ] or [own]
 
 
 def _launch(function: Any, item: Item, config: Mapping[str, object], kernel: str) -> _Launch:
@@ -305,15 +288,11 @@ def _launch(function: Any, item: Item, config: Mapping[str, object], kernel: str
     signature = item.get("signature", {})
     options = ("num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override")
     names = {param.name: param for param in function.params}
-    unknown = [name for name in (*signature, *config) if name not in names and name not in options]
-    missing = [
-        name
-        for name, param in names.items()
-        if name not in signature and name not in config and not param.has_default
-    ]
-    takes = ", ".join(names)
-    for argument in unknown:
-        raise Problem("kernel-argument-unknown", kernel=kernel, argument=argument, takes=takes)
+    takes, there = ", ".join(names), {*signature, *config}
+    for argument in (*signature, *config):
+        if argument not in names and argument not in options:
+            raise Problem("kernel-argument-unknown", kernel=kernel, argument=argument, takes=takes)
+    missing = [one for one, param in names.items() if one not in there and not param.has_default]
     if missing:
         about = {"missing": ", ".join(missing), "takes": takes}
         raise Problem("kernel-arguments-missing", kernel=kernel, **about)
@@ -329,7 +308,7 @@ def _compile(function: Any, launch: _Launch, target: Any, cache: str, item: Item
     about = {"kernel": item["kernel"], "target": f"{target.backend}:{target.arch}"}
     before = _marks(cache)
     try:
-        with _led(cache), Driver.active(target):
+        with variable("TRITON_CACHE_DIR", cache), Driver.active(target):
             # What this process has compiled it would not look for on the disk again.
             function.device_caches.clear()
             compiled = function.run(grid=(1,), warmup=True, **launch.arguments)
@@ -352,7 +331,10 @@ def _compile(function: Any, launch: _Launch, target: Any, cache: str, item: Item
             raise Problem(
                 "kernel-argument", kernel=item["kernel"], argument=name, asked=text, made=made
             )
-    after, own = _marks(cache), _folders(compiled.hash)
+    # What the folder of a kernel with this hash may be called (triton/runtime/cache.py).
+    digest = compiled.hash
+    own = {digest, base64.b32encode(bytes.fromhex(digest)).decode().rstrip("=")}
+    after = _marks(cache)
     # Others may be compiling into the same cache: only what became of its own folder counts.
     if after.keys() & own and all(after.get(name) == before.get(name) for name in own):
         return ""
@@ -369,32 +351,11 @@ def _marks(cache: str) -> Marks:
         return {}
 
 
-def _folders(key: str) -> set[str]:
-    """What the folder of a kernel with this hash may be called (triton/runtime/cache.py)."""
-    return {key, base64.b32encode(bytes.fromhex(key)).decode().rstrip("=")}
-
-
-@contextlib.contextmanager
-def _led(cache: str) -> Iterator[None]:
-    """Triton takes this folder for its cache."""
-    before = os.environ.get("TRITON_CACHE_DIR")
-    os.environ["TRITON_CACHE_DIR"] = cache
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["TRITON_CACHE_DIR"]
-        else:
-            os.environ["TRITON_CACHE_DIR"] = before
-
-
 def _chain(error: BaseException) -> list[BaseException]:
     """An exception, and what led to it, innermost last."""
-    found: list[BaseException] = []
-    one: BaseException | None = error
-    while one is not None and one not in found:
-        found.append(one)
-        one = one.__cause__
+    found = [error]
+    while (cause := found[-1].__cause__) is not None and cause not in found:
+        found.append(cause)
     return found
 
 
@@ -417,6 +378,8 @@ def _where(error: BaseException, function: Any) -> str:
     """``file:line: text`` of the user's line that Triton stopped at (CompilationError in
     triton/compiler/errors.py); the kernel's own first line where it does not say.
     """
+    from triton.runtime import jit  # noqa: TID251
+
     file, first = function.fn.__code__.co_filename, function.fn.__code__.co_firstlineno
     for one in reversed(_chain(error)):
         source, node = getattr(one, "src", None), getattr(one, "node", None)
@@ -424,17 +387,10 @@ def _where(error: BaseException, function: Any) -> str:
         if isinstance(source, str) and isinstance(line, int):
             texts = source.splitlines()
             text = texts[line - 1].strip() if line <= len(texts) else ""
-            for known in _functions():
+            for known in getattr(jit, "_triton_jit_function_registry", {}).values():
                 if known.src == source:
                     file = known.fn.__code__.co_filename
                     above = "".join(known.raw_src).split(source.split("\n", 1)[0])[0].count("\n")
                     return f"{file}:{known.starting_line_number + above + line - 1}: {text}"
             return f"{file}: {text}"
     return f"{file}:{first}"
-
-
-def _functions() -> list[Any]:
-    """All jitted functions that Triton knows of in this process."""
-    from triton.runtime import jit  # noqa: TID251
-
-    return list(getattr(jit, "_triton_jit_function_registry", {}).values())

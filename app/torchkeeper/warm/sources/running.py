@@ -14,16 +14,13 @@ import sysconfig
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm.child import said
+from torchkeeper.warm.child import chain, said
 from torchkeeper.warm.recipes.expanding import Cell
+from torchkeeper.warm.recipes.tables import Called
 from torchkeeper.warm.sources import Step, Work, inputs
-
-if TYPE_CHECKING:
-    from torchkeeper.warm.recipes.tables import Called
-
 
 # Whose fault an exception of a cell is, and where in the user's own code it was raised.
 
@@ -43,9 +40,8 @@ _OURS = frozenset({
 @contextlib.contextmanager
 def blamed(cell: Cell, code: str = "callable-raised") -> Iterator[None]:
     """What the user's code raises becomes a Problem that says what, and in which line.
-
-    "inputs-refused" for what a model says of its inputs, ``code`` for anything else that it
-    raises. What PyTorch says of itself, or of a full disk, passes through as it is.
+    "inputs-refused" for what a model says of its inputs, ``code`` for anything else that it raises.
+    What PyTorch says of itself, or of a full disk, passes through as it is.
     """
     try:
         yield
@@ -54,28 +50,17 @@ def blamed(cell: Cell, code: str = "callable-raised") -> Iterator[None]:
     except (Exception, SystemExit) as e:
         if isinstance(e, OSError) and e.errno == errno.ENOSPC:
             raise
-        kinds = {type(one).__name__ for one in _chain(e)}
+        kinds = {type(one).__name__ for one in chain(e)}
         where = _line_of(e, cell)
         if kinds & _OURS or where is None:
             raise
         traceback.print_exc()
         text = str(e)
         if kinds & _REFUSED or (type(e) in (RuntimeError, TypeError) and _in_torch(e)):
-            raise Problem("inputs-refused", why=_short(text) or said(e), where=where) from e
+            found = _RAISED.search(text)
+            why = f"{found[1]}: {found[2]}"[:500] if found else said(e)
+            raise Problem("inputs-refused", why=why, where=where) from e
         raise Problem(code, why=said(e), where=where) from e
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-def _short(text: str) -> str | None:
-    found = _RAISED.search(text)
-    return f"{found[1]}: {found[2]}"[:500] if found else None
 
 
 def _line_of(error: BaseException, cell: Cell) -> str | None:
@@ -85,27 +70,20 @@ def _line_of(error: BaseException, cell: Cell) -> str | None:
         frames = [f for f in _FRAME.findall(text.split(_FROM, 1)[1]) if is_users(f[0], cell)]
         if frames:
             return f"{frames[-1][0]}:{frames[-1][1]}"
-    for one in _chain(error):
-        frames = [
-            (frame.filename, frame.lineno)
-            for frame in traceback.extract_tb(one.__traceback__)
-            if is_users(frame.filename, cell)
-        ]
-        if frames:
-            return f"{frames[-1][0]}:{frames[-1][1]}"
+    for one in chain(error):
+        for frame in reversed(traceback.extract_tb(one.__traceback__)):
+            if is_users(frame.filename, cell):
+                return f"{frame.filename}:{frame.lineno}"
     return None
 
 
 def _in_torch(error: BaseException) -> bool:
     """Whether PyTorch raised it, and not a line of the user's."""
-    frames = traceback.extract_tb(error.__traceback__)
     # C++ has no frames: then the last line is one that calls it.
-    last = frames[-1] if frames else None
-    if last is None:
-        return False
-    return f"{os.sep}torch{os.sep}" in last.filename or not (last.line or "").lstrip().startswith(
-        ("raise", "assert")
-    )
+    for last in traceback.extract_tb(error.__traceback__)[-1:]:
+        line = (last.line or "").lstrip()
+        return f"{os.sep}torch{os.sep}" in last.filename or not line.startswith(("raise", "assert"))
+    return False
 
 
 def is_users(file: str, cell: Cell) -> bool:
@@ -127,9 +105,8 @@ def _below(file: str, folder: str) -> bool:
 @dataclass(frozen=True)
 class Call:
     """What is called, with which inputs, and whether gradients are on, and computed, then.
-
-    training: whether a model is in training then, None where it is as it is. autocast: the dtype
-    of a torch.autocast around it.
+    training: whether a model is in training then, None where it is as it is. autocast: the dtype of
+    a torch.autocast around it.
     """
 
     what: Any
@@ -142,10 +119,7 @@ class Call:
 
 
 def calls(cell: Cell, device: str, what: Callable[[Called], Any]) -> list[Call]:
-    """The calls that the cell's item describes. what: what each is of, by its description.
-
-    Raises as ``inputs.of`` and ``what``.
-    """
+    """The calls of the cell's item, of what ``what`` returns. Raises as ``inputs.of``."""
     made = []
     several: Sequence[Called] = cell.item.get("calls", (cell.item,))
     for one in several:
@@ -156,15 +130,14 @@ def calls(cell: Cell, device: str, what: Callable[[Called], Any]) -> list[Call]:
 
 
 def work(cell: Cell, device: str, several: Sequence[Call]) -> Work:
-    """Compiled as the cell says, unless it is already, and then called, a step for each call.
-
-    Each thing has one ``torch.compile``, so that what Dynamo learns from one call it knows in the
-    next: which sizes vary (automatic_dynamic_shapes in torch/_dynamo/config.py). It learns that of
-    code, and so from one model for another of its class (CodeId in torch/_dynamo/pgo.py).
-    Forward only is without gradients where anything would have one: as a program that serves.
-    Whether they are on is part of AOTAutograd's keys, inference mode is not (autograd_cache.py,
-    _record_runtime_state): a call with ``grad`` False warms both.
-    Raises Problem("inputs-refused") where the inputs are not as many as it takes.
+    """Compiled as the cell says, unless it is already, and then called, a step for each call. Each
+    thing has one ``torch.compile``, so that what Dynamo learns from one call it knows in the next:
+    which sizes vary (automatic_dynamic_shapes in torch/_dynamo/config.py). It learns that of code,
+    and so from one model for another of its class (CodeId in torch/_dynamo/pgo.py). Forward only is
+    without gradients where anything would have one: as a program that serves. Whether they are on
+    is part of AOTAutograd's keys, inference mode is not (autograd_cache.py, _record_runtime_state):
+    a call with ``grad`` False warms both. Raises Problem("inputs-refused") where the inputs are not
+    as many as it takes.
     """
     if cell.precision:
         import torch  # noqa: TID251
@@ -201,7 +174,9 @@ def _run(cell: Cell, device: str, run: Any, call: Call) -> None:
             return run(*call.inputs, **call.keywords)
 
     if not call.backward:
-        needs = any(t.requires_grad for t in _all_tensors(call.what, call.inputs, call.keywords))
+        held = call.what.parameters() if isinstance(call.what, torch.nn.Module) else ()
+        given = tensors((call.inputs, call.keywords))
+        needs = any(t.requires_grad for t in (*held, *given))
         with torch.set_grad_enabled(call.grad and torch.is_grad_enabled() and not needs):
             cast()
         return
@@ -253,23 +228,10 @@ def _check_inputs(what: Any, inputs: Sequence[Any], keywords: Mapping[str, Any])
         signature.bind(*inputs, **keywords)
     except TypeError as e:
         name = getattr(what, "__qualname__", None) or type(what).__name__
-        takes_what = f"{name}{signature}"[:300]
-        raise Problem(
-            "inputs-refused", why=f"{takes_what}: {e}", where=_where_defined(takes)
-        ) from e
-
-
-def _where_defined(what: Any) -> str:
-    code = getattr(inspect.unwrap(what), "__code__", None)
-    return f"{code.co_filename}:{code.co_firstlineno}" if code else "?"
-
-
-def _all_tensors(what: Any, *given: Any) -> Iterator[Any]:
-    import torch  # noqa: TID251
-
-    if isinstance(what, torch.nn.Module):
-        yield from what.parameters()
-    yield from tensors(given)
+        why = f"{f'{name}{signature}'[:300]}: {e}"
+        code = getattr(inspect.unwrap(takes), "__code__", None)
+        where = f"{code.co_filename}:{code.co_firstlineno}" if code else "?"
+        raise Problem("inputs-refused", why=why, where=where) from e
 
 
 def tensors(value: Any) -> Iterator[Any]:

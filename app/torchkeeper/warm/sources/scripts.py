@@ -9,14 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -25,13 +24,11 @@ from torchkeeper.warm.child import home
 from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.recipes.foreseeing import problem_of
 from torchkeeper.warm.recipes.items import name_of
+from torchkeeper.warm.shapes import Counts
 from torchkeeper.warm.sources import Counted, Step, Work
 from torchkeeper.warm.traces import trace
 from torchkeeper.warm.traces.graphs import Graph
 from torchkeeper.warm.traces.tail import Tail
-
-if TYPE_CHECKING:
-    from torchkeeper.warm.shapes import Counts
 
 _TRACE = "TORCH_TRACE"
 #: Seconds between two looks at the trace.
@@ -43,17 +40,17 @@ _LINE = 500
 
 
 def make(cell: Cell, _: str, tell: Callable[..., None]) -> Work:
-    """The command in its folder, ready to be run.
-
-    Raises Problem("script-folder" | "script-missing" | "command-missing"). The step raises
-    Problem("script-failed", command=…, status=…, why=…), and Problem("script-nothing", command=…,
-    compiles=…) where it ends well and no cache was asked for a graph.
+    """The command in its folder, ready to be run. Raises Problem("script-folder" | "script-missing"
+    | "command-missing"). The step raises Problem("script-failed", command=…, status=…, why=…), and
+    Problem("script-nothing", command=…, compiles=…) where it ends well and no cache was asked for a
+    graph.
     """
     if problem := problem_of(cell):
         raise problem
     command = [str(one) for one in cell.item["command"]]
     folder = os.path.join(cell.folder or os.getcwd(), cell.item.get("folder") or ".")
-    argv = _argv(command, folder)
+    program = os.path.join(folder, command[0]) if os.sep in command[0] else command[0]
+    argv = processes.under(sys.executable, command) or [program, *command[1:]]
     name = name_of("script", {"command": command})
     counts: Counted = {}
 
@@ -65,22 +62,16 @@ def make(cell: Cell, _: str, tell: Callable[..., None]) -> Work:
             tail = Tail(where, one, cell.name, before)
             code, why = _run(argv, folder, where, tail)
             if code:
-                raise Problem("script-failed", command=name, status=_said(code), why=why)
+                status = f"exit code {code}" if code > 0 else processes.signal_name(-code)
+                raise Problem("script-failed", command=name, status=status, why=why)
             counts.update(_counted(where, before, name))
 
     return Work([Step(cell.name, run)], counts=counts)
 
 
-def _argv(command: list[str], folder: str) -> list[str]:
-    program = os.path.join(folder, command[0]) if os.sep in command[0] else command[0]
-    return processes.under(sys.executable, command) or [program, *command[1:]]
-
-
 @contextlib.contextmanager
 def _traced() -> Iterator[tuple[str, frozenset[str]]]:
-    """A folder for the trace, and the files that are in it already: the user's own, if there is
-    one, which stays.
-    """
+    """A folder for the trace, or the user's own, and the files that are there already."""
     own = os.environ.get(_TRACE)
     if own:
         before = frozenset(trace.files_in(own)) if os.path.isdir(own) else frozenset[str]()
@@ -107,12 +98,10 @@ def _run(argv: list[str], folder: str, where: str, tail: Tail) -> tuple[int, str
     # What it leaves behind may hold the pipe open; that ends when the job does.
     passing = threading.Thread(target=_pass_on, args=(process.stderr, said), daemon=True)
     passing.start()
-    while True:
+    while process.returncode is None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_TURN)
         tail.look()
-        if process.returncode is not None:
-            break
     tail.end()
     passing.join(_LAST)
     return process.returncode, said[0] if said else ""
@@ -125,14 +114,6 @@ def _pass_on(pipe: IO[bytes], said: deque[str]) -> None:
             os.write(2, line)
             if text := line.decode("utf-8", "replace").strip():
                 said.append(text[:_LINE])
-
-
-def _said(code: int) -> str:
-    if code > 0:
-        return f"exit code {code}"
-    with contextlib.suppress(ValueError):
-        return signal.Signals(-code).name
-    return f"signal {-code}"
 
 
 def _counted(where: str, before: frozenset[str], name: str) -> Counts:

@@ -24,17 +24,20 @@ _TOLD = {
 
 
 def why(cache: str, name: str, there: Collection[str], wanted: Mapping[str, object]) -> str:
-    """What the nearest kernel of a name is for instead, in a line.
-
-    there: the folders of the kernels that were there, in ``cache``. wanted: Triton's metadata of
-    what was looked for.
+    """What the nearest kernel of a name is for instead, in a line. there: the folders of the
+    kernels that were there, in ``cache``. wanted: Triton's metadata of what was looked for.
     """
     own = _told(wanted)
     found: list[list[str]] = []
     for folder in sorted(there):
-        told = _read(os.path.join(cache, folder, f"{name[:150]}.json"))
-        if told is None:
+        try:
+            with open(os.path.join(cache, folder, f"{name[:150]}.json"), "rb") as file:
+                told = json.loads(file.read(_BYTES))
+        except (OSError, ValueError, RecursionError):
             continue
+        if not isinstance(told, dict):
+            continue
+        told = _told(told)
         found.append([
             f"{called} {told[key]} instead of {own[key]}"
             for key, called in _TOLD.items()
@@ -51,15 +54,6 @@ def why(cache: str, name: str, there: Collection[str], wanted: Mapping[str, obje
             "the signature, a constant, or an environment variable of Triton's is another"
         )
     return f"The nearest that was there is for {', '.join(nearest)}"
-
-
-def _read(path: str) -> Mapping[str, object] | None:
-    try:
-        with open(path, "rb") as file:
-            told = json.loads(file.read(_BYTES))
-    except (OSError, ValueError, RecursionError):
-        return None
-    return _told(told) if isinstance(told, dict) else None
 
 
 def _told(metadata: Mapping[str, object]) -> Mapping[str, object]:

@@ -49,11 +49,10 @@ NAMELESS = ("forward", "inner", "wrapper", "<lambda>", "<module>", "__call__", "
 @dataclass(frozen=True)
 class Graph:
     """One FX graph: PyTorch's compile id and the direction, a name, and how its lookup ended.
-
-    outcome: "hit", "miss" or "bypass"; "compiling" where that is not known yet, and "none" where
-    it was compiled and no cache was asked. seconds: what compiling it took, or None where nothing
-    was compiled. phases: where the time went, from when PyTorch began with it. reason: of a
-    bypass, why, in PyTorch's words; None where it gives none.
+    outcome: "hit", "miss" or "bypass"; "compiling" where that is not known yet, and "none" where it
+    was compiled and no cache was asked. seconds: what compiling it took, or None where nothing was
+    compiled. phases: where the time went, from when PyTorch began with it. reason: of a bypass,
+    why, in PyTorch's words; None where it gives none.
     """
 
     id: str
@@ -70,9 +69,7 @@ class Graph:
 
 @dataclass
 class _Known:
-    """What is known of one compile. keys: of its graphs, in order; parts: the ids of those whose
-    times are told.
-    """
+    """One compile. keys: of its graphs, in order; parts: ids of those whose times are told."""
 
     function: str = ""
     keys: dict[str, str] = field(default_factory=dict)
@@ -122,19 +119,15 @@ class Graphs(logging.Handler):
         if start := metadata.get("dynamo_start"):
             self._of(id_of(metadata)).function = str(start["stack"][-1]["name"])
         artifact = metadata.get("artifact")
-        if isinstance(artifact, dict):
-            outcome = OUTCOME.fullmatch(str(artifact.get("name")))
-            if outcome:
-                found = payload if isinstance(payload, str) else ""
-                self._lookup(id_of(metadata), outcome[1], found)
+        named = artifact.get("name") if isinstance(artifact, dict) else None
+        if outcome := OUTCOME.fullmatch(str(named)):
+            found = payload if isinstance(payload, str) else ""
+            self._lookup(id_of(metadata), outcome[1], found)
 
     def _of(self, compile_id: str) -> _Known:
-        known = self._compiles.get(compile_id)
-        if known is None:
-            if len(self._compiles) >= _MOST_COMPILES:
-                del self._compiles[next(iter(self._compiles))]
-            known = self._compiles[compile_id] = _Known()
-        return known
+        if compile_id not in self._compiles and len(self._compiles) >= _MOST_COMPILES:
+            del self._compiles[next(iter(self._compiles))]
+        return self._compiles.setdefault(compile_id, _Known())
 
     def _happened(self, compile_id: str, happened: Event) -> None:
         known = self._of(compile_id)
@@ -151,20 +144,17 @@ class Graphs(logging.Handler):
         if not known.times.under_way:
             for ended in known.times.parts:
                 self._timed(known, ended, happened.at, True)
-        elif before is not None and happened.at - self._last(known, before) > _PAUSE:
-            self._timed(known, before, happened.at, False)
-
-    def _last(self, known: _Known, part: Part) -> float:
-        return self._when.get(known.parts.get(id(part), ""), 0.0)
+        elif before is not None:
+            last = self._when.get(known.parts.get(id(before), ""), 0.0)
+            if happened.at - last > _PAUSE:
+                self._timed(known, before, happened.at, False)
 
     def _timed(self, known: _Known, part: Part, at: float, ended: bool) -> None:
         """Tell the times of a graph, if it has been told."""
         graph = self._told.get(known.parts.get(id(part), ""))
         if graph is not None:
-            graph = replace(graph, phases=part.phases())
-            if ended and graph.outcome == COMPILING:
-                graph = replace(graph, outcome=NOT_ASKED)
-            self._say(graph, at)
+            outcome = NOT_ASKED if ended and graph.outcome == COMPILING else graph.outcome
+            self._say(replace(graph, phases=part.phases(), outcome=outcome), at)
 
     def _say(self, graph: Graph, at: float) -> None:
         self._when[graph.id] = at
@@ -173,20 +163,16 @@ class Graphs(logging.Handler):
             self._tell(graph)
 
     def _named(self, known: _Known) -> str:
-        if not known.function or known.function in NAMELESS:
-            return self.step or known.function
-        return known.function
+        nameless = not known.function or known.function in NAMELESS
+        return (nameless and self.step) or known.function
 
     @staticmethod
     def _new_id(compile_id: str, known: _Known, direction: str) -> str:
         """An id that no graph has yet."""
         taken = {*known.parts.values(), *known.keys.values()}
         ident = f"{compile_id} {direction}".strip()
-        return next(
-            one
-            for one in (ident, *(f"{ident} {n}" for n in range(2, len(taken) + 3)))
-            if one not in taken
-        )
+        ids = (ident, *(f"{ident} {n}" for n in range(2, len(taken) + 3)))
+        return next(one for one in ids if one not in taken)
 
     def _lookup(self, compile_id: str, outcome: str, payload: str) -> None:
         known = self._of(compile_id)
@@ -198,20 +184,15 @@ class Graphs(logging.Handler):
             # what AOTAutograd has found, it takes forward and backward at once.
             ident = known.parts.get(id(part), "") if part else ""
             if not ident or ident in known.keys.values():
-                direction = direction_of(len(known.keys))
-                ident = self._new_id(compile_id, known, direction)
+                ident = self._new_id(compile_id, known, direction_of(len(known.keys)))
             known.keys[key] = ident
         ident = known.keys[key]
         taken = _TAKEN.search(payload)
         own = part is not None and known.parts.get(id(part)) == ident
-        graph = Graph(
-            id=ident,
-            name=self._named(known),
-            outcome=outcome,
-            seconds=int(taken[1]) / 1e9 if taken and outcome == "miss" else None,
-            phases=part.phases() if part is not None and own else (),
-            reason=_reason(payload) if outcome == "bypass" else None,
-        )
+        seconds = int(taken[1]) / 1e9 if taken and outcome == "miss" else None
+        spent = part.phases() if part is not None and own else ()
+        reason = _reason(payload) if outcome == "bypass" else None
+        graph = Graph(ident, self._named(known), outcome, seconds, spent, reason)
         self._say(graph, self._when.get(ident, 0.0))
 
 
@@ -222,10 +203,7 @@ def _reason(payload: str) -> str | None:
 
 
 def direction_of(place: int) -> str:
-    """What the first, second, … graph of a compile is.
-
-    The forward graph is always looked up before the backward one, compiled now or lazily.
-    """
+    """What the first, second, … graph of a compile is: forward is looked up first."""
     return ("forward", "backward")[place] if place < 2 else f"graph {place + 1}"
 
 

@@ -167,10 +167,7 @@ class Compile:
 
 
 def checked(value: Any) -> list[Phase]:
-    """Phases as another process tells them: ``[[name, seconds], …]``, in order.
-
-    Raises ValueError, TypeError or LookupError where they are no such.
-    """
+    """Phases, ``[[name, seconds], …]``. Raises ValueError, TypeError, LookupError."""
     found: dict[str, float] = {}
     for name, seconds in value[: len(PHASES)]:
         number = float(seconds)

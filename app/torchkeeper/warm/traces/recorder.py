@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 #: Names the folder for what is noted, and that which this file lies in; not as TORCH…, which
@@ -111,11 +111,11 @@ def _note_model(model: Any) -> None:
             outermost = frame if code.co_name == "__init__" else outermost
             frame = frame.f_back
         given = None
-        if outermost is not None:
+        # *args and **kwargs are not known by names.
+        if outermost is not None and not outermost.f_code.co_flags & 0x0C:
             code = outermost.f_code
             names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
-            if not code.co_flags & 0x0C:  # *args, **kwargs
-                given = {name: _kept(outermost.f_locals.get(name)) for name in names}
+            given = {name: _kept(outermost.f_locals.get(name)) for name in names}
         ident = id(model)
         if len(_built) < _MODELS:
             _built[ident] = (weakref.ref(model, lambda _: _built.pop(ident, None)), given)
@@ -231,12 +231,14 @@ class _Notes:
             self.write()
             return
         seen = frame.f_locals
-        what, context = seen.get("fn"), seen.get("self")
-        one = self.of(what, context)
+        what, args, keywords = seen.get("fn"), seen.get("args", ()), seen.get("kwargs", {})
+        one = self.of(what, seen.get("self"))
+        tensors = list(_tensors((*args, *keywords.values())))
         call = {
-            "inputs": [_input(value) for value in seen.get("args", ())],
-            "keywords": {name: _input(value) for name, value in seen.get("kwargs", {}).items()},
-            "twice": _twice([*seen.get("args", ()), *seen.get("kwargs", {}).values()]),
+            "inputs": [_input(value) for value in args],
+            "keywords": {name: _input(value) for name, value in keywords.items()},
+            # Dynamo makes one input of the two.
+            "twice": len(set(tensors)) < len(tensors),
             "backward": False,
             "symbols": False,
             "grad": bool(sys.modules["torch"].is_grad_enabled()),
@@ -254,9 +256,7 @@ class _Notes:
             one["calls"].append(call)
             self.calls += 1
         self.of_compile[compile_id] = call
-        for name in _settings():
-            if name not in one["settings"]:
-                one["settings"].append(name)
+        one["settings"].extend(name for name in _settings() if name not in one["settings"])
         self.write()
 
     def of(self, what: Any, context: Any) -> Mapping[str, Any]:
@@ -406,21 +406,14 @@ def _model(model: Any) -> Noted:
     cls = type(model)
     tensors = [*model.parameters(), *model.buffers()]
     floats = {_dtype(t.dtype) for t in tensors if t.is_floating_point()}
-    odd = []
-    if any(
-        getattr(one, name, None)
-        for one in model.modules()
-        for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks")
-    ):
-        odd.append("hooks")
-    if len({p.requires_grad for p in model.parameters()}) > 1:
-        odd.append("frozen")
-    if len({str(t.device) for t in tensors}) > 1:
-        odd.append("devices")
-    if len(floats) > 1:
-        odd.append("dtypes")
-    if any(map(_is_channels_last, tensors)):
-        odd.append("strides")
+    hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks")
+    odd = {
+        "hooks": any(getattr(one, name, None) for one in model.modules() for name in hooks),
+        "frozen": len({p.requires_grad for p in model.parameters()}) > 1,
+        "devices": len({str(t.device) for t in tensors}) > 1,
+        "dtypes": len(floats) > 1,
+        "strides": any(map(_is_channels_last, tensors)),
+    }
     return {
         "kind": "model",
         **_named(cls, lambda found: found is cls),
@@ -429,7 +422,7 @@ def _model(model: Any) -> Noted:
         "dtype": min(floats) if floats else None,
         "device": str(tensors[0].device) if tensors else None,
         "mode_matters": any(map(_mode_matters, model.modules())),
-        "odd": odd,
+        "odd": [name for name, found in odd.items() if found],
     }
 
 
@@ -452,9 +445,8 @@ def _mode_matters(module: Any) -> bool:
     if getattr(cls.forward, "__code__", None) is None:
         return True
     # Not only forward itself: it may call another method that looks.
-    own = [
-        part for part in cls.__mro__ if not part.__module__.startswith(("torch.nn.", "builtins"))
-    ]
+    others = ("torch.nn.", "builtins")
+    own = [part for part in cls.__mro__ if not part.__module__.startswith(others)]
     codes = [getattr(one, "__code__", None) for part in own for one in vars(part).values()]
     return any(code is not None and "training" in code.co_names for code in codes)
 
@@ -469,8 +461,7 @@ def _ways(context: Any) -> Noted:
         if inner is None:
             break
         backend = inner
-    dynamic = getattr(context, "_dynamic", None)
-    fullgraph = getattr(context, "fullgraph", None)
+    dynamic, fullgraph = getattr(context, "_dynamic", None), getattr(context, "fullgraph", None)
     noted: Noted = {
         "backend": "?",
         "dynamic": dynamic if isinstance(dynamic, bool) else None,
@@ -562,19 +553,13 @@ def _input(value: Any, deep: int = 0) -> Any:
     return {**noted, "requires_grad": True} if value.requires_grad else noted
 
 
-def _twice(values: Iterable[Any], seen: list[int] | None = None, deep: int = 0) -> bool:
-    """Whether one tensor is given more than once: Dynamo makes one input of the two."""
-    torch: Any = sys.modules["torch"]
-    seen = [] if seen is None else seen
+def _tensors(values: Iterable[Any], deep: int = 0) -> Iterator[int]:
+    """The ids of the tensors that are given."""
     for value in values:
         if type(value) in (list, tuple) and deep < _DEEPEST and len(value) <= 1000:
-            if _twice(value, seen, deep + 1):
-                return True
-        elif isinstance(value, torch.Tensor):
-            if id(value) in seen:
-                return True
-            seen.append(id(value))
-    return False
+            yield from _tensors(value, deep + 1)
+        elif isinstance(value, sys.modules["torch"].Tensor):
+            yield id(value)
 
 
 def _start() -> None:

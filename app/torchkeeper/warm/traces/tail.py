@@ -30,7 +30,6 @@ class _File:
 
 class Tail:
     """Tells of the graphs in a folder of traces. Whatever the files hold, it raises nothing.
-
     Several processes have the same ids; those of the second one say so, and of each after it.
     """
 
@@ -90,15 +89,11 @@ class Tail:
         del file.rest[:end]
         for one in trace.of(lines):
             if one is not None and _tells(one):
-                self._of(file, one.pid).hear(one.metadata, one.payload()[0])
-
-    def _of(self, file: _File, pid: str) -> Graphs:
-        graphs = file.of_process.get(pid)
-        if graphs is None:
-            self._processes += 1
-            graphs = file.of_process[pid] = Graphs(self._telling(self._processes))
-            graphs.step = self._step
-        return graphs
+                if one.pid not in file.of_process:
+                    self._processes += 1
+                    graphs = file.of_process[one.pid] = Graphs(self._telling(self._processes))
+                    graphs.step = self._step
+                file.of_process[one.pid].hear(one.metadata, one.payload()[0])
 
     def _telling(self, number: int) -> Callable[[Graph], None]:
         if number == 1:

@@ -25,7 +25,6 @@ from torchkeeper.warm.traces.graphs import NAMELESS, OUTCOME, direction_of, id_o
 from torchkeeper.warm.traces.phases import Compile, Part, Phase
 
 # The records of a file of PyTorch's structured trace, as they were written or not at all.
-#
 # A record is a line with a prefix and JSON, and may have a payload: the lines after it, each with a
 # tab in front, whose MD5 stands in the JSON (``trace_structured`` and ``TorchLogsFormatter`` in
 # torch/_logging/_internal.py).
@@ -135,6 +134,8 @@ MAX_KEPT = 200_000_000
 #: Characters of a name or a reason.
 _MAX_TEXT = 1000
 
+#: What a record raises that is not as PyTorch writes it.
+_ODD = (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError)
 _KEY = re.compile(r"[a-z0-9]{1,80}")
 _AOT = re.compile(r"aotautograd_cache_(hit|miss|bypass)")
 #: An entry of AOTAutograd that holds its graphs itself (aot_autograd_result.py).
@@ -146,14 +147,12 @@ _RANK = re.compile(r"_rank_(\d{1,6})_")
 
 @dataclass
 class Graph:
-    """One FX graph that was looked up.
-
-    seconds: what compiling it took, or what a hit saved; None where that is not told. reason: why
-    it was not looked up, for a bypass. guarded: the key was there, and its guards did not hold.
-    cut: its record is not whole. at: seconds since the epoch. text: the graph as it was compiled,
-    with the lines of the model in comments. phases: where the time went, from when PyTorch began
-    with it, if the trace tells. failed: why its compile failed, so that nothing of it was kept;
-    empty where it did not.
+    """One FX graph that was looked up. seconds: what compiling it took, or what a hit saved; None
+    where that is not told. reason: why it was not looked up, for a bypass. guarded: the key was
+    there, and its guards did not hold. cut: its record is not whole. at: seconds since the epoch.
+    text: the graph as it was compiled, with the lines of the model in comments. phases: where the
+    time went, from when PyTorch began with it, if the trace tells. failed: why its compile failed,
+    so that nothing of it was kept; empty where it did not.
     """
 
     process: str
@@ -182,10 +181,7 @@ class Graph:
 
 @dataclass
 class Aot:
-    """One AOTAutograd lookup; its graphs are those of the same process and compile id.
-
-    found: whether the entry was there all the same, for what is no hit.
-    """
+    """One AOTAutograd lookup. found: whether the entry was there, for what is no hit."""
 
     process: str
     compile_id: str
@@ -200,7 +196,6 @@ class Aot:
 @dataclass
 class Trace:
     """What a trace tells. odd: lines that are no records; cut: records that are not whole.
-
     compiles: how often a compile began, with a lookup or without. full: not all was read.
     """
 
@@ -215,10 +210,8 @@ class Trace:
 
 
 def files_in(folder: str) -> list[str]:
-    """The files of a trace: those of a folder that PyTorch names so, else all with ``.log``.
-
-    A path of a file is that file alone. Raises Problem("trace-missing") and
-    Problem("place-unreadable").
+    """The files of a trace: those of a folder that PyTorch names so, else all with ``.log``. A path
+    of a file is that file alone. Raises Problem("trace-missing") and Problem("place-unreadable").
     """
     if os.path.isfile(folder):
         return [folder]
@@ -235,9 +228,8 @@ def files_in(folder: str) -> list[str]:
 
 
 def read(folder: str, report: Report, without: Collection[str] = ()) -> Trace:
-    """The trace in a folder, or in one file, but for the files ``without``.
-
-    Raises Problem("trace-missing"), Problem("trace-empty") where nothing there is a trace, and
+    """The trace in a folder, or in one file, but for the files ``without``. Raises
+    Problem("trace-missing"), Problem("trace-empty") where nothing there is a trace, and
     Problem("place-unreadable").
     """
     trace = Trace()
@@ -313,9 +305,7 @@ class _File:
                 continue
             try:
                 self._take(record)
-            except (
-                ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError
-            ):  # fmt: skip
+            except _ODD:
                 self._trace.odd += 1
         for part, graph in self._of_part.values():
             graph.phases = part.phases()
@@ -334,16 +324,13 @@ class _File:
         self._trace.aot += self._aot.values()
 
     def _bundled(self, where: tuple[str, str], aot: Aot) -> None:
-        """Where AOTAutograd's entries hold their graphs, only they are looked up, and only hits
-        tell of graphs: the lookup stands for them.
-        """
+        """The lookup stands for graphs that AOTAutograd's entry holds itself."""
         name, line = self._named(where)
         seconds = self._took.get(where) if aot.outcome != "hit" else aot.seconds
+        parts = self._times[where].parts if where in self._times else ()
         graph = Graph(*where, "", name, line, aot.outcome, aot.key, seconds, aot.reason)
-        graph.aot = aot.outcome
-        graph.failed = self._failed.get(where, "")
-        if where in self._times and self._times[where].parts:
-            graph.phases = self._times[where].parts[0].phases()
+        graph.aot, graph.failed = aot.outcome, self._failed.get(where, "")
+        graph.phases = parts[0].phases() if parts else ()
         if len(self._trace.graphs) < MAX_GRAPHS:
             self._trace.graphs.append(graph)
 
@@ -432,11 +419,10 @@ class _File:
                 if factor == "fx_kwargs[is_backward]":
                     direction = "backward" if value.strip() == "True" else "forward"
             name, line = self._named(where)
-            graph = Graph(where[0], where[1], direction, name, line, outcome, key)
+            graph = Graph(*where, direction, name, line, outcome, key)
             known[key or f"no key {len(known)}"] = graph
             self._trace.graphs.append(graph)
-            part = self._times[where].part if where in self._times else None
-            if part is not None:
+            if where in self._times and (part := self._times[where].part):
                 self._of_part.setdefault(id(part), (part, graph))
         graph.outcome, graph.cut = outcome, not whole
         graph.factors = factors or graph.factors
@@ -450,14 +436,10 @@ class _File:
 
     def _measure(self, where: tuple[str, str], seconds: Any) -> None:
         """What a compile took, where that was one graph, which was bypassed: nothing else tells."""
-        compiled = [
-            graph
-            for graph in self._graphs.get(where, {}).values()
-            if graph.outcome != "hit" and id(graph) not in self._measured
-        ]
+        graphs = self._graphs.get(where, {}).values()
+        compiled = [x for x in graphs if x.outcome != "hit" and id(x) not in self._measured]
         self._measured.update(map(id, compiled))
-        number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
-        took = _seconds(seconds * 1e9) if number else None
+        took = _seconds(seconds * 1e9) if _is_number(seconds) else None
         if took is not None and self._fits(where, self._took):
             self._took[where] = took
         if len(compiled) == 1 and compiled[0].outcome == "bypass":
@@ -469,36 +451,29 @@ class _File:
             return
         said, _ = self._said(record)
         saved = said.get("time_saved_ms")
-        name = " ".join(part for part in self._named(where) if part)
-        self._aot[where] = Aot(
-            *where,
-            name,
-            outcome,
-            _key(said.get("key")),
-            _seconds(saved * 1e6 if isinstance(saved, (int, float)) else None),
-            _text(said.get("cache_bypass_reason")),
-            outcome == "miss" and said.get("cache_status_detailed") == "hit",
-        )
+        seconds = _seconds(saved * 1e6 if isinstance(saved, (int, float)) else None)
+        name, reason = " ".join(filter(None, self._named(where))), said.get("cache_bypass_reason")
+        found = outcome == "miss" and said.get("cache_status_detailed") == "hit"
+        key = _key(said.get("key"))
+        self._aot[where] = Aot(*where, name, outcome, key, seconds, _text(reason), found)
 
     def _read_factors(self, lines: Any) -> list[Factor]:
         """The key factors; those that graphs share, which are most, are kept once."""
-        known = self._kept.factors
-        found: list[Factor] = []
+        known, found = self._kept.factors, list[Factor]()
         if isinstance(lines, list) and len(lines) > fxgraph.MAX_FACTORS:
             self._trace.full = True
             return found
         for line in lines if isinstance(lines, list) else ():
             if not isinstance(line, str):
                 continue
-            factor = known.get(line)
-            if factor is None:
+            if line not in known:
                 for one in fxgraph.key_factors([line]):
                     if not self._kept.has_room(2 * len(line)):
                         self._trace.full = True
                         return []  # some of them would be compared as if they were all
-                    factor = known[line] = one
-            if factor:
-                found.append(factor)
+                    known[line] = one
+            if line in known:
+                found.append(known[line])
         return found
 
 
@@ -511,5 +486,9 @@ def _text(value: Any) -> str | None:
 
 
 def _seconds(nanoseconds: Any, limit: float = 1e18) -> float | None:
-    number = isinstance(nanoseconds, (int, float)) and not isinstance(nanoseconds, bool)
-    return float(nanoseconds) / 1e9 if number and 0 < nanoseconds < limit else None
+    told = _is_number(nanoseconds) and 0 < nanoseconds < limit
+    return float(nanoseconds) / 1e9 if told else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
