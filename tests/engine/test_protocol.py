@@ -27,7 +27,7 @@ def test_parameters_and_results_are_types_that_the_handler_names(operation: Oper
     params = [one.annotation for one in said.parameters.values()][1]
     for kind, named in ((operation.params, params), (operation.result, said.return_annotation)):
         assert typing.is_typeddict(kind)
-        assert getattr(messages, named) is kind
+        assert getattr(messages, named.rpartition(".")[2]) is kind
 
 
 def test_each_stands_there_once() -> None:

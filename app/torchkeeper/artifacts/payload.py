@@ -8,6 +8,11 @@ from typing import TypedDict
 
 from torchkeeper.artifacts.builds import MadeIn
 
+#: Facts that only join entries with each other.
+JOINING = frozenset({"kernels", "digest", "fx_keys", "triton_keys", "code_key", "code_keys"}
+                    | {"code_names", "role", "opaque", "group", "warp", "widths", "own_key"}
+                    | {"libs", "prints"})  # fmt: skip
+
 
 class Facts(TypedDict, total=False):
     """What an entry tells; each kind has some of it, and with ``full`` also its texts.

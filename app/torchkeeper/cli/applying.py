@@ -22,30 +22,21 @@ def add_profile(command: argparse.ArgumentParser, for_whom: str) -> None:
     command.add_argument("--profile", metavar="PROFILE", help=f"{for_whom} has exactly the "
                          "settings of this profile, and no other that “config settings” lists: one "
                          "of yours by its name, or a file (see “config --help”)")  # fmt: skip
-    command.add_argument("--insist", action="store_true", help="use the profile although something "
-                         "in it is wrong")  # fmt: skip
+    output.flag(command, "--insist", "use the profile although something in it is wrong")
 
 
 def for_warm(args: argparse.Namespace, params: WarmParams) -> None:
-    """Put the profile of the arguments, if there is one, into a request for a warm-up.
-
-    Raises UserError where it cannot be used, before anything is compiled.
-    """
+    """Put the profile of the arguments into a request. Raises UserError where it cannot be used."""
     one = _compiling(args)
     if one is None:
         return
-    if not args.json:
-        for said in [*profile.moved(one, args.into),
-                     *profile.overruled(one, params.get("recipes") or ())]:  # fmt: skip
-            output.note(said)
+    overruled = profile.overruled(one, params.get("recipes") or ())
+    output.remark(args, [*profile.moved(one, args.into), *overruled])
     params["settings"] = profile.sent(one)
 
 
 def for_verify(args: argparse.Namespace) -> Mapping[str, str] | None:
-    """The settings of a request for a verification: those of the profile of the arguments.
-
-    Raises UserError as ``for_warm``.
-    """
+    """The settings of the profile of the arguments. Raises UserError as ``for_warm``."""
     one = _compiling(args)
     return None if one is None else profile.sent(one)
 
@@ -60,8 +51,7 @@ def _compiling(args: argparse.Namespace) -> Profile | None:
     about = about_of(knowing.environment(interpreters.chosen(args.env)))
     profile.check_caches(one, about.torch)
     wrong = profile.allowed(one, about, args.insist)
-    if not args.json:
-        findings.note(wrong)
+    findings.note(args, wrong)
     return one
 
 
@@ -69,22 +59,16 @@ def _given(args: argparse.Namespace) -> Profile:
     """The profile of the arguments; says what of a file is not in it. Raises UserError."""
     read = found(args.profile)
     read.check_told(args.profile)
-    for line in () if args.json else findings.left_lines(read.untold):
-        output.note(line)
+    output.remark(args, findings.left_lines(read.untold))
     return read.profile
 
 
 def for_run(args: argparse.Namespace, env: Mapping[str, str]) -> dict[str, str]:
-    """An environment with the settings of the profile of the arguments, if there is one.
-
-    Raises UserError where it cannot be used.
-    """
+    """An environment with the settings of the profile of the arguments. Raises as ``for_warm``."""
     if args.profile is None:
         return dict(env)
     one = _given(args)
     wrong = profile.allowed(one, About(variables=frozenset(env)), args.insist)
-    if not args.json:
-        findings.note(wrong)
-        for said in profile.moved(one, args.into) if args.into else ():
-            output.note(said)
+    findings.note(args, wrong)
+    output.remark(args, profile.moved(one, args.into) if args.into else ())
     return profile.environment(one, env)

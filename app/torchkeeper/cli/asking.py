@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Entry, entry_from_json
@@ -50,7 +50,7 @@ class Asker:
         quiet: bool = False,
         on_rows: Callable[[list[Any]], None] | None = None,
     ) -> None:
-        self._engine = engine
+        self.engine = engine
         self._progress = output.Progress(quiet)
         self.rows: list[Any] = []
         self.left: list[LeftFinding] = []
@@ -82,11 +82,10 @@ class Asker:
         def interrupted(again: bool) -> None:
             with contextlib.suppress(OSError):  # the terminal may be gone
                 self._progress.clear()
-                for line in interrupted_lines(op, params, again):
-                    output.note(line)
+                output.notes(interrupted_lines(op, params, again))
 
         try:
-            return self._engine.call(op, params, self._take, interrupted)
+            return self.engine.call(op, params, self._take, interrupted)
         finally:
             self._progress.clear()
 
@@ -110,9 +109,7 @@ class Asker:
                 self._call(protocol.SECRET, {"place": place, "password": password})
 
     def unlock(self, place: str) -> bool:
-        """Tell the engine another password of a server: that which is for any, then what the user
-        types, once; whether there was one to try.
-        """
+        """Tell the engine a password for any server, then a typed one; whether there was one."""
         from torchkeeper.client import secrets
 
         password = None if place in self._tried else secrets.for_any()
@@ -144,7 +141,7 @@ class Asker:
             output.complain(user_error("folder-unreadable", what["unreadable"]))
         elif "owners" in what:
             self._progress.clear()
-            owning.warn_of_use(what["owners"])
+            owning.tell(what["owners"], for_use=True)
         elif line := found.alike(what):
             self.say(line)
             cut = what.get("recovered") or what.get("cut_off")
@@ -173,7 +170,6 @@ class Asker:
         self._progress.clear()
 
     def entries(self) -> list[Entry]:
-        """The rows of the last request as entries."""
         return [entry_from_json(row) for row in self.rows]
 
     def end(self, args: argparse.Namespace, op: str, answer: Mapping[str, Any], place: str,
@@ -184,11 +180,16 @@ class Asker:
         from torchkeeper.client.words import outcomes, say
 
         one = outcomes.Ended(op, answer, place, asked, left=self.left, unreadable=self.unreadable)
-        if not args.json:
-            for text in filter(None, [*output.left_lines(self.left), say.stays(answer)]):
-                output.note(text)
+        output.remark(args, [*output.left_lines(self.left), say.stays(answer)])
         output.result(args, {**answer, "left": self.left, **(more or {})}, outcomes.line(one))
         return outcomes.code(one)
+
+
+@contextlib.contextmanager
+def asking(args: argparse.Namespace, python: str | None = None) -> Iterator[Asker]:
+    """What asks an engine for a command, while that runs; python: whose engine it is."""
+    with Engine(python) as engine:
+        yield Asker(engine, args.json)
 
 
 def completing(told: CutOff) -> str:

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.sshsig import signed_by
 from torchkeeper.cli import leaking, looking, output, signing
-from torchkeeper.cli.asking import Asker
-from torchkeeper.cli.carrying import (
-    Here,
-    advise,
-    here_of,
-    maker_of,
-    note_undescribed,
-    tell_names,
-)
+from torchkeeper.cli.asking import Asker, asking
+from torchkeeper.cli.carrying import Here, here_of, maker_of, note_undescribed, tell_names
 from torchkeeper.client import carrying
 from torchkeeper.client.engines.knowing import known
-from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected
 from torchkeeper.client.signers import check_policy, signers_file
 from torchkeeper.client.signing import check_key
@@ -35,22 +28,8 @@ from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import MadeIn
-    from torchkeeper.engine.messages.bundles import (
-        CopyResult,
-        Counts,
-        ExportResult,
-        ImportResult,
-        PlanExportResult,
-        SignatureResult,
-        Space,
-        TargetResult,
-    )
-    from torchkeeper.engine.messages.entries import (
-        ComparedFile,
-        CompareResult,
-        CompareRow,
-        RunnableResult,
-    )
+    from torchkeeper.engine.messages import bundles
+    from torchkeeper.engine.messages import entries as entries_msg
     from torchkeeper.engine.messages.findings import LeftFinding
     from torchkeeper.engine.messages.places import ListResult
     from torchkeeper.engine.messages.selecting import Select
@@ -59,16 +38,13 @@ if TYPE_CHECKING:
 
 
 class _Inside(NamedTuple):
-    """What was found in a file, and what is of use to whom, where that was asked.
-
-    leaks: None where nobody looked for secrets.
-    """
+    """What is in a file; leaks: None where nobody looked, counts: of its verdicts, where asked."""
 
     file: str
     entries: list[Entry]
     left: list[LeftFinding]
     listed: ListResult
-    runnable: RunnableResult
+    runnable: entries_msg.RunnableResult
     leaks: leaking.Told | None
     counts: JudgeResult | None
     here: Here | None
@@ -78,7 +54,7 @@ class _Inside(NamedTuple):
         about: dict[str, object] = {**self.listed, "runnable": self.runnable}
         if self.leaks is not None:
             about["leaks"] = self.leaks
-        return {**about, **_counts(self.counts), "judged_by": _by(self.here)}
+        return {**about, **_judged(self.counts, self.here)}
 
 
 TRUST = (
@@ -88,26 +64,16 @@ TRUST = (
 
 
 def add_export(command: argparse.ArgumentParser) -> None:
-    """Arguments of export."""
-    command.add_argument(
-        "place",
-        metavar="PLACE",
-        type=looking.place,
-        help="a cache folder, a bundle or a redis:// server",
-    )
+    looking.add_place(command)
     command.add_argument("-o", "--output", metavar="FILE", type=looking.path, required=True,
                          help="the bundle to write, by custom *.torchcache")  # fmt: skip
-    command.add_argument("--with-needed", action="store_true",
-                         help="with the entries also what they need: graphs, code and "
-                         "kernels")  # fmt: skip
-    command.add_argument("--dry-run", action="store_true",
-                         help="only print what would be written, and its size")  # fmt: skip
+    output.flag(command, "--with-needed", "with the entries also what they need: graphs, code and "
+                "kernels")  # fmt: skip
+    output.flag(command, "--dry-run", "only print what would be written, and its size")
     signing.add_key(command, "--sign")
     leaking.add_choice(command)
-    command.add_argument("--no-clobber", action="store_true",
-                         help="fail instead of replacing a file that is there")  # fmt: skip
+    output.flag(command, "--no-clobber", "fail instead of replacing a file that is there")
     looking.add_filter(command)
-    looking.add_json(command)
 
 
 def export(args: argparse.Namespace) -> int:
@@ -118,22 +84,20 @@ def export(args: argparse.Namespace) -> int:
     maker = maker_of(args) if objects else None
     if args.key and not args.dry_run:
         check_key(args.key)
-    with Engine() as engine:
-        select: Select = {"filter": args.filter, "envs": known(engine, args.filter, args.env)}
-        asker = Asker(engine, args.json)
+    with asking(args) as asker:
+        select: Select = {"filter": args.filter, "envs": known(asker.engine, args.filter, args.env)}
         if args.dry_run:
             return _plan_export(args, asker, select, maker)
         with leaking.telling(args, asker):
-            answer: ExportResult = asker.ask(
+            answer: bundles.ExportResult = asker.ask(
                 EXPORT, place=args.place, output=args.output, select=select,
                 needs=args.with_needed, replace=not args.no_clobber, secrets=args.secrets,
                 builders=carrying.builders(maker), sign=bool(args.key),
             )  # fmt: skip
             told = {**answer, "leaks": leaking.found(asker)}
             if told.pop("held", False):
-                told["signature"] = signing.signed(
-                    asker, "", args.key, args.output, not args.no_clobber
-                )
+                replace = not args.no_clobber
+                told["signature"] = signing.signed(asker, "", args.key, args.output, replace)
                 told["size"] = os.path.getsize(args.output)
     note_undescribed(args, answer)
     return asker.end(args, EXPORT, told, answer["output"])
@@ -141,7 +105,7 @@ def export(args: argparse.Namespace) -> int:
 
 def _plan_export(args: argparse.Namespace, asker: Asker, select: Select, maker: Env | None) -> int:
     with leaking.telling(args, asker):
-        answer: PlanExportResult = asker.ask(
+        answer: bundles.PlanExportResult = asker.ask(
             protocol.PLAN_EXPORT, place=args.place, select=select, needs=args.with_needed,
             secrets=args.secrets, builders=carrying.builders(maker),
         )  # fmt: skip
@@ -150,7 +114,7 @@ def _plan_export(args: argparse.Namespace, asker: Asker, select: Select, maker: 
         short = say.count(answer["lacking"], "entry", "entries")
         output.note(f"{short} cannot hit without FX graphs that are not chosen: "
                     "--with-needed takes them along.")  # fmt: skip
-    there: TargetResult = asker.ask(protocol.TARGET, path=args.output)
+    there: bundles.TargetResult = asker.ask(protocol.TARGET, path=args.output)
     if not args.json and answer["entries"]:
         for one in answer["kinds"]:
             output.line(f"  {one['kind']:<12} {held(one)}")
@@ -168,7 +132,7 @@ def _plan_export(args: argparse.Namespace, asker: Asker, select: Select, maker: 
     return code or leaking.blocked(args, answer["leaks"])
 
 
-def _room(needed: int, space: Space) -> str:
+def _room(needed: int, space: bundles.Space) -> str:
     if space["why"]:
         return f"cannot be written: {space['why']}"
     free = "an unknown number of bytes" if space["free"] is None else say.size(space["free"])
@@ -177,12 +141,9 @@ def _room(needed: int, space: Space) -> str:
 
 
 def add_inspect(command: argparse.ArgumentParser) -> None:
-    """Arguments of inspect."""
-    command.add_argument(
-        "file", metavar="FILE", type=looking.path, help="a bundle, or a raw mega-cache"
-    )
+    add = command.add_argument
+    add("file", metavar="FILE", type=looking.path, help="a bundle, or a raw mega-cache")
     looking.add_env(command)
-    looking.add_json(command)
 
 
 def inspect(args: argparse.Namespace) -> int:
@@ -190,8 +151,7 @@ def inspect(args: argparse.Namespace) -> int:
     here = here_of(args, [args.file])
     inside = _look_inside(args, args.file, here, leaks=True)
     if args.json:
-        for entry in inside.entries:
-            output.emit(entry.to_json())
+        output.emit_all(entry.to_json() for entry in inside.entries)
         output.emit({"result": {**inside.to_json(), "left": inside.left}})
     else:
         _print_inside(inside)
@@ -199,31 +159,28 @@ def inspect(args: argparse.Namespace) -> int:
         if here and (said := carrying.threads(inside.listed.get("made_in"), here.facts)):
             output.note(said)
         secrets = leaking.lines(inside.leaks) if inside.leaks else []
-        for text in [*output.left_lines(inside.left), *secrets]:
-            output.note(text)
+        output.notes([*output.left_lines(inside.left), *secrets])
     return 1 if inside.listed["broken"] or failures(inside.left) else 0
 
 
 def _look_inside(
     args: argparse.Namespace, file: str, here: Here | None, leaks: bool = False
 ) -> _Inside:
-    with Engine() as engine:
-        asker = Asker(engine, args.json)
+    with asking(args) as asker:
         envs = []
         if here is not None:
             asker.ask(protocol.KNOW, python=here.python, env=here.facts)
             envs.append(here.python)
         listed: ListResult = asker.ask(protocol.LIST, place=file, envs=envs, signers=signers_file())
         if "format" not in listed:
-            raise UserError(
+            raise output.misuse(
                 f"{file} is a folder.",
                 "A bundle or a mega-cache is a file.",
                 "“torchkeeper ls” lists the entries of a folder.",
-                code="wrong-usage",
             )
         # Of which the rows are to stay.
-        other = Asker(engine, args.json)
-        runs: RunnableResult = other.ask(protocol.RUNNABLE, place=file)
+        other = Asker(asker.engine, args.json)
+        runs: entries_msg.RunnableResult = other.ask(protocol.RUNNABLE, place=file)
         if leaks:
             other.ask(protocol.LEAKS, place=file)
     entries = asker.entries()
@@ -232,12 +189,12 @@ def _look_inside(
     return _Inside(file, entries, asker.left, listed, runs, secrets, counts, here)
 
 
-def _counts(counts: JudgeResult | None) -> dict[str, object]:
-    return {**counts} if counts else {"verdicts": None, "made_by": None}
+_UNJUDGED: dict[str, object] = {"verdicts": None, "made_by": None}
 
 
-def _by(here: Here | None) -> dict[str, str] | None:
-    return {"python": here.python, "torch": here.torch} if here is not None else None
+def _judged(counts: JudgeResult | None, here: Here | None) -> dict[str, object]:
+    by = {"python": here.python, "torch": here.torch} if here is not None else None
+    return {**(counts or _UNJUDGED), "judged_by": by}
 
 
 def _print_inside(inside: _Inside) -> None:
@@ -267,7 +224,6 @@ def _warn(inside: Sequence[_Inside]) -> None:
 
 
 def made_in(facts: MadeIn | None) -> str:
-    """The environment of a bundle on one line."""
     if not facts:
         return "not known"
     said = [f"torch {facts['torch']}"]
@@ -280,30 +236,20 @@ def made_in(facts: MadeIn | None) -> str:
 
 
 def add_import(command: argparse.ArgumentParser) -> None:
-    """Arguments of import."""
-    command.add_argument(
-        "files",
-        metavar="FILE",
-        type=looking.path,
-        nargs="+",
-        help="a bundle, or a raw mega-cache; several are placed together or not at all",
-    )
-    command.add_argument(
-        "--into", metavar="PLACE", type=looking.path, required=True, help="the cache folder to fill"
-    )
-    command.add_argument("--trust", action="store_true",
-                         help="do not ask: you trust whoever made the file")  # fmt: skip
-    command.add_argument("--dry-run", action="store_true",
-                         help="only print what is new there and what is not")  # fmt: skip
+    command.add_argument("files", metavar="FILE", type=looking.path, nargs="+", help="a bundle, or "
+                         "a raw mega-cache; several are placed together or not at all")  # fmt: skip
+    looking.add_into(command)
+    output.flag(command, "--trust", "do not ask: you trust whoever made the file")
+    output.flag(command, "--dry-run", "only print what is new there and what is not")
     looking.add_env(command)
-    looking.add_json(command)
 
 
-def not_trusted(nothing: str, trust: str, made: str) -> UserError:
-    """What is said where somebody else's code is to be trusted, and nobody could say so."""
-    why = f"{trust} There is no terminal to ask on."
-    remedy = f"Add --trust if you trust whoever made {made}."
-    return UserError(nothing, why, remedy, code="wrong-usage")
+def trusts(nothing: str, trust: str, made: str, question: str) -> bool:
+    """Whether somebody says that they trust others' code. Raises UserError where nobody could."""
+    if not output.can_ask():
+        remedy = f"Add --trust if you trust whoever made {made}."
+        raise output.misuse(nothing, f"{trust} There is no terminal to ask on.", remedy)
+    return output.confirm(f"{trust}\n{question}?")
 
 
 def import_(args: argparse.Namespace) -> int:
@@ -318,30 +264,25 @@ def import_(args: argparse.Namespace) -> int:
         compared = _compare(args, inside, here)
         if args.dry_run:
             return compared
-        if not output.can_ask():
-            raise not_trusted("Nothing was imported.", TRUST, "the file")
-        if not output.confirm(f"{TRUST}\nImport into {printable(args.into)}?"):
-            output.note("Nothing was imported.")
+        nothing, question = "Nothing was imported.", f"Import into {printable(args.into)}"
+        if not trusts(nothing, TRUST, "the file", question):
+            output.note(nothing)
             return 1
-    with Engine() as engine:
-        asker = Asker(engine, args.json)
-        env, abouts = tell_names(args, engine, args.files, here)
+    with asking(args) as asker:
+        env, abouts = tell_names(args, asker.engine, args.files, here)
         manifests = {file: one["manifest"] for file, one in signatures.items()}
-        answer: ImportResult = asker.ask(
+        answer: bundles.ImportResult = asker.ask(
             IMPORT, files=args.files, into=args.into, env=env, manifests=manifests
         )
     code = asker.end(args, IMPORT, {**answer, "env": env}, args.into)
-    if answer["entries"]:
-        advise(args, abouts, env)
+    if answer["entries"] and not args.json:
+        output.notes(carrying.advice(abouts, env))
     return code
 
 
-def _signatures(args: argparse.Namespace) -> dict[str, SignatureResult]:
-    """Who signed each of the files. Raises UserError where what the user requires is missing, or
-    a signature is wrong.
-    """
-    with Engine() as engine:
-        asker = Asker(engine, args.json)
+def _signatures(args: argparse.Namespace) -> dict[str, bundles.SignatureResult]:
+    """Who signed each file. Raises UserError where one that is required is missing, or wrong."""
+    with asking(args) as asker:
         found = {file: signing.signature_of(asker, file) for file in args.files}
     for file, one in found.items():
         if not args.dry_run:
@@ -349,7 +290,7 @@ def _signatures(args: argparse.Namespace) -> dict[str, SignatureResult]:
     return found
 
 
-def _summed(counts: Sequence[Counts]) -> Counts:
+def _summed(counts: Sequence[bundles.Counts]) -> bundles.Counts:
     return {
         "entries": sum(one["entries"] for one in counts),
         "files": sum(one["files"] for one in counts),
@@ -357,52 +298,38 @@ def _summed(counts: Sequence[Counts]) -> Counts:
     }
 
 
-def _new_kinds(files: list[ComparedFile]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for one in (kind for file in files for kind in file["kinds"]):
-        found[one["kind"]] = found.get(one["kind"], 0) + one["new"]["entries"]
-    return found
-
-
 def _compare(args: argparse.Namespace, inside: list[_Inside], here: Here | None) -> int:
     """Print what is inside and what of it is new in the target; 1 as ``outcomes.code``."""
-    with Engine() as engine:
-        asker = Asker(engine, args.json)
-        env, _ = tell_names(args, engine, args.files, here)
-        answer: CompareResult = asker.ask(
+    with asking(args) as asker:
+        env, _ = tell_names(args, asker.engine, args.files, here)
+        answer: entries_msg.CompareResult = asker.ask(
             protocol.COMPARE, files=args.files, into=args.into, rows=args.json, env=env
         )
     files = answer["files"]
-    new, there, differs = (
-        _summed([one["new"] for one in files]),
-        _summed([one["there"] for one in files]),
-        _summed([one["differs"] for one in files]),
-    )
+    new = _summed([one["new"] for one in files])
+    there = _summed([one["there"] for one in files])
+    differs = _summed([one["differs"] for one in files])
     counts = verdicts.together([one.counts for one in inside if one.counts]) if here else None
     whole: dict[str, object] = {
         **new, "exists": there["entries"], "new": new, "there": there, "differs": differs,
         "needed": answer["needed"], "space": answer["space"], "renamed": answer["renamed"],
         "into": args.into,
         "compared": [
-            {**file, **_counts(one.counts), "runnable": one.runnable}
+            {**file, **(one.counts or _UNJUDGED), "runnable": one.runnable}
             for file, one in zip(files, inside, strict=True)
         ],
-        **_counts(counts), "judged_by": _by(here),
+        **_judged(counts, here),
     }  # fmt: skip
     if args.json:
-        rows: list[CompareRow] = asker.rows
-        marks: dict[tuple[str, str, str], list[CompareRow]] = {}
+        rows: list[entries_msg.CompareRow] = asker.rows
+        marks: dict[tuple[str, str, str], list[entries_msg.CompareRow]] = defaultdict(list)
         for row in rows:
-            marks.setdefault((row["file"], row["kind"], row["inside"]), []).append(row)
-        for one in inside:
-            for entry in one.entries:
-                mark = marks.get((one.file, *entry.identity))
-                first = mark.pop(0) if mark else None
-                about = {
-                    "outcome": first and first["outcome"],
-                    "into_path": first and first["path"],
-                }
-                output.emit({**entry.to_json(), **about})
+            marks[row["file"], row["kind"], row["inside"]].append(row)
+        for file, entry in ((one.file, entry) for one in inside for entry in one.entries):
+            mark = marks[file, *entry.identity]
+            first = mark.pop(0) if mark else None
+            about = {"outcome": first and first["outcome"], "into_path": first and first["path"]}
+            output.emit({**entry.to_json(), **about})
         if not args.dry_run:
             output.emit({"compared": {**whole, "left": asker.left}})
             return 0
@@ -410,7 +337,10 @@ def _compare(args: argparse.Namespace, inside: list[_Inside], here: Here | None)
         for one in inside:
             _print_inside(one)
         output.line(f"{printable(args.into)}:")
-        kinds = ", ".join(f"{kind} {count:,}" for kind, count in _new_kinds(files).items() if count)
+        by_kind = Counter[str]()
+        for one_kind in (kind for file in files for kind in file["kinds"]):
+            by_kind[one_kind["kind"]] += one_kind["new"]["entries"]
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in by_kind.items() if count)
         output.line(f"  new      {held(new)}{f' ({kinds})' if kinds else ''}")
         output.line(f"  there    {held(there)}")
         if differs["entries"]:
@@ -425,26 +355,17 @@ def _compare(args: argparse.Namespace, inside: list[_Inside], here: Here | None)
     return asker.end(args, IMPORT, whole, args.into, dry=True)
 
 
-# The command that copies between places.
-
-
 def add_copy(command: argparse.ArgumentParser) -> None:
-    """Arguments of copy."""
     command.add_argument("source", metavar="SRC", type=looking.place,
                          help="a cache folder, a bundle or a redis:// server")  # fmt: skip
     command.add_argument("target", metavar="DST", type=looking.place,
                          help="the same; *.torchcache makes a bundle")  # fmt: skip
     looking.add_filter(command)
-    command.add_argument("--alone", action="store_true",
-                         help="without what the entries need: graphs, code, kernels")  # fmt: skip
-    command.add_argument("--dry-run", action="store_true",
-                         help="only print what would be copied")  # fmt: skip
-    command.add_argument("--replace", action="store_true",
-                         help="replace a bundle that is there; no entry ever is")  # fmt: skip
-    command.add_argument("--trust", action="store_true",
-                         help="do not ask: you trust whoever made the bundle")  # fmt: skip
+    output.flag(command, "--alone", "without what the entries need: graphs, code, kernels")
+    output.flag(command, "--dry-run", "only print what would be copied")
+    output.flag(command, "--replace", "replace a bundle that is there; no entry ever is")
+    output.flag(command, "--trust", "do not ask: you trust whoever made the bundle")
     leaking.add_choice(command)
-    looking.add_json(command)
 
 
 def copy(args: argparse.Namespace) -> int:
@@ -454,20 +375,21 @@ def copy(args: argparse.Namespace) -> int:
     from_file, what = os.path.isfile(args.source), scheme_of(args.target).becomes(args.target)
     brings = from_file and what != "bundle" and not args.dry_run
     signed = brings and not args.trust and signing.trusted(args.source)
-    if brings and not signed:
-        _ask(args)
+    if brings and not signed and not args.trust:
+        nothing, question = "Nothing was copied.", f"Copy to {printable(args.target)}"
+        if not trusts(nothing, TRUST, "the file", question):
+            raise UserError(nothing, code="declined")
     names = from_file and what == "folder"
     here = here_of(args, [args.source]) if names else None
     told = from_file or not scheme_of(args.source).holds_objects
     maker = maker_of(args) if what == "bundle" and not told else None
-    with Engine() as engine:
-        asker = Asker(engine, args.json)
+    with asking(args) as asker:
         asker.only_signed = signed
-        envs = known(engine, args.filter, args.env)
-        env, _ = tell_names(args, engine, [args.source], here) if names else (None, [])
+        envs = known(asker.engine, args.filter, args.env)
+        env, _ = tell_names(args, asker.engine, [args.source], here) if names else (None, [])
         try:
             with leaking.telling(args, asker):
-                answer: CopyResult = asker.ask(
+                answer: bundles.CopyResult = asker.ask(
                     COPY,
                     place=args.source,
                     into=args.target,
@@ -486,12 +408,3 @@ def copy(args: argparse.Namespace) -> int:
     found = leaking.found(asker) if answer["leaks"] else None
     code = asker.end(args, COPY, {**answer, "leaks": found}, args.target, dry=args.dry_run)
     return code or leaking.blocked(args, answer["leaks"])
-
-
-def _ask(args: argparse.Namespace) -> None:
-    if args.trust:
-        return
-    if not output.can_ask():
-        raise not_trusted("Nothing was copied.", TRUST, "the file")
-    if not output.confirm(f"{TRUST}\nCopy to {printable(args.target)}?"):
-        raise UserError("Nothing was copied.", code="declined")

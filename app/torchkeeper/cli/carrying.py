@@ -45,14 +45,11 @@ def maker_of(args: argparse.Namespace) -> Env | None:
 
 def note_undescribed(args: argparse.Namespace, answer: Described) -> None:
     """Say of how many objects a bundle does not tell how they were built."""
-    if not args.json and (said := carrying.undescribed(answer)):
-        output.note(said)
+    output.remark(args, [carrying.undescribed(answer)])
 
 
 def here_of(args: argparse.Namespace, files: Sequence[str]) -> Here | None:
-    """The interpreter whose verdicts are wanted; None where there is no torch and none was named,
-    or nothing that could be judged.
-    """
+    """The interpreter whose verdicts are wanted; None without a torch, or anything to be judged."""
     facts = maker_of(args) if all(map(os.path.isfile, files)) else None
     if facts is None:
         return None
@@ -62,28 +59,15 @@ def here_of(args: argparse.Namespace, files: Sequence[str]) -> Here | None:
 def tell_names(
     args: argparse.Namespace, engine: Engine, files: Sequence[str], here: Here | None
 ) -> tuple[str | None, list[Origin]]:
-    """Have an engine know the names that objects in files have in an environment; the name of
-    that, or None without one, and what is said of the files.
-    """
+    """Have an engine know the names of objects in an environment; its name, and what files say."""
     if here is not None:
         abouts = carrying.tell(engine, here.python, here.facts, files)
-        if not args.json:
-            for said in {carrying.threads(one["made_in"], here.facts): None for one in abouts}:
-                if said:
-                    output.note(said)
+        threads = [carrying.threads(one["made_in"], here.facts) for one in abouts]
+        output.remark(args, dict.fromkeys(threads))
         return here.python, abouts
     asked: OriginParams = {"files": files}
     told: OriginResult = engine.call(protocol.ORIGIN, asked)
     abouts = told["files"]
-    if not args.json and any(one["built"] for one in abouts):
-        output.note(
-            "There is no interpreter with a torch: objects keep their names. Name one with --env."
-        )
+    said = "There is no interpreter with a torch: objects keep their names. Name one with --env."
+    output.remark(args, [said] if any(one["built"] for one in abouts) else ())
     return None, abouts
-
-
-def advise(args: argparse.Namespace, abouts: Sequence[Origin], python: str | None) -> None:
-    """Say what is to be done for programs to be fast with what was placed."""
-    if not args.json:
-        for text in carrying.advice(abouts, python):
-            output.note(text)

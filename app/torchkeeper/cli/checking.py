@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import entry_from_json
@@ -20,18 +20,14 @@ from torchkeeper.engine import protocol
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.verdicts import CheckResult, SharedRow
-    from torchkeeper.verdict.shapes import DifferenceTold, VerdictTold
 
 #: What makes the exit code 1.
 _BAD = ("unsafe", "stale", "broken")
 
 
 def add_check(command: argparse.ArgumentParser) -> None:
-    """Arguments of check."""
-    command.add_argument("place", metavar="PLACE", type=looking.place,
-                         help="a cache folder, a bundle or a redis:// server")  # fmt: skip
+    looking.add_place(command)
     looking.add_filter(command)
-    looking.add_json(command)
 
 
 def check(args: argparse.Namespace) -> int:
@@ -47,8 +43,7 @@ def check(args: argparse.Namespace) -> int:
         answer: CheckResult = asker.ask(
             protocol.CHECK, place=args.place, env=env, filter=args.filter, shared=True
         )
-    if not args.json:
-        output.note(printable(f"in {env.get('executable')}, torch {env.get('torch')}:"))
+    output.remark(args, [printable(f"in {env.get('executable')}, torch {env.get('torch')}:")])
     shown.end()
     if not args.json:
         owning.tell(answer["owners"])
@@ -59,9 +54,7 @@ def check(args: argparse.Namespace) -> int:
 
 
 class _Shown:
-    """Prints entries in their order, with what is said of them; what many of them have in common
-    is made into text once, and the rest while the engine still sends.
-    """
+    """Prints entries in their order; what many have in common is made into text once."""
 
     def __init__(self, json: bool) -> None:
         self.findings: list[Finding] = []
@@ -70,7 +63,6 @@ class _Shown:
         self._held: list[tuple[Any, Any, int]] = []
 
     def take(self, rows: list[SharedRow]) -> None:
-        """Some more."""
         entries = [entry_from_json(row) for row in rows]
         fields = [entry.to_json() for entry in entries]
         shown: list[Any] = output.json_lines(fields) if self._json else entries
@@ -80,12 +72,11 @@ class _Shown:
         self.count += len(rows)
 
     def end(self) -> None:
-        """There are no more."""
         self._held.sort(key=operator.itemgetter(0))
         said = [one for what in self.findings if "judged" in what for one in what["judged"]["said"]]
         ends: list[str] = list(map(_end if self._json else verdicts.why, said))
         rest = dict(enumerate(ends))
-        none = _rest((), ()) if self._json else ""
+        none = _end({"reasons": (), "conditions": ()}) if self._json else ""
         if self._json:
             output.lines([line[:-1] + rest.get(number, none) for _, line, number in self._held])
             return
@@ -98,17 +89,12 @@ class _Shown:
             output.table(["KIND", "KEY", "VERDICT", "NAME", "WHY"], cells, frozenset())
 
 
-def _end(said: VerdictTold) -> str:
-    """What follows an entry's own fields."""
-    return _rest(said["reasons"], said["conditions"])
-
-
-def _rest(reasons: Sequence[DifferenceTold], conditions: Sequence[DifferenceTold]) -> str:
-    return ", " + output.json_line({"reasons": reasons, "conditions": conditions})[1:]
+def _end(said: Mapping[str, object]) -> str:
+    about = {name: said[name] for name in ("reasons", "conditions")}
+    return ", " + output.json_line(about)[1:]
 
 
 def add_env(command: argparse.ArgumentParser) -> None:
-    """Arguments of env."""
     command.add_argument("--env", metavar="PYTHON", action="append", default=[],
                          help="this interpreter only; may be given several times")  # fmt: skip
     change = command.add_mutually_exclusive_group()
@@ -117,7 +103,6 @@ def add_env(command: argparse.ArgumentParser) -> None:
                         "window too; may be given several times")  # fmt: skip
     change.add_argument("--remove", metavar="PYTHON",
                         help="take an interpreter that was added off the list")  # fmt: skip
-    looking.add_json(command)
 
 
 def env(args: argparse.Namespace) -> int:
@@ -153,7 +138,6 @@ def env(args: argparse.Namespace) -> int:
 
 
 def _tell_found(args: argparse.Namespace, one: Interpreter) -> None:
-    """An interpreter that nobody has named, and that is not started."""
     writers = interpreters.writers(one.python)
     if args.json:
         output.emit({"interpreter": one.python, "started": False, "found": one.label,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from torchkeeper.cli import looking, origins, profiles, settings
+from torchkeeper.cli import looking, origins, output, profiles, settings
 from torchkeeper.client.profiles.formats import FORMATS
 
 _HELP = """\
@@ -22,27 +22,23 @@ examples:
 A PROFILE is one of yours by its name, or a FILE: a profile's own .toml, a script for sh, a .env
 file, a Dockerfile or a manifest. No file is run. Passwords are shown by export only."""
 
+_Run = Callable[[argparse.Namespace], int]
 _EXIT = "The exit code is 0 with nothing worse than advice, 4 with warnings, 5 with errors."
 
 
 def add_config(command: argparse.ArgumentParser) -> None:
-    """Arguments of config."""
-    command.description = (
+    output.describe(
+        command,
         "The settings of PyTorch's caches: what each does, what is set, what is wrong with it, "
         "and\nprofiles, which are named sets of them. A process that gets a profile has its "
-        "settings\nand no other."
+        "settings\nand no other.",
+        _HELP,
     )
-    command.epilog = _HELP
-    command.formatter_class = argparse.RawDescriptionHelpFormatter
     parts = command.add_subparsers(metavar="WHAT", required=True)
 
-    def part(
-        name: str, run: Callable[[argparse.Namespace], int], help_text: str, more: str = ""
-    ) -> argparse.ArgumentParser:
-        about = help_text[0].upper() + help_text[1:] + "."
-        made = parts.add_parser(name, help=help_text, description=f"{about} {more}".strip())
-        made.set_defaults(part=run)
-        looking.add_json(made)
+    def part(name: str, run: _Run, help_text: str, more: str = "") -> argparse.ArgumentParser:
+        made = output.add_part(parts, name, run, help_text, more)
+        output.add_json(made)
         return made
 
     part("list", profiles.list_, "list your profiles")
@@ -72,18 +68,13 @@ def add_config(command: argparse.ArgumentParser) -> None:
                          "a manifest, or a profile; - for standard input")  # fmt: skip
     import_.add_argument("--format", choices=FORMATS, help="what it is; else that is guessed")
     import_.add_argument("--name", metavar="NAME", help="of the profile; by default the file's")
-    import_.add_argument("--force", action="store_true", help="replace a profile of that name")
+    output.flag(import_, "--force", "replace a profile of that name")
     _add_part(import_)
     set_ = part("set", profiles.set_, "change the settings of a profile, or make one")
-    _add_profile(set_)
-    set_.add_argument(
-        "pairs",
-        metavar="NAME=VALUE",
-        nargs="*",
-        help="what is to be set; "
-        "with - as VALUE you are asked, or a line of standard input is read: "
-        "others see what is in a command, and a password is not to be there",
-    )
+    set_.add_argument("profile", metavar="PROFILE", help="its name, or a file")
+    set_.add_argument("pairs", metavar="NAME=VALUE", nargs="*", help="what is to be set; with - as "
+                      "VALUE you are asked, or a line of standard input is read: others see what "
+                      "is in a command, and a password is not to be there")  # fmt: skip
     set_.add_argument("--unset", metavar="NAME", nargs="+", action="extend", default=[],
                       help="what is to be left to PyTorch")  # fmt: skip
     set_.add_argument("--about", metavar="TEXT", help="what the profile is for")
@@ -98,14 +89,9 @@ def add_config(command: argparse.ArgumentParser) -> None:
     part("settings", settings.table, "list all settings: what each does, and its default")
 
 
-def _add_profile(command: argparse.ArgumentParser) -> None:
-    command.add_argument("profile", metavar="PROFILE", help="its name, or a file")
-
-
 def _add_optional(command: argparse.ArgumentParser) -> None:
     command.add_argument("profile", metavar="PROFILE", nargs="?", help="its name, a file, or - for "
-                         "standard input; without it, the environment of this "
-                         "shell")  # fmt: skip
+                         "standard input; without it, the environment of this shell")  # fmt: skip
     _add_part(command)
 
 
@@ -117,9 +103,3 @@ def _add_part(command: argparse.ArgumentParser) -> None:
 def _show(args: argparse.Namespace) -> int:
     here = args.env is None and args.pid is None
     return profiles.show(args) if here else origins.show(args)
-
-
-def config(args: argparse.Namespace) -> int:
-    """torchkeeper config"""
-    code: int = args.part(args)
-    return code

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
 
-from torchkeeper.cli import looking, output
+from torchkeeper.cli import output
 from torchkeeper.client.desktop import placing
-from torchkeeper.client.desktop.placing import Draw, Placed
+from torchkeeper.client.desktop.placing import Placed
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 
@@ -23,26 +22,18 @@ _PARTS = (
 
 
 def add_install_desktop(command: argparse.ArgumentParser) -> None:
-    """Arguments of install-desktop."""
     where = command.add_mutually_exclusive_group()
-    where.add_argument(
-        "--user", action="store_true",
-        help="for this user, in XDG_DATA_HOME or ~/.local/share (the default)",
-    )  # fmt: skip
-    where.add_argument("--system", action="store_true",
-                       help=f"for all users of this machine, in {SYSTEM}/share")  # fmt: skip
+    output.flag(where, "--user", "for this user, in XDG_DATA_HOME or ~/.local/share (the default)")
+    output.flag(where, "--system", f"for all users of this machine, in {SYSTEM}/share")
     where.add_argument("--prefix", metavar="DIR", help="in DIR/share")
-    command.add_argument("--remove", action="store_true",
-                         help="take away exactly what this command has written")  # fmt: skip
-    command.add_argument("--dry-run", action="store_true", help="only say what would be done")
-    looking.add_json(command)
+    output.flag(command, "--remove", "take away exactly what this command has written")
+    output.flag(command, "--dry-run", "only say what would be done")
 
 
-def install_desktop(args: argparse.Namespace, drawing: Callable[[], Draw | None]) -> int:
-    """torchkeeper install-desktop; 1 where something could not be done.
+def install_desktop(args: argparse.Namespace) -> int:
+    """torchkeeper install-desktop; 1 where something could not be done."""
+    from torchkeeper.cli.main import drawing
 
-    drawing: finds what makes pictures.
-    """
     root = _root(args)
     shared = bool(args.system or args.prefix)
     if args.remove:
@@ -59,7 +50,6 @@ def install_desktop(args: argparse.Namespace, drawing: Callable[[], Draw | None]
 
 
 def _root(args: argparse.Namespace) -> str:
-    """The folder of shared data."""
     if args.prefix or args.system:
         return os.path.join(os.path.abspath(args.prefix or SYSTEM), "share")
     named = os.environ.get("XDG_DATA_HOME", "")
@@ -70,19 +60,17 @@ def _root(args: argparse.Namespace) -> str:
 def _result(
     args: argparse.Namespace, placed: Placed, command: list[str], draws: bool
 ) -> dict[str, object]:
-    done = placed.refreshed
+    files = {"written": placed.written, "unchanged": placed.unchanged, "removed": placed.removed}
+    done = {"ran": placed.refreshed.ran, "missing": placed.refreshed.missing}
     return {
         "root": placed.root,
         "dry_run": args.dry_run,
         "command": command,
-        "written": placed.written,
-        "unchanged": placed.unchanged,
-        "removed": placed.removed,
+        **files,
         "left": placed.left,
         "pictures": draws,
-        "ran": done.ran,
-        "missing": done.missing,
-        "failed": done.failed,
+        **done,
+        "failed": placed.refreshed.failed,
     }
 
 
@@ -94,14 +82,14 @@ def _tell(args: argparse.Namespace, placed: Placed, command: list[str], draws: b
     for verb, names in (
         ("written", placed.written), ("removed", placed.removed), ("as before", placed.unchanged)
     ):  # fmt: skip
+        how = verb if verb == "as before" else would + verb
         for what, top in _PARTS:
             for name in names:
                 if name.startswith(top):
-                    _line(verb if verb == "as before" else would + verb, what, placed.root, name)
+                    _line(how, what, placed.root, name)
         if icons := sum(name.startswith("icons/") for name in names):
             many = say.count(icons, "picture", "pictures")
-            _line(verb if verb == "as before" else would + verb, "icons", placed.root,
-                  "icons/hicolor", f": {many}")  # fmt: skip
+            _line(how, "icons", placed.root, "icons/hicolor", f": {many}")
     if not placed.written and not placed.unchanged and not placed.removed:
         output.line(f"Nothing of Torchkeeper's is in {printable(placed.root)}.")
     for name, why in placed.left.items():
@@ -114,10 +102,8 @@ def _tell(args: argparse.Namespace, placed: Placed, command: list[str], draws: b
     for name, why in done.failed.items():
         output.line(f"failed: {name}: {printable(why)}")
     if done.missing:
-        output.line(
-            f"not here: {', '.join(done.missing)}; the desktop may see the change only after the "
-            "next login."
-        )
+        late = "the desktop may see the change only after the next login."
+        output.line(f"not here: {', '.join(done.missing)}; {late}")
     if args.prefix and not args.remove and not _looked_into(placed.root):
         output.line(f"Desktops look there only where XDG_DATA_DIRS names {printable(placed.root)}.")
 

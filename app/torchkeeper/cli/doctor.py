@@ -7,9 +7,9 @@ import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from torchkeeper.cli import looking, output
-from torchkeeper.cli.asking import Asker
-from torchkeeper.cli.removing import needs_answer
+from torchkeeper.cli import findings, looking, output
+from torchkeeper.cli.asking import Asker, asking
+from torchkeeper.cli.dead import known_everywhere
 from torchkeeper.client import diagnosing
 from torchkeeper.client.diagnosing import Told
 from torchkeeper.client.engines import interpreters, probes
@@ -26,15 +26,8 @@ from torchkeeper.settings.finding import worst
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.doctor import (
-        DiagnoseParams,
-        DiagnoseResult,
-        MendResult,
-        ToolchainResult,
-    )
+    from torchkeeper.engine.messages import doctor as msg
 
-
-# Mending what the doctor found: what will be done is said, asked, done, and looked at again.
 
 #: Asks for the findings of some checks again.
 Again = Callable[[Told], list[Told]]
@@ -43,15 +36,11 @@ Again = Callable[[Told], list[Told]]
 class Fixer:
     """Mends findings one after the other. failed: whether one could not be mended."""
 
-    def __init__(
-        self, args: argparse.Namespace, python: str, engine: Engine, asker: Asker, again: Again
-    ) -> None:
+    def __init__(self, args: argparse.Namespace, python: str, asker: Asker, again: Again) -> None:
         self.failed = False
-        self._args, self._python, self._again = args, python, again
-        self._engine, self._asker = engine, asker
+        self._args, self._python, self._asker, self._again = args, python, asker, again
 
     def all(self, found: list[Told]) -> list[Told]:
-        """Mend what can be; what is wrong afterwards."""
         wrong = []
         for one in found:
             if not diagnosing.mends(one.finding):
@@ -68,57 +57,44 @@ class Fixer:
         return wrong
 
     def _one(self, one: Told) -> list[Told]:
-        """Mend one finding; what is left of it."""
         prepares = one.finding.fix == diagnosing.PREPARE
-        plan: MendResult = {} if prepares else self._plan(one)
+        plan: msg.MendResult = {} if prepares else self._plan(one)
         said = printable(diagnosing.will(one.finding, plan), 600)
-        if not prepares and diagnosing.nothing(plan):
+        nothing = not prepares and diagnosing.nothing(plan)
+        stays = nothing or self._args.dry_run
+        if not stays and not self._args.yes:
+            output.check_can_ask("The fix")
+            stays = not output.confirm(said)
+        if stays:
             self._say(one, said, done=False)
-            output.note("  Nothing of it can be done: it is in use, or gone.")
+            if nothing:
+                output.note("  Nothing of it can be done: it is in use, or gone.")
             return [one]
-        if self._args.dry_run:
-            self._say(one, said, done=False)
-            return [one]
-        if not self._args.yes:
-            if not output.can_ask():
-                raise needs_answer("The fix")
-            if not output.confirm(said):
-                self._say(one, said, done=False)
-                return [one]
-        answer: MendResult = {}
+        answer: msg.MendResult = {}
         if prepares:
-            self._prepare()
+            with asking(self._args, self._python) as asker:
+                asker.ask(PREPARE)
         else:
-            answer = self._mend(one, plan["plan"])
+            asked = diagnosing.mending(one.finding, plan=plan["plan"])
+            answer = self._asker.ask(MEND, **asked)
         left = [other for other in self._again(one) if diagnosing.same(one, other)]
         self._say(one, said, done=True, gone=not left, undo=diagnosing.undone(one.finding, answer))
         self.failed = self.failed or bool(left and not diagnosing.leaves(one.finding))
         return left
 
-    def _plan(self, one: Told) -> MendResult:
+    def _plan(self, one: Told) -> msg.MendResult:
         envs: list[str] = []
         if one.finding.fix == "trash-stale":
             # What another environment needs stays.
-            found = everywhere()
-            if (refusal := found.refusal()) is not None:
-                raise refusal
-            for python, facts in found.envs:
-                self._engine.call(protocol.KNOW, {"python": python, "env": facts})
-                envs.append(python)
+            envs = [python for python, _ in known_everywhere(self._asker.engine, []).envs]
         elif one.finding.fix == "trash-broken":
             # Only verdicts tell what lacks what it needs; what cannot be read tells itself.
             with contextlib.suppress(UserError):
-                envs = know(self._engine, [self._python])
-        plan: MendResult = self._asker.ask(MEND, **diagnosing.mending(one.finding, envs, dry=True))
+                envs = know(self._asker.engine, [self._python])
+        plan: msg.MendResult = self._asker.ask(
+            MEND, **diagnosing.mending(one.finding, envs, dry=True)
+        )
         return plan
-
-    def _mend(self, one: Told, plan: int) -> MendResult:
-        done: MendResult = self._asker.ask(MEND, **diagnosing.mending(one.finding, plan=plan))
-        return done
-
-    def _prepare(self) -> None:
-        with Engine(self._python) as engine:
-            Asker(engine, self._args.json).ask(PREPARE)
 
     def _say(
         self, one: Told, said: str, done: bool, gone: bool | None = None, undo: str = ""
@@ -135,25 +111,20 @@ class Fixer:
 
 
 def add_doctor(command: argparse.ArgumentParser) -> None:
-    """Arguments of doctor."""
     command.add_argument("places", metavar="PLACE", nargs="*", type=looking.place,
                          help="cache folders and redis:// servers; by default what the "
                          "environment uses, and this user's other caches in brief")  # fmt: skip
     looking.add_env(command)
     command.epilog = "Exit codes: 0 nothing worse than advice, 4 warnings, 5 errors."
-    command.add_argument("--fix", action="store_true", help="mend what can be, after asking")
-    command.add_argument("--yes", action="store_true", help="with --fix: do not ask")
-    command.add_argument("--dry-run", action="store_true",
-                         help="with --fix: only say what would be done")  # fmt: skip
-    looking.add_json(command)
+    output.flag(command, "--fix", "mend what can be, after asking")
+    output.flag(command, "--yes", "with --fix: do not ask")
+    output.flag(command, "--dry-run", "with --fix: only say what would be done")
 
 
 def doctor(args: argparse.Namespace) -> int:
     """torchkeeper doctor; 0 where nothing is worse than advice, 4 for warnings, 5 for errors."""
     if (args.yes or args.dry_run) and not args.fix:
-        raise UserError(
-            "--yes and --dry-run say how to fix.", "", "Give --fix with them.", code="wrong-usage"
-        )
+        raise output.misuse("--yes and --dry-run say how to fix.", "", "Give --fix with them.")
     for place in args.places:
         if scheme_of(place).local and what_at_once(place) == "missing":
             raise user_error("place-missing", {"place": place})
@@ -168,9 +139,11 @@ def doctor(args: argparse.Namespace) -> int:
     else:
         toolchain = _toolchain(python, args.json)
         places = args.places or diagnosing.places_of(facts, values)
-        asked = diagnosing.request(places, facts, values, toolchain, _reads(), not args.places, env)
-    with Engine() as engine:
-        asker = Asker(engine, args.json)
+        # The folders that known environments use, as far as they can be asked.
+        folders = [facts.get("cache_dir") for _, facts in everywhere().envs]
+        reads = [folder for folder in folders if isinstance(folder, str)]
+        asked = diagnosing.request(places, facts, values, toolchain, reads, not args.places, env)
+    with asking(args) as asker:
         for one in diagnosing.passwords(asked):
             asker.ask(protocol.SECRET, **one)
         found, result = _diagnose(asker, asked)
@@ -184,49 +157,35 @@ def doctor(args: argparse.Namespace) -> int:
                 once_more["toolchain"] = _toolchain(python, args.json)
             return _diagnose(asker, once_more)[0]
 
-        fixer = Fixer(args, python, engine, asker, again)
+        fixer = Fixer(args, python, asker, again)
         wrong = fixer.all(found)
-        if not args.json:
-            for text in output.left_lines(asker.left):
-                output.note(text)
+        output.remark(args, output.left_lines(asker.left))
     return diagnosing.code_of(wrong) or int(fixer.failed)
 
 
-def _toolchain(python: str, quiet: bool) -> ToolchainResult:
+def _toolchain(python: str, quiet: bool) -> msg.ToolchainResult:
     with Engine(python) as engine:
-        result: ToolchainResult = Asker(engine, quiet).ask(protocol.TOOLCHAIN)
+        result: msg.ToolchainResult = Asker(engine, quiet).ask(protocol.TOOLCHAIN)
         return result
 
 
-def _reads() -> list[str]:
-    """The folders that known environments use, as far as they can be asked."""
-    folders = [facts.get("cache_dir") for _, facts in everywhere().envs]
-    return [folder for folder in folders if isinstance(folder, str)]
-
-
-def _diagnose(asker: Asker, asked: DiagnoseParams) -> tuple[list[Told], DiagnoseResult]:
+def _diagnose(asker: Asker, asked: msg.DiagnoseParams) -> tuple[list[Told], msg.DiagnoseResult]:
     asker.findings.clear()
-    result: DiagnoseResult = asker.ask(protocol.DIAGNOSE, **asked)
+    result: msg.DiagnoseResult = asker.ask(protocol.DIAGNOSE, **asked)
     found = [one for what in asker.findings if (one := diagnosing.told(what))]
     return diagnosing.in_order(found), result
 
 
-def _show(args: argparse.Namespace, found: list[Told], result: DiagnoseResult) -> None:
+def _show(args: argparse.Namespace, found: list[Told], result: msg.DiagnoseResult) -> None:
     for one in found:
-        said = findingwords.said(one.finding)
         if args.json:
-            words = {"what": said.what, "why": said.why, "remedy": said.remedy}
-            output.emit({"check": one.check, **one.finding.to_json(), **words})
+            output.emit({"check": one.check, **findings.to_json(one.finding)})
         else:
-            output.lines(_lines(one.finding.severity, said))
-    for check, place, why in diagnosing.left_of(result):
-        if not args.json:
-            where = f" of {printable(place)}" if place else ""
-            output.note(f"left: {checkwords.name(check)}{where}: {why.what} {why.why}".rstrip())
+            said = findingwords.said(one.finding)
+            rest = [f"    {text}" for part in (said.why, said.remedy) for text in part.splitlines()]
+            output.lines([f"{one.finding.severity}: {said.what}", *rest, ""])
+    for check, place, why in () if args.json else diagnosing.left_of(result):
+        where = f" of {printable(place)}" if place else ""
+        output.note(f"left: {checkwords.name(check)}{where}: {why.what} {why.why}".rstrip())
     output.result(args, {**result, "worst": worst([one.finding for one in found])},
                   diagnosing.summary(found, result))  # fmt: skip
-
-
-def _lines(severity: str, said: UserError) -> list[str]:
-    rest = [text for part in (said.why, said.remedy) for text in part.splitlines()]
-    return [f"{severity}: {said.what}", *(f"    {text}" for text in rest), ""]

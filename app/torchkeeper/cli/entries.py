@@ -10,26 +10,19 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import UNREAD, Entry, entry_from_json
+from torchkeeper.artifacts.payload import JOINING
 from torchkeeper.cli import looking, output
-from torchkeeper.cli.asking import Asker
-from torchkeeper.cli.looking import add_json, place
+from torchkeeper.cli.asking import asking
 from torchkeeper.client.engines import interpreters, knowing
-from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import explaining, say, verdicts
 from torchkeeper.client.words.explaining import WORDED, WORDED_OF_ALL, told
-from torchkeeper.client.words.problems import UserError, not_looked_at, printable, user_error
+from torchkeeper.client.words.problems import not_looked_at, printable, user_error
 from torchkeeper.engine import protocol
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import EntryRow
+    from torchkeeper.engine.messages import verdicts as msg
     from torchkeeper.engine.messages.entries import Shown
-    from torchkeeper.engine.messages.verdicts import (
-        CheckRow,
-        Explained,
-        ExplainParams,
-        ExplainResult,
-        PlacedEntry,
-    )
     from torchkeeper.verdict.probed import Env
     from torchkeeper.verdict.shapes import DifferenceTold, FactorTold
 
@@ -43,29 +36,22 @@ _LINES = 30
 
 
 def add_explain(command: argparse.ArgumentParser) -> None:
-    """Arguments of explain."""
-    command.add_argument("place", metavar="PLACE", type=looking.place, nargs="?",
-                         help="a cache folder, a bundle or a redis:// server")  # fmt: skip
-    command.add_argument("key", metavar="KEY", nargs="?",
-                         help="a key, or the start of only one; alone: why this entry is used "
-                         "here, or is not")  # fmt: skip
+    looking.add_place(command, nargs="?")
+    add = command.add_argument
+    add("key", metavar="KEY", nargs="?", help="a key, or the start of only one; alone: why this "
+        "entry is used here, or is not")  # fmt: skip
     other = command.add_mutually_exclusive_group()
     other.add_argument("other", metavar="KEY2", nargs="?",
                        help="another key: what differs between the two")  # fmt: skip
-    other.add_argument("--nearest", action="store_true",
-                       help="what differs from the entry that is most like this one")  # fmt: skip
-    command.add_argument("--in", dest="places", metavar="PLACE2", type=looking.place,
-                         action="append", default=[],
-                         help="where KEY2 is, or where else to look for the nearest; for that it "
-                         "may be given several times")  # fmt: skip
-    other.add_argument("--trace", metavar="DIR", type=looking.path,
-                       help="instead of a key, what a program left in the folder that TORCH_TRACE "
-                       "named: hits, misses, and how these differ from what PLACE holds now, if "
-                       "one is given")  # fmt: skip
-    command.add_argument("--env", metavar="PYTHON", help="with KEY alone: the interpreter whose "
-                         f"torch is asked; by default {interpreters.VARIABLE}, else the app's "
-                         "own")  # fmt: skip
-    looking.add_json(command)
+    output.flag(other, "--nearest", "what differs from the entry that is most like this one")
+    add("--in", dest="places", metavar="PLACE2", type=looking.place, action="append", default=[],
+        help="where KEY2 is, or where else to look for the nearest; for that it may be given "
+        "several times")  # fmt: skip
+    other.add_argument("--trace", metavar="DIR", type=looking.path, help="instead of a key, what a "
+                       "program left in the folder that TORCH_TRACE named: hits, misses, and how "
+                       "these differ from what PLACE holds now, if one is given")  # fmt: skip
+    add("--env", metavar="PYTHON", help="with KEY alone: the interpreter whose torch is asked; by "
+        f"default {interpreters.VARIABLE}, else the app's own")  # fmt: skip
 
 
 def explain(args: argparse.Namespace) -> int:
@@ -86,32 +72,28 @@ def explain(args: argparse.Namespace) -> int:
     elif args.env and (args.other or args.nearest):
         wrong = "--env goes with one key alone: two entries are compared with each other."
     if wrong:
-        raise UserError(wrong, code="wrong-usage")
+        raise output.misuse(wrong)
     return _compare(args) if args.other or args.nearest else _verdict(args)
-
-
-# One entry.
 
 
 def _verdict(args: argparse.Namespace) -> int:
     python = interpreters.chosen(args.env)
     env = knowing.environment(python)
     asked = f'"{args.key}"' if _PLAIN.fullmatch(args.key) else ""
-    with Engine() as engine:
-        asker = Asker(engine, args.json)
+    with asking(args) as asker:
         asker.ask(protocol.CHECK, place=args.place, env=env, filter=asked)
     rows = _of_key(asker.rows, args.key, args.place)
     for number, row in enumerate(rows):
         if args.json:
             output.emit({**row, "python": python, "environment": env["torch"]})
-        else:
-            if number:
-                output.line()
-            _print_verdict(row, env)
+            continue
+        if number:
+            output.line()
+        _print_verdict(row, env)
     return int(any(row["verdict"] in _BAD for row in rows))
 
 
-def _of_key(rows: list[CheckRow], key: str, place: str) -> list[CheckRow]:
+def _of_key(rows: list[msg.CheckRow], key: str, place: str) -> list[msg.CheckRow]:
     found = [row for row in rows if row["key"].startswith(key)]
     keys = {row["key"] for row in found}
     if not key or not keys:
@@ -123,7 +105,7 @@ def _of_key(rows: list[CheckRow], key: str, place: str) -> list[CheckRow]:
     return sorted(found, key=lambda row: (looking.SORTS["kind"](row), row["path"]))
 
 
-def _print_verdict(row: CheckRow, env: Env) -> None:
+def _print_verdict(row: msg.CheckRow, env: Env) -> None:
     entry = entry_from_json(row)
     output.line(_title(entry))
     here = printable(f"in {env.get('executable')}, torch {env.get('torch')}")
@@ -137,19 +119,14 @@ def _print_verdict(row: CheckRow, env: Env) -> None:
     elif verdict == "unsafe":
         output.line(verdicts.unsafe())
     reasons, conditions = _listed(row["reasons"]), _listed(row["conditions"], True)
-    if reasons:
-        said = "what would decide is not known:" if verdict == "unknown" else "because of:"
-        output.line(said)
-        output.lines([f"  {text}" for text in reasons])
-    if conditions:
-        output.line("only if the program has:")
-        output.lines([f"  {text}" for text in conditions])
+    because = "what would decide is not known:" if verdict == "unknown" else "because of:"
+    for title, texts in ((because, reasons), ("only if the program has:", conditions)):
+        if texts:
+            output.lines([title, *(f"  {text}" for text in texts)])
 
 
 def _listed(differences: list[DifferenceTold], conditions: bool = False) -> list[str]:
-    """A line for each, with what PyTorch calls it where that is not what it is called here; of
-    conditions also how a program meets them.
-    """
+    """A line for each, with PyTorch's own name for it; of conditions also how they are met."""
     said = []
     for one in differences:
         text, name = verdicts.difference(one), one["factor"]
@@ -159,27 +136,21 @@ def _listed(differences: list[DifferenceTold], conditions: bool = False) -> list
     return said
 
 
-# Two entries.
-
-
 def _compare(args: argparse.Namespace) -> int:
-    params: ExplainParams = {"place": args.place, "key": args.key}
+    params: msg.ExplainParams = {"place": args.place, "key": args.key}
     if args.nearest:
         params["nearest"] = list(dict.fromkeys([args.place, *args.places]))
     else:
         params["other"] = {"key": args.other, "place": (args.places or [args.place])[0]}
-    with Engine() as engine:
-        asker = Asker(engine, args.json)
-        result: ExplainResult = asker.ask(protocol.EXPLAIN, **params)
-        found: Explained = {**result, "differences": asker.rows}
-    for text in output.left_lines(asker.left):
-        output.note(text)
+    with asking(args) as asker:
+        result: msg.ExplainResult = asker.ask(protocol.EXPLAIN, **params)
+        found: msg.Explained = {**result, "differences": asker.rows}
+    output.notes(output.left_lines(asker.left))
     a, b = found["a"], found["b"]
     if b is None:
-        error = user_error("nothing-near", {"kind": a["kind"], "key": a["key"]})
         if args.json:
             output.emit({**found, "sentence": None})
-        output.complain(error)
+        output.complain(user_error("nothing-near", {"kind": a["kind"], "key": a["key"]}))
         return 1
     said = explaining.sentence(found, a["key"] != b["key"])
     if args.json:
@@ -189,22 +160,19 @@ def _compare(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print_compared(a: PlacedEntry, b: PlacedEntry, found: Explained, said: str) -> None:
+def _print_compared(
+    a: msg.PlacedEntry, b: msg.PlacedEntry, found: msg.Explained, said: str
+) -> None:
     for mark, one in (("a", a), ("b", b)):
         where = f"  in {printable(one['place'])}" if a["place"] != b["place"] else ""
         output.line(f"{mark}  {_title(entry_from_json(one))}{where}")
     output.line()
     output.line(f"{said}.")
     rows = explaining.differences(found)
-    causes = [row for row in rows if not row["follows"]]
-    rest = [row for row in rows if row["follows"]]
-    if causes:
-        output.line()
-        _print_table(causes, found)
-    if rest:
-        output.line()
-        output.line("What follows from that, or may:")
-        _print_table(rest, found)
+    for follows, title in ((False, []), (True, ["What follows from that, or may:"])):
+        if some := [row for row in rows if row["follows"] == follows]:
+            output.lines(["", *title])
+            _print_table(some, found)
     if lines := explaining.graph_lines(found):
         output.line()
         output.line("Lines of the graph, + of a and - of b:")
@@ -213,44 +181,33 @@ def _print_compared(a: PlacedEntry, b: PlacedEntry, found: Explained, said: str)
             output.line(f"  … {len(lines) - _LINES} more, with --json")
 
 
-def _print_table(rows: list[FactorTold], found: Explained) -> None:
-    cells = []
-    for group, ones in explaining.grouped(rows):
-        for number, row in enumerate(ones):
-            a, b = explaining.values(row, found)
-            title = explaining.group(group) if not number else ""
-            cells.append([title, explaining.factor(row), a, b])
+def _print_table(rows: list[FactorTold], found: msg.Explained) -> None:
+    cells = [
+        [
+            "" if number else explaining.group(group),
+            explaining.factor(row),
+            *explaining.values(row, found),
+        ]
+        for group, ones in explaining.grouped(rows)
+        for number, row in enumerate(ones)
+    ]
     output.table(["GROUP", "FACTOR", "A", "B"], cells, frozenset())
 
 
 def _title(entry: Entry) -> str:
-    """An entry on one line: kind, key, name, torch."""
     more = [printable(text, 100) for text in (entry.name, entry.torch and f"torch {entry.torch}")
             if text]  # fmt: skip
     return "  ".join([entry.kind, printable(entry.key, 100), *more])
 
 
-# The command that shows an entry: show.
-
-#: Facts that only join entries, which is said under these titles.
-_JOINING = frozenset({"kernels", "digest", "fx_keys", "triton_keys", "code_key", "code_keys"}
-                     | {"code_names", "role", "opaque", "group", "warp", "widths", "own_key"}
-                     | {"libs", "prints"})  # fmt: skip
-
-
 def add_show(command: argparse.ArgumentParser) -> None:
-    """Arguments of show."""
-    command.add_argument(
-        "place", metavar="PLACE", type=place, help="a cache folder, a bundle or a redis:// server"
-    )
+    looking.add_place(command)
     command.add_argument("key", metavar="KEY", help="a key, or the start of only one")
-    add_json(command)
 
 
 def show(args: argparse.Namespace) -> int:
     """torchkeeper show: every entry of a key."""
-    with Engine() as engine:
-        asker = Asker(engine, args.json)
+    with asking(args) as asker:
         asker.ask(protocol.SHOW, place=args.place, key=args.key)
     shown: list[Shown] = [what["shown"] for what in asker.findings if "shown" in what]
     for number, one in enumerate(shown):
@@ -269,25 +226,23 @@ def _print_shown(one: Shown) -> None:
     for name, text in _fields(entry):
         if text is not None:
             output.line(f"{name + ':':<11} {printable(text, 4000)}")
-    if entry["problem"]:
-        problem = user_error(entry["problem"], facts)
-        title = "broken:" if entry["problem"] not in UNREAD else "not read:"
-        output.line(f"{title:<11} {problem.what} {problem.why}")
-    if entry["orphan"]:
-        orphan = user_error(entry["orphan"], facts)
-        output.line(f"{'orphan:':<11} {orphan.what} {orphan.why}")
-    output.line("files:")
-    for file in one["files"]:
-        output.line(f"  {say.size(file['size']):>9}  {printable(file['path'], 4000)}")
+    broken = "not read:" if entry["problem"] in UNREAD else "broken:"
+    for title, code in ((broken, entry["problem"]), ("orphan:", entry["orphan"])):
+        if code:
+            error = user_error(code, facts)
+            output.line(f"{title:<11} {error.what} {error.why}")
+    files = [
+        f"{say.size(file['size']):>9}  {printable(file['path'], 4000)}" for file in one["files"]
+    ]
+    output.lines(["files:", *(f"  {text}" for text in files)])
     for title, names in (
         ("needs", one["needs"]),
         ("needs, and is not in this place", one["missing"]),
         ("needed by", one["needed_by"]),
     ):
         if names:
-            output.line(f"{title}:")
-        for kind, key in names:
-            output.line(f"    {printable(kind)} {printable(key)}")
+            keys = [f"    {printable(kind)} {printable(key)}" for kind, key in names]
+            output.lines([f"{title}:", *keys])
     if "unread" in one:
         output.line(f"needed by more? {not_looked_at(one['unread'])}")
     factors = facts.pop("factors", None)
@@ -296,12 +251,11 @@ def _print_shown(one: Shown) -> None:
         _print_fact(label, fact.values if len(fact.values) > 1 else fact.values[0])
     worded = WORDED.get(entry["kind"], frozenset()) | WORDED_OF_ALL
     for name, value in facts.items():
-        if name not in entry and name not in _JOINING and name not in worded and value:
+        if name not in entry and name not in JOINING and name not in worded and value:
             _print_fact(name.replace("_", " "), value)
     if isinstance(factors, list) and factors:
-        output.line(f"key factors: ({len(factors)})")
-        for _, name, value in factors:
-            output.line(f"  {printable(name)}: {printable(str(value), 200)}")
+        named = [f"  {printable(name)}: {printable(str(value), 200)}" for _, name, value in factors]
+        output.lines([f"key factors: ({len(factors)})", *named])
 
 
 def _fields(entry: EntryRow) -> Iterator[tuple[str, str | None]]:
@@ -333,12 +287,8 @@ def _print_fact(name: str, value: object) -> None:
             if inner not in (None, [], ""):
                 _print_fact(f"  {key}", inner)
     elif isinstance(value, list):
-        output.line(f"{name}:")
-        for item in value:
-            output.line(f"    {printable(str(item), 200)}")
+        output.lines([f"{name}:", *(f"    {printable(str(item), 200)}" for item in value)])
     elif isinstance(value, str) and "\n" in value:
-        output.line(f"{name}:")
-        for text in value.splitlines():
-            output.line(f"    {printable(text, 400)}")
+        output.lines([f"{name}:", *(f"    {printable(x, 400)}" for x in value.splitlines())])
     else:
         output.line(f"{name}: {printable(str(value), 400)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 
 from torchkeeper.cli import output
@@ -23,14 +24,12 @@ def code(findings: Sequence[Finding]) -> int:
 
 
 def to_json(one: Finding) -> dict[str, object]:
-    """A finding with its words, for programs."""
     words = said(one)
     told = {"what": words.what, "why": words.why, "remedy": words.remedy}
     return {**one.to_json(), **told}
 
 
 def lines(findings: Sequence[Finding]) -> list[str]:
-    """Findings for people: what, and below it why and what to do."""
     texts = []
     for one in findings:
         words = said(one)
@@ -40,7 +39,6 @@ def lines(findings: Sequence[Finding]) -> list[str]:
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """How many there are of each severity, or that nothing is wrong."""
     names = {"error": ("error", "errors"), "warning": ("warning", "warnings"),
              "advice": ("piece of advice", "pieces of advice")}  # fmt: skip
     counts = {name: sum(one.severity == name for one in findings) for name in names}
@@ -48,14 +46,12 @@ def summary(findings: Sequence[Finding]) -> str:
     return ", ".join(told) if told else "nothing wrong"
 
 
-def note(findings: Sequence[Finding]) -> None:
+def note(args: argparse.Namespace, findings: Sequence[Finding]) -> None:
     """Say those that are worse than advice on standard error, beside what somebody asked for."""
-    for text in lines([one for one in findings if one.severity != "advice"]):
-        output.note(text)
+    output.remark(args, lines([one for one in findings if one.severity != "advice"]))
 
 
 def left_json(left: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
-    """What was not taken, for programs."""
     return [{"name": name, "why": why} for name, why in left]
 
 

@@ -5,26 +5,26 @@ from __future__ import annotations
 import argparse
 import time
 
-from torchkeeper.cli import looking, output
+from torchkeeper.cli import output
 from torchkeeper.client.kept import history
 from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.words import say
-from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.client.words.problems import printable
 
 
 def add_jobs(command: argparse.ArgumentParser) -> None:
-    """Arguments of jobs."""
     command.add_argument("ident", metavar="ID", nargs="?", help="show this job, one that has ended "
                          "with its log: the beginning of its id, or “last”")  # fmt: skip
-    command.add_argument("--forget", action="store_true",
-                         help="remove the job from the history; “all” is every job")  # fmt: skip
-    looking.add_json(command)
+    output.flag(command, "--forget", "remove the job from the history; “all” is every job")
 
 
 def jobs(args: argparse.Namespace) -> int:
     """torchkeeper jobs; 1 where none is kept, and none runs."""
     if args.forget:
-        return _forget(args)
+        every = args.ident == "all"
+        return output.forgotten(
+            args, "job", lambda: history.forget(None if every else [history.one(args.ident).id])
+        )
     # First: what was cut off is in the history then.
     now = history.found()
     if args.ident:
@@ -36,16 +36,11 @@ def jobs(args: argparse.Namespace) -> int:
         return 0
     kept = history.kept()
     if args.json:
-        for job in now:
-            output.emit(job.to_json())
-        for one in kept.jobs:
-            output.emit({k: v for k, v in one.to_json().items() if k != "log"})
+        output.emit_all(job.to_json() for job in now)
+        output.emit_all({k: v for k, v in one.to_json().items() if k != "log"} for one in kept.jobs)
     elif kept.jobs or now:
-        output.table(
-            ["ID", "WHEN", "TOOK", "HOW", "JOB", "WHAT CAME OF IT"],
-            [*map(_running_row, now), *map(_row, kept.jobs)],
-            frozenset({2}),
-        )
+        head = ["ID", "WHEN", "TOOK", "HOW", "JOB", "WHAT CAME OF IT"]
+        output.table(head, [*map(_running_row, now), *map(_row, kept.jobs)], frozenset({2}))
     lines = say.count(kept.damaged, "line", "lines")
     more = f"; {lines} could not be understood" if kept.damaged else ""
     running_now = f"{say.count(len(now), 'job has', 'jobs have')} not ended; " if now else ""
@@ -77,8 +72,7 @@ def _so_far(one: Running) -> list[str]:
         ("process", f"{one.process}" if one.window else
          f"{one.process}, without a window: start Torchkeeper to have it back"),
     ]  # fmt: skip
-    wide = max(len(name) for name, _ in said)
-    return [printable(f"{name:<{wide}}  {value}", 4096) for name, value in said if value]
+    return _labelled(said)
 
 
 def _row(one: Past) -> list[str]:
@@ -94,22 +88,11 @@ def _whole(one: Past) -> list[str]:
         ("took", "" if one.seconds is None else say.seconds(one.seconds)),
         *((name.lower(), text) for name, text in one.asked),
     ]
-    wide = max(len(name) for name, _ in said)
-    head = [printable(f"{name:<{wide}}  {value}", 4096) for name, value in said if value]
     told = [printable(text, 4096) for text in (*one.told, *(one.error or ())) if text]
     log = [printable(line, 4096) for line in one.log]
-    return [*head, *([""] if told else []), *told, *([""] if log else []), *log]
+    return [*_labelled(said), *([""] if told else []), *told, *([""] if log else []), *log]
 
 
-def _forget(args: argparse.Namespace) -> int:
-    if not args.ident:
-        raise UserError(
-            "Which job is to be forgotten?",
-            "",
-            "Give its id, “last”, or “all”.",
-            code="wrong-usage",
-        )
-    every = args.ident == "all"
-    gone = history.forget(None if every else [history.one(args.ident).id])
-    output.result(args, {"forgotten": gone}, f"{say.count(gone, 'job', 'jobs')} forgotten.")
-    return int(not gone)
+def _labelled(said: list[tuple[str, str]]) -> list[str]:
+    wide = max(len(name) for name, _ in said)
+    return [printable(f"{name:<{wide}}  {value}", 4096) for name, value in said if value]

@@ -33,7 +33,6 @@ _LISTED = 20
 
 
 def add_choice(command: argparse.ArgumentParser) -> None:
-    """The options that say what is to become of secrets."""
     some = command.add_mutually_exclusive_group()
     some.add_argument("--redact", dest="secrets", action="store_const", const="redact",
                       help="replace passwords and keys that are found in the entries by as many x; "
@@ -52,11 +51,11 @@ def telling(args: argparse.Namespace, asker: Asker) -> Iterator[None]:
         yield
     except UserError as error:
         if error.code == "secrets-found":
-            _tell(args, asker)
+            output.remark(args, lines(found(asker)))
             if args.json:
                 output.emit({"leaks": found(asker)})
         raise
-    _tell(args, asker)
+    output.remark(args, lines(found(asker)))
 
 
 def blocked(args: argparse.Namespace, told: Leaks | None) -> int:
@@ -74,24 +73,12 @@ def found(asker: Asker) -> Told:
     return {**every[-1], "found": secrets} if every else {"found": secrets}
 
 
-def _tell(args: argparse.Namespace, asker: Asker) -> None:
-    if args.json:
-        return
-    for text in lines(found(asker)):
-        output.note(text)
-
-
 def lines(told: Told) -> list[str]:
-    """What was found as lines of text; none where that is nothing."""
-    secrets = told["found"]
-    said = []
-    for one in secrets[:_LISTED]:
-        said.append(f"secret: {leaks.line(one)}")
+    said = [f"secret: {leaks.line(one)}" for one in told["found"][:_LISTED]]
     total = told.get("secrets", 0)
     if total > _LISTED:
         said.append(f"secret: and {total - _LISTED:,} more")
     if redacted := told.get("redacted"):
-        entries = say.count(redacted, "entry", "entries")
-        said.append(f"Secrets were redacted in {entries}.")
+        said.append(f"Secrets were redacted in {say.count(redacted, 'entry', 'entries')}.")
     said += [f"private: {text}" for text in leaks.private(told.get("private", ()))]
     return said

@@ -9,7 +9,7 @@ import operator
 import os
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from torchkeeper.artifacts.entry import (
     COUNTED_APART,
@@ -24,7 +24,7 @@ from torchkeeper.artifacts.entry import (
 )
 from torchkeeper.artifacts.masking import has_login
 from torchkeeper.cli import output, owning
-from torchkeeper.cli.asking import Asker
+from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.client.engines.interpreters import VARIABLE
 from torchkeeper.client.engines.knowing import known
 from torchkeeper.client.engines.process import Engine
@@ -37,14 +37,7 @@ from torchkeeper.stores.query import parse
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import EntryRow
-    from torchkeeper.engine.messages.places import (
-        DuKind,
-        DuResult,
-        ListResult,
-        PlacesRow,
-        SumKind,
-        SumResult,
-    )
+    from torchkeeper.engine.messages import places as msg
     from torchkeeper.engine.messages.selecting import Select
     from torchkeeper.stores.shapes import Orphans, Strays
 
@@ -132,9 +125,14 @@ def _warn_of_typed() -> None:
     )
 
 
-def add_json(command: argparse.ArgumentParser) -> None:
-    """--json, which nearly every command has."""
-    command.add_argument("--json", action="store_true", help="print one JSON object a line")
+def add_place(command: argparse.ArgumentParser, nargs: str | None = None) -> None:
+    command.add_argument("place", metavar="PLACE", type=place, nargs=nargs,
+                         help="a cache folder, a bundle or a redis:// server")  # fmt: skip
+
+
+def add_into(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--into", metavar="PLACE", type=path, required=True,
+                         help="the cache folder to fill")  # fmt: skip
 
 
 def add_filter(command: argparse.ArgumentParser, *, several: bool = False) -> None:
@@ -157,13 +155,11 @@ def add_env(command: argparse.ArgumentParser) -> None:
 
 
 def add_places(command: argparse.ArgumentParser) -> None:
-    """Arguments of places."""
     which = command.add_mutually_exclusive_group()
     which.add_argument("--protect", metavar="PLACE", type=place,
                        help="make a place read-only, for commands and the window")  # fmt: skip
     which.add_argument("--unprotect", metavar="PLACE", type=place,
                        help="allow changes in a place again")  # fmt: skip
-    add_json(command)
 
 
 def places(args: argparse.Namespace) -> int:
@@ -171,10 +167,9 @@ def places(args: argparse.Namespace) -> int:
     if args.protect or args.unprotect:
         return _protect(args)
     kept = protected.protected()
-    with Engine() as engine:
-        asker = Asker(engine, args.json)
+    with asking(args) as asker:
         asker.ask(protocol.PLACES, sizes=True)
-    found: list[PlacesRow] = asker.rows
+    found: list[msg.PlacesRow] = asker.rows
     there = {row["path"] for row in found}
     # Those that nothing else finds: whoever wonders why a command refuses looks here.
     for name in (name for name in kept if name not in there):
@@ -224,26 +219,17 @@ def _protect(args: argparse.Namespace) -> int:
 
 
 def add_ls(command: argparse.ArgumentParser) -> None:
-    """Arguments of ls."""
-    command.add_argument(
-        "place", metavar="PLACE", type=place, help="a cache folder, a bundle or a redis:// server"
-    )
+    add_place(command)
     add_filter(command)
-    command.add_argument("--all", action="store_true",
-                         help="also locks, headers and unknown files, which are no entries and are "
-                         "counted apart; a filter such as kind:lock lists them, too")  # fmt: skip
+    output.flag(command, "--all", "also locks, headers and unknown files, which are no entries and "
+                "are counted apart; a filter such as kind:lock lists them, too")  # fmt: skip
     command.add_argument("--sort", metavar="COL", choices=sorted(SORTS), default="kind",
                          help=f"one of {', '.join(SORTS)}")  # fmt: skip
-    command.add_argument("--times", action="store_true",
-                         help="also when a server drops entries and when "
-                         "they were used last")  # fmt: skip
-    command.add_argument("--facts", action="store_true",
-                         help="also all else that the keys of a server do not tell, which takes "
-                         "long: torch, device, compile time")  # fmt: skip
-    command.add_argument("--read-all", action="store_true",
-                         help="read also what takes longer than the place is given for its size on "
-                         "the disk; what is found is remembered")  # fmt: skip
-    add_json(command)
+    output.flag(command, "--times", "also when a server drops entries and when they were used last")
+    output.flag(command, "--facts", "also all else that the keys of a server do not tell, which "
+                "takes long: torch, device, compile time")  # fmt: skip
+    output.flag(command, "--read-all", "read also what takes longer than the place is given for "
+                "its size on the disk; what is found is remembered")  # fmt: skip
 
 
 def ls(args: argparse.Namespace) -> int:
@@ -257,20 +243,20 @@ def ls(args: argparse.Namespace) -> int:
                     timed=times and scheme.keeps_times, judged=bool(envs),
                     apart=args.all or asks_apart(args.filter))  # fmt: skip
         asker = Asker(engine, args.json, rows.take)
-        totals: ListResult = asker.ask(
+        totals: msg.ListResult = asker.ask(
             protocol.LIST, place=args.place, filter=args.filter, times=times, facts=args.facts,
             envs=envs, all=args.read_all,
         )  # fmt: skip
         rows.end()
         if not args.json:
             output.line(summary(totals))
-            if said := _apart(totals):
-                output.line(said if rows.apart else f"{said}: --all lists them, too")
+            if apart := say.apart(totals):
+                more = "" if rows.apart else ": --all lists them, too"
+                output.line(f"and {apart}, {say.content(totals['apart_bytes'])}{more}")
             _note_others(totals)
     if totals.get("unread"):
         output.note(unread_note(totals["unread"]))
-    for text in output.left_lines(asker.left):
-        output.note(text)
+    output.notes(output.left_lines(asker.left))
     owning.note(totals.get("owners"))
     return 1 if asker.unreadable or (args.filter and not any(map(totals.get, COUNTS))) else 0
 
@@ -333,7 +319,6 @@ class Rows:
                 self._print()
 
     def end(self) -> None:
-        """There are no more."""
         if self._widths is None:
             self._print()
 
@@ -348,7 +333,6 @@ class Rows:
 
 
 def _note_others(totals: Strays) -> None:
-    """Say what else is in a server."""
     if others := totals.get("others"):
         output.note(f"{say.count(others, 'other key', 'other keys')} there, never touched.")
     if maybe := totals.get("kernels_maybe"):
@@ -359,17 +343,13 @@ def _note_others(totals: Strays) -> None:
 
 
 def print_entries(entries: list[Entry]) -> None:
-    """The table of ls, in its order."""
     by_kind = sorted(entries, key=lambda entry: SORTS["kind"](entry.to_json()))
     columns = Columns()
     columns.print([columns.cells(entry) for entry in by_kind])
 
 
 class Columns(NamedTuple):
-    """The columns of ls.
-
-    timed: with what only a server says, and without what it never does; judged: with verdicts.
-    """
+    """The columns of ls, as ``Rows`` has them."""
 
     timed: bool = False
     judged: bool = False
@@ -385,27 +365,25 @@ class Columns(NamedTuple):
         return output.table([] if below else [*head, "NAME"], rows, right, below)
 
     def cells(self, entry: Entry) -> list[str]:
-        """A line of it."""
+        verdict = [entry.verdict or "-"] if self.judged else []
         when = [say.ago(entry.mtime) if entry.mtime is not None else "-"]
         if self.timed:
             when = ["-" if entry.expires is None else say.until(entry.expires),
                     "-" if entry.used is None else say.ago(entry.used)]  # fmt: skip
-        return [
+        cells = [
             entry.kind,
             entry.key[:12],
-            *([entry.verdict or "-"] if self.judged else []),
+            *verdict,
             say.size(entry.size),
             str(entry.files),
             *when,
-            entry.torch or "-",
-            entry.device or "-",
-            say.seconds(entry.compile_s) if entry.compile_s is not None else "-",
-            (entry.name or "-") + _marks(entry),
         ]
+        compiled = say.seconds(entry.compile_s) if entry.compile_s is not None else "-"
+        name = (entry.name or "-") + _marks(entry)
+        return [*cells, entry.torch or "-", entry.device or "-", compiled, name]
 
 
 def _marks(entry: Entry) -> str:
-    """What is wrong with an entry, why nothing needs it, and who else owns it."""
     broken = f"  [broken: {entry.problem}]" if entry.broken else ""
     broken = f"  [not read: {entry.problem}]" if entry.problem in UNREAD else broken
     orphan = f"  [orphan: {entry.orphan}]" if entry.orphan else ""
@@ -413,7 +391,6 @@ def _marks(entry: Entry) -> str:
 
 
 def unread_note(count: int) -> str:
-    """What is said of entries that were put off."""
     many = say.count(count, "entry was", "entries were")
     return (
         f"{many} not read: that would take longer than the place is given for its size on the "
@@ -421,15 +398,11 @@ def unread_note(count: int) -> str:
     )
 
 
-def summary(totals: ListResult) -> str:
+def summary(totals: msg.ListResult) -> str:
     """``74 entries, 102 files, 4.1 MB of content; 2 broken; 3 orphans; trash 1.2 MB on disk``."""
-    said = ", ".join(
-        (
-            say.count(totals["entries"], "entry", "entries"),
-            say.count(totals["files"], "file", "files"),
-            say.content(totals["bytes"]),
-        )
-    )
+    files = say.count(totals["files"], "file", "files")
+    said = f"{say.count(totals['entries'], 'entry', 'entries')}, {files}, "
+    said += say.content(totals["bytes"])
     if totals.get("broken"):
         said += f"; {totals['broken']:,} broken"
     if totals.get("unread"):
@@ -441,28 +414,17 @@ def summary(totals: ListResult) -> str:
     return said
 
 
-def _apart(totals: ListResult) -> str:
-    """``and 63 locks and 2 headers, 298 MB of content``; empty where there are none."""
-    said = say.apart(totals)
-    return f"and {said}, {say.content(totals['apart_bytes'])}" if said else ""
-
-
 def add_du(command: argparse.ArgumentParser) -> None:
-    """Arguments of du."""
-    command.add_argument(
-        "place", metavar="PLACE", type=place, help="a cache folder, a bundle or a redis:// server"
-    )
+    add_place(command)
     add_filter(command)
-    add_json(command)
 
 
 def du(args: argparse.Namespace) -> int:
     """torchkeeper du; 1 if a filter matches nothing."""
     if args.filter:
         return _du_of(args)
-    with Engine() as engine:
-        asker = Asker(engine, args.json)
-        answer: DuResult = asker.ask(protocol.DU, place=args.place)
+    with asking(args) as asker:
+        answer: msg.DuResult = asker.ask(protocol.DU, place=args.place)
     owning.note(answer["owners"])
     # Orphans and the trash have lines of their own before the total. Orphans are part of the kinds
     # as well, the trash is part of neither the kinds nor the total, and what is counted apart has
@@ -472,18 +434,13 @@ def du(args: argparse.Namespace) -> int:
     total = _total(answer["kinds"], folder)
     orphans, rows = answer["orphans"], list(answer["kinds"])
     if trash := answer["trash"]:
-        rows.append(
-            {"kind": "trash", "entries": trash["entries"], "locks": trash["locks"],
-             "headers": trash["headers"], "unknown": trash["unknown"], "files": trash["files"],
-             "bytes": trash["bytes"], "disk_bytes": trash["disk_bytes"]}
-        )  # fmt: skip
+        counts = {name: one for name, one in trash.items() if name not in ("receipts", "last")}
+        rows.append(cast("msg.DuKind", {"kind": "trash", **counts}))
     if args.json:
-        for row in answer["kinds"]:
-            output.emit(row)
+        output.emit_all(answer["kinds"])
         if orphans:
             output.emit({"kind": "orphans", **orphans})
-        for row in rows[len(answer["kinds"]) :]:
-            output.emit(row)
+        output.emit_all(rows[len(answer["kinds"]) :])
         last: dict[str, object] = {**total}
         if "others" in answer:
             last |= {"others": answer["others"], "kernels_maybe": answer["kernels_maybe"]}
@@ -505,14 +462,14 @@ def du(args: argparse.Namespace) -> int:
     return int(asker.unreadable)
 
 
-def _total(rows: list[DuKind], folder: bool) -> DuKind:
+def _total(rows: list[msg.DuKind], folder: bool) -> msg.DuKind:
     """Of rows of kinds: all counts, and of the entries the files and bytes."""
     own = [row for row in rows if row["kind"] not in COUNTED_APART]
     content = sum(row["bytes"] for row in own)
     counts = tally(())
     for name in COUNTS:
         counts[name] = sum(row[name] for row in rows)
-    total: DuKind = {
+    total: msg.DuKind = {
         "kind": "total", **counts, "files": sum(row["files"] for row in own),
         **measured(content, on_disk=False),
     }  # fmt: skip
@@ -521,34 +478,23 @@ def _total(rows: list[DuKind], folder: bool) -> DuKind:
     return total
 
 
-def _held_in(row: DuKind, folder: bool) -> list[str]:
+def _held_in(row: msg.DuKind, folder: bool) -> list[str]:
     """A line of du. What is counted apart is no entry, and of the trash only its room is known."""
-    apart, trash = row["kind"] in COUNTED_APART, row["kind"] == "trash"
-    return [
-        row["kind"],
-        "-" if apart else f"{row['entries']:,}",
-        f"{row['files']:,}",
-        "-" if trash else say.size(row["bytes"]),
-        *([say.size(row["disk_bytes"])] if folder else []),
-    ]
+    entries = "-" if row["kind"] in COUNTED_APART else f"{row['entries']:,}"
+    content = "-" if row["kind"] == "trash" else say.size(row["bytes"])
+    disk = [say.size(row["disk_bytes"])] if folder else []
+    return [row["kind"], entries, f"{row['files']:,}", content, *disk]
 
 
 def _du_of(args: argparse.Namespace) -> int:
     """What some of a place comes to, and what compiling it took: for that it is read."""
-    with Engine() as engine:
-        asker = Asker(engine, args.json)
-        select: Select = {"filter": args.filter, "envs": known(engine, args.filter, args.env)}
-        answer: SumResult = asker.ask(protocol.SUM, place=args.place, select=select)
-    total: SumKind = {
-        "kind": "total", "entries": answer["entries"], "locks": answer["locks"],
-        "headers": answer["headers"], "unknown": answer["unknown"], "files": answer["files"],
-        **measured(answer["bytes"], on_disk=False), "compile_s": answer["compile_s"],
-        "timed": answer["timed"],
-    }  # fmt: skip
-    rows = [*answer["kinds"], total]
+    with asking(args) as asker:
+        select: Select = {"filter": args.filter, "envs": known(asker.engine, args.filter, args.env)}
+        answer: msg.SumResult = asker.ask(protocol.SUM, place=args.place, select=select)
+    sums = {name: value for name, value in answer.items() if name != "kinds"}
+    rows = [*answer["kinds"], cast("msg.SumKind", {"kind": "total", **sums})]
     if args.json:
-        for row in rows:
-            output.emit(row)
+        output.emit_all(rows)
     else:
         cells = [
             [*_held_in(row, folder=False),

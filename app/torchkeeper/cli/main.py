@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from torchkeeper.client.desktop.placing import Draw
 
 
-# The parser of the command line, which knows what a mistyped word may have been meant for.
-
 #: How alike two words are at least, of which one may have been meant for the other, from 0 to 1.
 _ALIKE = 0.6
 #: Words of which as many are told.
@@ -47,9 +45,7 @@ _ELSEWHERE = {
 
 
 def alike(word: str, known: Iterable[str]) -> list[str]:
-    """Those words that a mistyped one may have been meant for, the likeliest first; one that other
-    programs have for it is meant for that.
-    """
+    """The words that a mistyped one may have been meant for, or what other programs call so."""
     there = list(known)
     if (meant := _ELSEWHERE.get(word)) in there:
         return [meant]
@@ -95,7 +91,6 @@ class Parser(argparse.ArgumentParser):
             argparse.ArgumentParser.error(wrong.parser, visible(without_logins(said)))
 
     def error(self, message: str) -> NoReturn:
-        """Raises what ``parsed`` waits for."""
         raise _Wrong(self, message)
 
     def _guess(self, words: Sequence[str]) -> str:
@@ -130,7 +125,6 @@ class Parser(argparse.ArgumentParser):
         return any(name.startswith(option) for name in self._option_string_actions)
 
     def _commands(self) -> list[dict[str, Parser]]:
-        """The parsers of the commands below this one, by their names."""
         return [
             {name: one for name, one in action.choices.items() if isinstance(one, Parser)}
             for action in self._actions
@@ -140,82 +134,31 @@ class Parser(argparse.ArgumentParser):
 
 DONE, FAILED, USAGE, UNREACHABLE = 0, 1, 2, 3
 
-_UNREACHABLE = frozenset(
-    {
-        "place-missing",
-        "place-not-folder",
-        "place-unreadable",
-        "file-missing",
-        "desktop-unreadable",
-        "bundle-unreadable",
-        "ssh-keygen-missing",
-        "interpreter-unusable",
-        "environment-no-torch",
-        "probe-stuck",
-        "torch-broken",
-        "environments-none",
-        "environment-unasked",
-        "environment-not-started",
-        "trace-missing",
-        "recipe-unreadable",
-        "display-missing",
-        "display-silent",
-        "qt-library-missing",
-        "qt-missing",
-        "processes-untold",
-        "process-gone",
-        "process-kernel",
-        "process-of-other",
-        "process-not-python",
-        "profile-unreadable",
-    }
-)
-#: So are all the reasons for which a server cannot be talked to.
-_NO_SERVER = (
-    "server-", "socket-", "password-", "certificate-", "client-certificate-", "tls-",
-    "database-out-of-range", "redis-missing",
-)  # fmt: skip
-_WRONG = frozenset(
-    {
-        "bad-filter",
-        "times-of-servers",
-        "age-unknown",
-        "owner-unknown",
-        "use-unknown",
-        "verify-server",
-        "key-ambiguous",
-        "kinds-differ",
-        "recipe-unknown",
-        "cell-unknown",
-        "recipe-wrong",
-        "recipe-syntax",
-        "recipe-too-large",
-        "recipes-too-large",
-        "recipes-too-many",
-        "recipes-none",
-        "cells-too-many",
-        "threads-out-of-range",
-        "wrong-usage",
-        "display-unknown",
-        "signer-name",
-        "signer-unknown",
-        "key-unusable",
-        "address-wrong",
-        "environment-wanted",
-        "command-not-python",
-        "recording-stdin",
-        "run-ambiguous",
-        "profile-name",
-        "profile-setting-unknown",
-        "profile-setting-misnamed",
-        "profile-value-impossible",
-        "profile-stage-unknown",
-        "profile-container-which",
-        "profile-container-unknown",
-        "profile-no-password",
-        "secret-name",
-    }
-)
+#: The problems that end with each code; one with a dash at its end stands for all that begin so:
+#: these are the reasons for which a server cannot be talked to.
+_ENDS = {
+    UNREACHABLE: (
+        "place-missing", "place-not-folder", "place-unreadable", "file-missing",
+        "desktop-unreadable", "bundle-unreadable", "ssh-keygen-missing", "interpreter-unusable",
+        "environment-no-torch", "probe-stuck", "torch-broken", "environments-none",
+        "environment-unasked", "environment-not-started", "trace-missing", "recipe-unreadable",
+        "display-missing", "display-silent", "qt-library-missing", "qt-missing",
+        "processes-untold", "process-gone", "process-kernel", "process-of-other",
+        "process-not-python", "profile-unreadable", "server-", "socket-", "password-",
+        "certificate-", "client-certificate-", "tls-", "database-out-of-range", "redis-missing",
+    ),
+    USAGE: (
+        "bad-filter", "times-of-servers", "age-unknown", "owner-unknown", "use-unknown",
+        "verify-server", "key-ambiguous", "kinds-differ", "recipe-unknown", "cell-unknown",
+        "recipe-wrong", "recipe-syntax", "recipe-too-large", "recipes-too-large",
+        "recipes-too-many", "recipes-none", "cells-too-many", "threads-out-of-range",
+        "wrong-usage", "display-unknown", "signer-name", "signer-unknown", "key-unusable",
+        "address-wrong", "environment-wanted", "command-not-python", "recording-stdin",
+        "run-ambiguous", "profile-name", "profile-setting-unknown", "profile-setting-misnamed",
+        "profile-value-impossible", "profile-stage-unknown", "profile-container-which",
+        "profile-container-unknown", "profile-no-password", "secret-name",
+    ),
+}  # fmt: skip
 
 #: Asks for a window besides the one that is open.
 ALONE = "--new-window"
@@ -238,7 +181,8 @@ def run(argv: list[str]) -> int:
         reconfigure = getattr(getattr(sys, name), "reconfigure", None)
         if reconfigure:
             reconfigure(errors="backslashreplace")
-    argv = _asking_for_help(argv)
+    if argv[:1] == ["help"] and not any(word.startswith("-") for word in argv):
+        argv = [*argv[1:], "--help"]
     args = None
     if argv and argv[0] != ALONE and (argv[0] in COMMANDS or argv[0].startswith("-")):
         args = _parser(argv[0]).parsed(argv if argv[0] == "run" else _joined(argv))
@@ -252,9 +196,7 @@ def run(argv: list[str]) -> int:
             return code
     except UserError as error:
         output.complain(error)
-        if error.code in _UNREACHABLE or error.code.startswith(_NO_SERVER):
-            return UNREACHABLE
-        return USAGE if error.code in _WRONG else FAILED
+        return _end_of(error.code)
     except KeyboardInterrupt as interrupt:
         with contextlib.suppress(OSError):  # the terminal may be gone
             output.note("torchkeeper: Cancelled.")
@@ -269,10 +211,16 @@ def run(argv: list[str]) -> int:
         return FAILED
 
 
+def _end_of(problem: str) -> int:
+    """The exit code that a problem comes to."""
+    for code, problems in _ENDS.items():
+        if problem in problems or problem.startswith(tuple(x for x in problems if x[-1] == "-")):
+            return code
+    return FAILED
+
+
 def _joined(argv: list[str]) -> list[str]:
-    """The arguments with a filter joined to its option: a filter may start with a dash, and so may
-    a number that is none.
-    """
+    """The arguments with a filter, or a number, joined to its option: it may start with a dash."""
     joined: list[str] = []
     for argument in argv:
         if joined and joined[-1] in ("--filter", "--older", "--keep"):
@@ -280,13 +228,6 @@ def _joined(argv: list[str]) -> list[str]:
         else:
             joined.append(argument)
     return joined
-
-
-def _asking_for_help(argv: list[str]) -> list[str]:
-    """``help``, ``help ls`` and ``help recipe check`` as what they stand for."""
-    if argv[:1] == ["help"] and not any(word.startswith("-") for word in argv):
-        return [*argv[1:], "--help"]
-    return argv
 
 
 def _window(files: list[str], alone: bool) -> int:
@@ -297,9 +238,8 @@ def _window(files: list[str], alone: bool) -> int:
 
     for word in files:
         if word in COMMANDS:
-            raise UserError(f"“{word}” is a command, and a command comes first.", "",
-                            f"Write “torchkeeper {word}”, then the rest.",
-                            code="wrong-usage")  # fmt: skip
+            remedy = f"Write “torchkeeper {word}”, then the rest."
+            raise output.misuse(f"“{word}” is a command, and a command comes first.", "", remedy)
     for file in files:
         if scheme_of(file).local:
             _check_word(file, what_at_once(file))
@@ -327,7 +267,7 @@ def _check_word(word: str, what: str) -> None:
     commands = "“torchkeeper help” lists the commands."
     if is_path or word.startswith("-"):
         shown = printable(without_logins(word))
-        raise UserError(f"There is no file {shown}.", "", commands, code="wrong-usage")
+        raise output.misuse(f"There is no file {shown}.", "", commands)
     why = ""
     if what != "missing":
         shown = printable(os.path.join(os.curdir, word))
@@ -336,11 +276,10 @@ def _check_word(word: str, what: str) -> None:
     guess = meant(alike(word, COMMANDS))
     said = f"There is no command “{printable(without_logins(word))}”."
     remedy = " ".join(filter(None, [guess, commands]))
-    raise UserError(said, why, remedy, code="wrong-usage")
+    raise output.misuse(said, why, remedy)
 
 
 def add_help(command: argparse.ArgumentParser) -> None:
-    """Arguments of help, which never come here but for its own --help."""
     command.add_argument("command", metavar="COMMAND", nargs="*", help="a command, and its part")
 
 
@@ -352,18 +291,15 @@ def help_(_args: argparse.Namespace) -> int:
 
 def _parser(chosen: str) -> Parser:
     """The parser; of the commands, only the module of the one that is chosen is loaded."""
-    parser = Parser(
-        prog="torchkeeper",
-        description="See, warm, bundle and purge torch.compile caches. Without a command, opens "
-        "the window; with files, opens it on them.",
-        epilog=FILTER_HELP,
+    about = (
+        "See, warm, bundle and purge torch.compile caches. Without a command, opens the window; "
     )
+    about += "with files, opens it on them."
+    parser = Parser(prog="torchkeeper", description=about, epilog=FILTER_HELP)
     version = f"torchkeeper {torchkeeper.__version__}"
     parser.add_argument("--version", action="version", version=version)
-    parser.add_argument(
-        ALONE, action="store_true",
-        help="open a window of its own, where else the one that is open opens the files",
-    )  # fmt: skip
+    parser.add_argument(ALONE, action="store_true", help="open a window of its own, where else the "
+                        "one that is open opens the files")  # fmt: skip
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, (where, help_text) in COMMANDS.items():
         command = commands.add_parser(
@@ -374,24 +310,22 @@ def _parser(chosen: str) -> Parser:
             module, _, function = where.partition(":")
             loaded = importlib.import_module(f"torchkeeper.cli.{module}")
             getattr(loaded, f"add_{name.replace('-', '_')}")(command)
-            command.set_defaults(run=getattr(loaded, function))
+            if function:
+                command.set_defaults(run=getattr(loaded, function))
+            if name not in _WITHOUT_JSON:
+                output.add_json(command)
     return parser
 
 
 def add_shots(command: argparse.ArgumentParser) -> None:
-    """Arguments of shots."""
-    command.add_argument("dir", metavar="DIR", help="folder for the pictures")
-    command.add_argument(
-        "--place", metavar="PLACE",
-        help="the cache that is shown; PyTorch's default folder where none is named",
-    )  # fmt: skip
-    command.add_argument(
-        "--scale", type=int, choices=(1, 2), help="at this scale only, instead of at 1 and 2"
-    )
+    add = command.add_argument
+    add("dir", metavar="DIR", help="folder for the pictures")
+    add("--place", metavar="PLACE", help="the cache that is shown; PyTorch's default folder where "
+        "none is named")  # fmt: skip
+    add("--scale", type=int, choices=(1, 2), help="at this scale only, instead of at 1 and 2")
 
 
 def shots(args: argparse.Namespace) -> int:
-    """torchkeeper shots"""
     try:
         from torchkeeper.gui.shots.run import run as run_shots
     except ImportError as error:
@@ -406,21 +340,7 @@ def shots(args: argparse.Namespace) -> int:
     return run_shots(args.dir, place, args.scale)
 
 
-def add_install_desktop(command: argparse.ArgumentParser) -> None:
-    """Arguments of install-desktop."""
-    from torchkeeper.cli import desktop
-
-    desktop.add_install_desktop(command)
-
-
-def install_desktop(args: argparse.Namespace) -> int:
-    """torchkeeper install-desktop"""
-    from torchkeeper.cli import desktop
-
-    return desktop.install_desktop(args, _drawing)
-
-
-def _drawing() -> Draw | None:
+def drawing() -> Draw | None:
     """What makes pictures; None where Qt does not load."""
     try:
         from torchkeeper.gui.desktop.front import draw
@@ -431,7 +351,11 @@ def _drawing() -> Draw | None:
 
 _FILTERED = ("ls", "check", "copy", "export", "purge", "ttl")
 
-#: Each command's module in this package and function there, and what it is for.
+#: Those that print no JSON, have parts that do, or say more of it.
+_WITHOUT_JSON = ("help", "run", "recipe", "signers", "config", "shots")
+
+#: Each command's module in this package and function there, and what it is for; those without a
+#: function have parts, which have one each.
 COMMANDS = {
     "help": ("main:help_", "say what a command does and takes"),
     "places": ("looking:places", "list the caches found on this machine"),
@@ -449,7 +373,7 @@ COMMANDS = {
     "explain": ("entries:explain", "say why an entry is used here or not, or how two differ"),
     "env": ("checking:env", "list the interpreters with torch, and what decides there"),
     "warm": ("warming:warm", "compile recipes into a place, and take it on from there"),
-    "recipe": ("recipes:recipe", "show, check, write and keep recipes"),
+    "recipe": ("recipes:", "show, check, write and keep recipes"),
     "verify": ("verifying:verify", "run a recipe with nothing but a place or bundle, and compare"),
     "prepare": ("making:prepare", "build ahead what PyTorch builds once before CPU programs start"),
     "run": ("running:run", "run a program, then say which graphs were in the cache, and why not"),
@@ -459,7 +383,7 @@ COMMANDS = {
     "export": ("bundles:export", "write entries to a bundle"),
     "import": ("bundles:import_", "place the entries of a bundle in a cache"),
     "sign": ("signing:sign", "sign a bundle with an SSH key"),
-    "signers": ("signing:signers", "say whose signatures are trusted, and whether one is needed"),
+    "signers": ("signing:", "say whose signatures are trusted, and whether one is needed"),
     "inspect": ("bundles:inspect", "list what is in a bundle or mega-cache"),
     "purge": ("removing:purge", "move entries to the trash; on a server, remove them for good"),
     "undo": ("removing:undo", "put the latest purge back"),
@@ -468,9 +392,9 @@ COMMANDS = {
     "server": ("servers:server", "say how a Redis server is, and what that means"),
     "doctor": ("doctor:doctor", "say what is wrong with the caches of this machine, and mend it"),
     "ttl": ("servers:ttl", "say how long a Redis server keeps entries"),
-    "config": ("config:config", "show, check and carry the settings of the caches, as profiles"),
+    "config": ("config:", "show, check and carry the settings of the caches, as profiles"),
     "install-desktop": (
-        "main:install_desktop",
+        "desktop:install_desktop",
         "put the app into the menus of the desktop, and have it open bundles",
     ),
     "shots": ("main:shots", "save pictures of the window"),

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from torchkeeper.cli import looking, output
-from torchkeeper.cli.asking import Asker, say_finding
+from torchkeeper.cli.asking import asking, say_finding
 from torchkeeper.client.engines import interpreters
-from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import outcomes, preparing
 from torchkeeper.engine.protocol import PREPARE
 
@@ -27,29 +26,22 @@ _INTO = (
 
 
 def add_prepare(command: argparse.ArgumentParser) -> None:
-    """Arguments of prepare."""
     command.description = f"Prepare an environment for CPU programs. {preparing.WHY}"
     command.add_argument("--env", metavar="PYTHON", help="the interpreter that will run the "
                          f"programs; by default {interpreters.VARIABLE}, else the app's "
                          "own")  # fmt: skip
     command.add_argument("--into", metavar="PLACE", type=looking.path, help=_INTO)
-    looking.add_json(command)
 
 
 def prepare(args: argparse.Namespace) -> int:
-    """torchkeeper prepare"""
     params: PrepareParams = {"into": args.into} if args.into else {}
-    with Engine(interpreters.chosen(args.env)) as engine:
-        asker = Asker(engine, args.json)
+    with asking(args, interpreters.chosen(args.env)) as asker:
         if not args.json:
             asker.on_finding = saying()
         answer: PrepareResult = asker.ask(PREPARE, **params)
     told = {**answer, "left": asker.left}
     output.result(args, told, outcomes.line(outcomes.Ended(PREPARE, answer)))
-    if not args.json:
-        output.note(preparing.finds(answer))
-        if warning := preparing.warning(answer):
-            output.note(warning)
+    output.remark(args, [preparing.finds(answer), preparing.warning(answer)])
     return 0
 
 

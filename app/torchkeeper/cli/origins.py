@@ -9,33 +9,27 @@ import argparse
 from torchkeeper.cli import findings, output
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.words import say, settled
-from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.settled import Settled
-from torchkeeper.settings.origins import Origin
 from torchkeeper.settings.processes import Process
 
 
 def add_show(command: argparse.ArgumentParser) -> None:
-    """Arguments of config show that say of whom."""
     of = command.add_mutually_exclusive_group()
     of.add_argument("--env", metavar="PYTHON", help="what an interpreter's torch makes of this "
                     "shell, and where each value comes from")  # fmt: skip
     of.add_argument("--pid", metavar="PID", type=int, help="the same of a running process of "
                     "yours, as far as it can be seen")  # fmt: skip
-    command.add_argument("--all", action="store_true", help="with --env or --pid: also what is as "
-                         "PyTorch has it")  # fmt: skip
+    output.flag(command, "--all", "with --env or --pid: also what is as PyTorch has it")
 
 
 def add_processes(command: argparse.ArgumentParser) -> None:
-    """Arguments of config processes."""
-    command.add_argument("--all", action="store_true", help="also those that have a torch, and "
-                         "have not loaded it")  # fmt: skip
+    output.flag(command, "--all", "also those that have a torch, and have not loaded it")
 
 
 def show(args: argparse.Namespace) -> int:
-    """torchkeeper config show --env, --pid"""
     if args.profile is not None:
-        raise UserError("A profile is shown without --env and --pid.", code="wrong-usage")
+        raise output.misuse("A profile is shown without --env and --pid.")
     if args.pid is not None:
         found = settled.of_process(args.pid)
         of = f"process {args.pid}"
@@ -50,8 +44,9 @@ def show(args: argparse.Namespace) -> int:
         result |= {"process": found.process.to_json(), "lost": found.lost, "looked": looked}
     result["findings"] = [findings.to_json(one) for one in found.findings]
     if args.json:
-        for one in found.shown(args.all):
-            output.emit({**one.to_json(), "from": settled.by_words(one, found)})
+        output.emit_all(
+            {**one.to_json(), "from": settled.by_words(one, found)} for one in found.shown(args.all)
+        )
         output.emit({"result": result})
     else:
         _print(found, of, args.all)
@@ -63,7 +58,10 @@ def _print(found: Settled, of: str, everything: bool) -> None:
         _print_process(found.process)
     else:
         output.line(f"{printable(of)}, torch {found.torch}")
-    rows = [_row(one, found) for one in found.shown(everything)]
+    rows = [
+        [one.name, settled.value_words(one), settled.by_words(one, found)]
+        for one in found.shown(everything)
+    ]
     output.table(["SETTING", "VALUE", "FROM"], rows, frozenset())
     for one in found.origins:
         more = [over for over in one.overrides if over.where != one.where]
@@ -74,10 +72,6 @@ def _print(found: Settled, of: str, everything: bool) -> None:
     if left and not everything:
         output.line(f"{say.count(left, 'other is', 'others are')} as PyTorch has them (--all).")
     output.lines(findings.lines(found.findings))
-
-
-def _row(one: Origin, found: Settled) -> list[str]:
-    return [one.name, settled.value_words(one), settled.by_words(one, found)]
 
 
 def _print_process(process: Process) -> None:
@@ -93,12 +87,10 @@ def _print_process(process: Process) -> None:
 
 
 def processes(args: argparse.Namespace) -> int:
-    """torchkeeper config processes"""
     found = settled.processes()
     shown = [one for one in found.processes if one.loaded or args.all]
     if args.json:
-        for one in shown:
-            output.emit(one.to_json())
+        output.emit_all(one.to_json() for one in shown)
     elif shown:
         rows = [
             [str(one.pid), one.torch or "?", say.ago(one.started) if one.started else "?",

@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.client.words import say
@@ -16,6 +16,32 @@ from torchkeeper.client.words.problems import SHORT, UserError, printable, user_
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import LeftFinding
+
+
+def flag(command: argparse._ActionsContainer, name: str, help_text: str) -> None:
+    """An option that is there or not."""
+    command.add_argument(name, action="store_true", help=help_text)
+
+
+def add_json(command: argparse.ArgumentParser) -> None:
+    flag(command, "--json", "print one JSON object a line")
+
+
+def describe(command: argparse.ArgumentParser, about: str, more: str) -> None:
+    """What the help of a command says before its arguments and after them, in these lines."""
+    command.description, command.epilog = about, more
+    command.formatter_class = argparse.RawDescriptionHelpFormatter
+
+
+def add_part(
+    parts: argparse._SubParsersAction[argparse.ArgumentParser], name: str,
+    run: Callable[[argparse.Namespace], int], help_text: str, more: str = "",
+) -> argparse.ArgumentParser:  # fmt: skip
+    """A part of a command, what runs it, and what is said of it; more: in its own help."""
+    about = f"{help_text[0].upper()}{help_text[1:]}. {more}".strip()
+    made = parts.add_parser(name, help=help_text, description=about)
+    made.set_defaults(run=run)
+    return made
 
 
 def line(text: str = "") -> None:
@@ -31,6 +57,17 @@ def note(text: str) -> None:
     sys.stderr.flush()
 
 
+def notes(texts: Iterable[str]) -> None:
+    for text in texts:
+        note(text)
+
+
+def remark(args: argparse.Namespace, texts: Iterable[str | None]) -> None:
+    """Lines for people on standard error, of what there is to say; none with --json."""
+    if not args.json:
+        notes(filter(None, texts))
+
+
 def lines(texts: Sequence[str]) -> None:
     """Many lines on standard output, in one go."""
     if texts:
@@ -38,7 +75,6 @@ def lines(texts: Sequence[str]) -> None:
 
 
 def json_line(obj: Mapping[str, object]) -> str:
-    """An object as ``emit`` writes it."""
     return json.dumps(obj)
 
 
@@ -52,8 +88,12 @@ def json_lines(objects: Sequence[Mapping[str, object]]) -> list[str]:
 
 
 def emit(obj: Mapping[str, object]) -> None:
-    """One JSON object on a line of its own."""
     line(json_line(obj))
+
+
+def emit_all(objects: Iterable[Mapping[str, object]]) -> None:
+    for one in objects:
+        emit(one)
 
 
 def result(args: argparse.Namespace, values: Mapping[str, object], said: str) -> None:
@@ -64,12 +104,22 @@ def result(args: argparse.Namespace, values: Mapping[str, object], said: str) ->
         line(said)
 
 
+def misuse(what: str, why: str = "", remedy: str = "") -> UserError:
+    return UserError(what, why, remedy, code="wrong-usage")
+
+
+def forgotten(args: argparse.Namespace, what: str, forget: Callable[[], int]) -> int:
+    """Have some of what is kept forgotten, and say how much; 1 where that is nothing."""
+    if not args.ident:
+        raise misuse(f"Which {what} is to be forgotten?", "", "Give its id, “last”, or “all”.")
+    gone = forget()
+    result(args, {"forgotten": gone}, f"{say.count(gone, what, f'{what}s')} forgotten.")
+    return int(not gone)
+
+
 def complain(error: UserError) -> None:
-    """What, why and remedy on standard error."""
     note(f"torchkeeper: {error.what}")
-    for part in (error.why, error.remedy):
-        for text in part.splitlines():
-            note(f"  {text}")
+    notes(f"  {text}" for part in (error.why, error.remedy) for text in part.splitlines())
 
 
 def table(
@@ -110,13 +160,11 @@ def left_lines(left: Sequence[LeftFinding]) -> list[str]:
         # What is broken is so in several ways.
         reasons.setdefault((one["code"], str(one["params"].get("problem"))), []).append(one)
     lines = []
-    for (code, _), ones in reasons.items():
-        first = ones[0]
-        error = user_error(code, first["params"])
+    for first, *others in reasons.values():
+        error = user_error(first["code"], first["params"])
         where = printable(first["path"] or first.get("key") or "?")
-        more = f" and {len(ones) - 1:,} more" if len(ones) > 1 else ""
-        why = f" {error.why}" if error.why else ""
-        lines.append(f"left: {where}{more}: {error.what}{why}")
+        more = f" and {len(others):,} more" if others else ""
+        lines.append(f"left: {where}{more}: {error.what} {error.why}".rstrip())
     return lines
 
 
@@ -140,7 +188,6 @@ class Progress:
             self._width = len(shown)
 
     def clear(self) -> None:
-        """Take the line away."""
         if self._shown and self._width:
             sys.stderr.write("\r" + " " * self._width + "\r")
             sys.stderr.flush()
@@ -155,10 +202,17 @@ def confirm(question: str) -> bool:
 
 
 def ask_password(prompt: str) -> str:
-    """What the user types, which is not shown."""
     import getpass
 
     return getpass.getpass(visible(prompt))
+
+
+def check_can_ask(what: str) -> None:
+    """Raises UserError where nobody could answer; what: that for which is asked."""
+    if not can_ask():
+        raise misuse(
+            f"{what} was not done.", "There is no terminal to ask on.", "Add --yes to answer yes."
+        )
 
 
 def can_ask() -> bool:

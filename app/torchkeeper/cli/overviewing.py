@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import functools
-import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import measured
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import LOCKED, Asker
-from torchkeeper.cli.dead import age, know_all, short
+from torchkeeper.cli.dead import How, know_all
 from torchkeeper.cli.dead import measure as read_as
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.everywhere import Everywhere, everywhere
@@ -37,23 +35,18 @@ _FAILED, _UNREACHABLE = 1, 3
 
 
 def add_overview(command: argparse.ArgumentParser) -> None:
-    """Arguments of overview."""
-    command.add_argument("places", metavar="PLACE", nargs="*", type=looking.place,
-                         help="cache folders, bundles or redis:// servers; by default all that "
-                         "“torchkeeper places” finds")  # fmt: skip
-    command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch is asked "
-                         f"what is usable, and what is stale; by default {VARIABLE}, else the "
-                         "app's own, and for what is stale all that are known")  # fmt: skip
-    command.add_argument("--older", metavar="AGE", type=read_as(query.seconds_in),
-                         help="what was not used for so long counts as unused, by default "
-                         f"{dead.DAYS}d")  # fmt: skip
-    command.add_argument("--keep", metavar="SIZE", type=read_as(query.bytes_in),
-                         help="how much each place may keep: what was used longest ago could "
-                         "go")  # fmt: skip
-    command.add_argument("--facts", action="store_true",
-                         help="also what the keys of servers do not tell, which takes long: "
-                         "torch, what is usable, what could go")  # fmt: skip
-    looking.add_json(command)
+    add = command.add_argument
+    add("places", metavar="PLACE", nargs="*", type=looking.place, help="cache folders, bundles or "
+        "redis:// servers; by default all that “torchkeeper places” finds")  # fmt: skip
+    add("--env", metavar="PYTHON", help="the interpreter whose torch is asked what is usable, and "
+        f"what is stale; by default {VARIABLE}, else the app's own, and for what is stale all that "
+        "are known")  # fmt: skip
+    add("--older", metavar="AGE", type=read_as(query.seconds_in), help="what was not used for so "
+        f"long counts as unused, by default {dead.DAYS}d")  # fmt: skip
+    add("--keep", metavar="SIZE", type=read_as(query.bytes_in), help="how much each place may "
+        "keep: what was used longest ago could go")  # fmt: skip
+    output.flag(command, "--facts", "also what the keys of servers do not tell, which takes long: "
+                "torch, what is usable, what could go")  # fmt: skip
 
 
 def overview(args: argparse.Namespace) -> int:
@@ -83,11 +76,10 @@ def overview(args: argparse.Namespace) -> int:
             answer: OverviewResult = ask(places=waiting)
             for place in answer["places"]:
                 heard.told(place)
-            waiting = [
-                p.place for p in heard.places.values() if _locked(p) and asker.unlock(p.place)
-            ]
+            locked = [p for p in heard.places.values() if p.problem and p.problem.code in LOCKED]
+            waiting = [one.place for one in locked if asker.unlock(one.place)]
     told = [heard.places[place] for place in dict.fromkeys(places) if place in heard.places]
-    how = _How(args, older)
+    how = How(older, args.keep, args.env)
     failed = [one for one in told if one.failed]
     none = bool(told) and len(failed) == len(told)
     if args.json:
@@ -116,7 +108,6 @@ class _Envs(NamedTuple):
 
     @property
     def refusal(self) -> UserError | None:
-        """Why nothing can be called stale, if so."""
         return self.found.refusal()
 
 
@@ -138,10 +129,6 @@ def _found(asker: Asker) -> list[str]:
     return [row["path"] for row in rows if row["exists"]]
 
 
-def _locked(place: PlaceTold) -> bool:
-    return place.problem is not None and place.problem.code in LOCKED
-
-
 def _follow(asker: Asker, finding: Finding) -> None:
     """Say on a terminal at which place the engine is."""
     if "looking" in finding:
@@ -150,35 +137,7 @@ def _follow(asker: Asker, finding: Finding) -> None:
         asker.aside = lambda: f"{place} ({at['number']} of {at['of']})"
 
 
-class _How:
-    """What each reason is called, and the command that removes what there is for it."""
-
-    def __init__(self, args: argparse.Namespace, older: float) -> None:
-        self._flags = {
-            "stale": ["--stale", *(["--env", args.env] if args.env else [])],
-            "broken": ["--broken", *(["--env", args.env] if args.env else [])],
-            "orphan": ["--orphans"],
-            "unused": ["--older", age(older)],
-            "budget": ["--keep", short(args.keep)],
-        }
-        self._names = {
-            "unused": f"unused for {age(older)}", "budget": f"over {short(args.keep)}",
-            "trash": "in the trash", "stale": "stale there" if args.env else "",
-        }  # fmt: skip
-
-    def name(self, reason: str) -> str:
-        """A reason as it stands in the table."""
-        return self._names.get(reason) or dead.reason(reason)
-
-    def command(self, reason: str, place: str) -> str:
-        """What a shell takes."""
-        words = ["purge", place, *self._flags.get(reason, ())]
-        if reason == "trash":
-            words = ["trash", place, "--empty"]
-        return shlex.join(["torchkeeper", *words])
-
-
-def _emit(heard: Overview, told: list[PlaceTold], how: _How) -> None:
+def _emit(heard: Overview, told: list[PlaceTold], how: How) -> None:
     """Groups, what could go, and places, each in a line."""
     for (place, kind, torch, changed, verdict), one in heard.groups_of.items():
         output.emit({
@@ -223,7 +182,7 @@ def _result(heard: Overview, envs: _Envs) -> Mapping[str, object]:
     }
 
 
-def _print(heard: Overview, told: list[PlaceTold], how: _How) -> None:
+def _print(heard: Overview, told: list[PlaceTold], how: How) -> None:
     parts = {part.value: part.totals for part in heard.groups("place")}
     head = ["PLACE", "ENTRIES", "CONTENT", "COMPILE", "USABLE", "TRASH ON DISK", "FREE"]
     rows = []
@@ -232,8 +191,10 @@ def _print(heard: Overview, told: list[PlaceTold], how: _How) -> None:
             said = "counted above" if place.left_out else "cannot be looked at"
             rows.append([place.place, *"-----", said])
             continue
-        trash = say.size(place.trash_bytes) if place.trash_bytes else "-"
-        rows.append([place.place, *_cells(parts.get(place.place, Totals())), trash, _free(place)])
+        trash, free = say.size(place.trash_bytes) if place.trash_bytes else "-", "-"
+        if place.free_bytes is not None and place.total_bytes is not None:
+            free = f"{say.size(place.free_bytes)} of {say.size(place.total_bytes)}"
+        rows.append([place.place, *_cells(parts.get(place.place, Totals())), trash, free])
     if len(rows) > 1:
         size = sum(place.trash_bytes for place in told)
         rows.append(["total", *_cells(heard.totals), say.size(size) if size else "-", ""])
@@ -256,13 +217,7 @@ def _cells(one: Totals) -> list[str]:
     return [f"{one.entries:,}", say.size(one.bytes), compiled, usable]
 
 
-def _free(place: PlaceTold) -> str:
-    if place.free_bytes is None or place.total_bytes is None:
-        return "-"
-    return f"{say.size(place.free_bytes)} of {say.size(place.total_bytes)}"
-
-
-def _print_reclaim(heard: Overview, told: list[PlaceTold], how: _How) -> None:
+def _print_reclaim(heard: Overview, told: list[PlaceTold], how: How) -> None:
     """For each reason and place what could go, and by what command."""
     rows = [
         [how.name(reason), f"{one.counts['entries']:,}", say.apart(one.counts) or "-",
@@ -280,10 +235,8 @@ def _print_reclaim(heard: Overview, told: list[PlaceTold], how: _How) -> None:
 
 
 def _notes(heard: Overview, told: list[PlaceTold], envs: _Envs) -> None:
-    """What the figures rest on, and what is not in them."""
-    for place in told:
-        if place.left_out and place.problem:
-            output.note(f"left out: {place.problem.what} {place.problem.why}")
+    left_out = [place.problem for place in told if place.left_out and place.problem]
+    output.notes(f"left out: {one.what} {one.why}" for one in left_out)
     if envs.why:
         output.note(f"usable: {envs.why.what} {envs.why.why}")
     elif envs.own and heard.totals.judged:
@@ -299,19 +252,15 @@ def _notes(heard: Overview, told: list[PlaceTold], envs: _Envs) -> None:
     elif heard.reclaim():
         output.note(f"stale: in {dead.environments(envs.found)}")
     unknown = (one.why for at in told for one in heard.reclaim(at.place).values() if one.why)
-    for text in dict.fromkeys(f"unused: {why.what} {why.why}" for why in unknown):
-        output.note(text)
-    for rests in dict.fromkeys(place.rests for place in told if heard.reclaim(place.place)):
-        if text := dead.rests(rests):
-            output.note(text)
-    with contextlib.suppress(StopIteration):
-        server = next(x for x in told if scheme_of(x.place).lazy and not x.problem)
-        if not heard.reclaim(server.place):
-            output.note("Of servers only what their keys tell; --facts looks into the values.")
+    output.notes(dict.fromkeys(f"unused: {why.what} {why.why}" for why in unknown))
+    rests = dict.fromkeys(place.rests for place in told if heard.reclaim(place.place))
+    output.notes(filter(None, map(dead.rests, rests)))
+    server = next((x.place for x in told if scheme_of(x.place).lazy and not x.problem), None)
+    if server is not None and not heard.reclaim(server):
+        output.note("Of servers only what their keys tell; --facts looks into the values.")
 
 
 def _said(heard: Overview, told: list[PlaceTold]) -> str:
-    """The figures in a sentence or two."""
     totals, could = heard.totals, heard.reclaimable()
     places = sum(place.problem is None for place in told)
     said = f"{say.count(totals.entries, 'entry', 'entries')}, {say.content(totals.bytes)} in "

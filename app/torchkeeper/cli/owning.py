@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.cli import output
 from torchkeeper.client.words import owned
-from torchkeeper.stores.folders import owners
 
 if TYPE_CHECKING:
     from torchkeeper.stores.shapes import Owned, Writer
@@ -28,27 +27,14 @@ def warn(found: Sequence[Owned] | None) -> None:
         output.complain(one.error)
 
 
-def warn_of_use(found: Sequence[Owned] | None) -> None:
-    """The warnings about a place that is to be used, with their reasons; of a server also what may
-    be meant, in a line each: all who use it run what lies there.
+def tell(found: Sequence[Owned] | None, for_use: bool = False) -> None:
+    """Warnings with their reasons, and what may be meant, in a line each; of a place that is to be
+    used the latter only where it is a server: all who use it run what lies there.
     """
     warn(found)
     for one in owned.told(found):
-        if not one.grave and one.server:
+        if not one.grave and (one.server or not for_use):
             output.note(" ".join([one.what, one.why, one.remedy]))
-
-
-def tell(found: Sequence[Owned] | None) -> None:
-    """All of it: warnings with their reasons, and what may be meant."""
-    warn(found)
-    for one in owned.told(found):
-        if not one.grave:
-            output.note(" ".join([one.what, one.why, one.remedy]))
-
-
-def warn_of(place: str) -> None:
-    """The warnings about a folder that a program is to use; what a look at it tells."""
-    warn(owners.of_program(place))
 
 
 def warn_of_interpreter(python: str, found: Sequence[Writer]) -> None:

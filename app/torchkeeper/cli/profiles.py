@@ -36,7 +36,6 @@ def meant(named: str | None, container: str | None = None, stage: str | None = N
 
 
 def list_(args: argparse.Namespace) -> int:
-    """torchkeeper config list"""
     rows: list[dict[str, object]] = []
     damaged = 0
     for name in keeping.names():
@@ -55,23 +54,22 @@ def list_(args: argparse.Namespace) -> int:
             wrong = worst(check(one.values))
             row |= {"settings": len(one.values), "about": one.about, "worst": wrong}
         rows.append(row)
-    for row in rows if args.json else ():
-        output.emit(row)
+    output.emit_all(rows if args.json else ())
     if rows and not args.json:
         cells = [[str(row["profile"]), "?" if row["problem"] else str(row["settings"]),
                   "damaged" if row["problem"] else str(row["worst"] or ""),
                   str(row["about"]).partition("\n")[0]] for row in rows]  # fmt: skip
         output.table(["PROFILE", "SETTINGS", "WRONG", "ABOUT"], cells, frozenset({1}))
-    told = say.count(len(rows), "profile", "profiles")
-    none = "There is no profile; “torchkeeper config set NAME VARIABLE=VALUE” makes one."
     more = f", {damaged:,} damaged" if damaged else ""
-    output.result(args, {"profiles": len(rows), "damaged": damaged, "folder": keeping.folder()},
-                  f"{told}{more}." if rows else none)  # fmt: skip
+    said = f"{say.count(len(rows), 'profile', 'profiles')}{more}."
+    if not rows:
+        said = "There is no profile; “torchkeeper config set NAME VARIABLE=VALUE” makes one."
+    told = {"profiles": len(rows), "damaged": damaged, "folder": keeping.folder()}
+    output.result(args, told, said)
     return int(damaged > 0)
 
 
 def show(args: argparse.Namespace) -> int:
-    """torchkeeper config show"""
     one, left_out = meant(args.profile, args.container, args.stage)
     values = profile.masked(one)
     hidden = profile.with_password(one)
@@ -85,10 +83,10 @@ def show(args: argparse.Namespace) -> int:
         rows = [[name, text or "(empty)"] for name, text in values.items()]
         if rows:
             output.table(["SETTING", "VALUE"], rows, frozenset())
-        for line in findings.left_lines(left_out):
-            output.note(line)
+        output.notes(findings.left_lines(left_out))
     left = say.count(len(profile.left_open(one)), "other is", "others are")
-    told = f"{_named(one)}: {say.count(len(values), 'setting', 'settings')}; {left} "
+    named = one.name.capitalize() if one.name == HERE else printable(one.name)
+    told = f"{named}: {say.count(len(values), 'setting', 'settings')}; {left} "
     told += "not set." if args.profile is None else "left to PyTorch."
     result = {"profile": one.name, "about": one.about, "settings": len(values),
               "left": findings.left_json(left_out)}  # fmt: skip
@@ -96,22 +94,16 @@ def show(args: argparse.Namespace) -> int:
     return 0
 
 
-def _named(one: Profile) -> str:
-    return one.name.capitalize() if one.name == HERE else printable(one.name)
-
-
 def set_(args: argparse.Namespace) -> int:
-    """torchkeeper config set"""
     changes = dict(_pair(text) for text in args.pairs)
     for name in (*changes, *args.unset):
         profile.check_setting(name)
     changes = {name: _given(name) if text == ASK else text for name, text in changes.items()}
     file, new = is_file(args.profile), False
     if file and not args.profile.lower().endswith(keeping.SUFFIX):
-        raise UserError(
-            f"{printable(args.profile)} is no profile's file.", "Those end with .toml.",
-            "To make a profile of it, use “config import”.", code="wrong-usage",
-        )  # fmt: skip
+        remedy = "To make a profile of it, use “config import”."
+        what = f"{printable(args.profile)} is no profile's file."
+        raise output.misuse(what, "Those end with .toml.", remedy)
     try:
         before = keeping.read_file(args.profile) if file else keeping.load(args.profile)
     except UserError as error:
@@ -127,8 +119,7 @@ def set_(args: argparse.Namespace) -> int:
     else:
         keeping.save(after)
     wrong = check(after.values)
-    if not args.json:
-        findings.note(wrong)
+    findings.note(args, wrong)
     count = say.count(len(values), "setting", "settings")
     result = {"profile": after.name, "settings": profile.masked(after), "new": new,
               "findings": [findings.to_json(one) for one in wrong]}  # fmt: skip
@@ -143,25 +134,22 @@ def _given(name: str) -> str:
             return output.ask_password(f"{name}: ")
     line = sys.stdin.buffer.readline(profile.MOST_VALUE + 2)
     if not line:
-        raise UserError(
-            f"There is no value for {name}.", "Standard input is at its end.",
-            f"Give it a line for each “{ASK}”.", code="wrong-usage",
-        )  # fmt: skip
+        remedy = f"Give it a line for each “{ASK}”."
+        raise output.misuse(
+            f"There is no value for {name}.", "Standard input is at its end.", remedy
+        )
     return line.rstrip(b"\r\n").decode(errors="surrogateescape")
 
 
 def _pair(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not sign:
-        raise UserError(
-            f"“{printable(text)}” sets nothing.", "", "Write NAME=VALUE, or --unset NAME.",
-            code="wrong-usage",
-        )  # fmt: skip
+        remedy = "Write NAME=VALUE, or --unset NAME."
+        raise output.misuse(f"“{printable(text)}” sets nothing.", "", remedy)
     return name, value
 
 
 def remove(args: argparse.Namespace) -> int:
-    """torchkeeper config remove"""
     there = keeping.names()
     for name in args.names:
         if name not in there:  # before any is gone
@@ -173,7 +161,6 @@ def remove(args: argparse.Namespace) -> int:
 
 
 def rename(args: argparse.Namespace) -> int:
-    """torchkeeper config rename"""
     keeping.rename(args.old, args.new)
     output.result(args, {"profile": args.new, "was": args.old},
                   printable(f"{args.old} is called {args.new} now."))  # fmt: skip
@@ -181,7 +168,6 @@ def rename(args: argparse.Namespace) -> int:
 
 
 def copy(args: argparse.Namespace) -> int:
-    """torchkeeper config copy"""
     one = replace(chosen(args.old), name=args.new)
     file = keeping.save(one, replace=False)
     output.result(args, {"profile": args.new, "of": args.old, "file": file},
@@ -189,14 +175,9 @@ def copy(args: argparse.Namespace) -> int:
     return 0
 
 
-# Profiles to and from what others read: config export and import.
-
-
 def export(args: argparse.Namespace) -> int:
-    """torchkeeper config export"""
     if args.secret and args.format != "kubernetes":
-        raise UserError("Only Kubernetes has Secrets.", "", "Leave out --secret.",
-                        code="wrong-usage")  # fmt: skip
+        raise output.misuse("Only Kubernetes has Secrets.", "", "Leave out --secret.")
     read = meant(args.profile, args.container, args.stage)
     read.check_told(args.profile or "")
     one = read.profile
@@ -221,24 +202,19 @@ def export(args: argparse.Namespace) -> int:
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode())  # whatever the terminal's encoding is
         sys.stdout.buffer.flush()
-    findings.note(found)
-    for line in [*findings.left_lines(read.untold), *said]:
-        output.note(line)
+    findings.note(args, found)
+    output.notes([*findings.left_lines(read.untold), *said])
     if args.output:
         output.line(f"{printable(one.name)} written to {printable(args.output)}.")
     return 0
 
 
 def import_(args: argparse.Namespace) -> int:
-    """torchkeeper config import"""
     if reading.is_stream(args.file) and not args.name:
-        raise UserError("The profile has no name.", "", "Give one with --name.",
-                        code="wrong-usage")  # fmt: skip
+        raise output.misuse("The profile has no name.", "", "Give one with --name.")
     name = check_name(args.name or reading.stem(args.file))
     read = read_any(args.file, name, args.format, args.container, args.stage)
-    if not args.json:
-        for line in findings.left_lines(read.left):
-            output.note(line)
+    output.remark(args, findings.left_lines(read.left))
     read.check_told(args.file)
     if not read.profile.values and not read.profile.about:
         raise user_error("profile-import-nothing", {"file": args.file})
@@ -246,8 +222,7 @@ def import_(args: argparse.Namespace) -> int:
     # Others are looked at for names that were meant to be settings.
     about = About(variables=frozenset(name for name, _ in read.left))
     found = check(read.profile.values, about)
-    if not args.json:
-        findings.note(found)
+    findings.note(args, found)
     count = say.count(len(read.profile.values), "setting", "settings")
     result = {"profile": name, "file": kept, "settings": profile.masked(read.profile),
               "left": findings.left_json(read.left),

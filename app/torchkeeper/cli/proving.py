@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchkeeper.cli import output
-from torchkeeper.cli.asking import Asker
+from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.cli.telling import Live
 from torchkeeper.client import temporary
 from torchkeeper.client.engines.process import Engine
@@ -78,8 +78,7 @@ def _place(notes: Sequence[Note], place: str) -> str:
 
 def _copied(args: argparse.Namespace, place: str, copy: str, keys: set[str]) -> set[str]:
     """Copy what has these keys, and what it needs; the keys that there were."""
-    with Engine() as engine:
-        asker = Asker(engine, args.json)
+    with asking(args) as asker:
         asker.ask(protocol.LIST, place=place, filter=f"kind:{','.join(_GRAPHS)}")
         rows = [row for row in asker.rows if row.get("key") in keys]
         if rows:
@@ -107,8 +106,7 @@ def _judged(
         )
     if (torch := answer["torch"]) and any(note.get("torch") not in ("", torch) for note in notes):
         return Proof(unproved=f"{python} has torch {torch} here, and had another in the program")
-    with Engine() as engine:
-        asker = Asker(engine, args.json)
+    with asking(args) as asker:
         asker.ask(protocol.EXPLAIN_TRACE, trace=trace)
         graphs = [one["graph"] for one in asker.findings if "graph" in one]
         autograd = [one["aot"] for one in asker.findings if "aot" in one]
@@ -119,9 +117,8 @@ def _judged(
 
 
 class _Heard(Live):
-    """What the cells come to: nothing is said of them but how far it is.
-
-    missed: the indexes of those with a graph that was not found, but for backward passes.
+    """Hears of the cells; missed: the indexes of those with a graph that was not found, but for
+    backward passes.
     """
 
     def __init__(self, json: bool, asker: Asker) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import shlex
 
@@ -22,40 +23,32 @@ examples:
 
 
 def add_recipe(command: argparse.ArgumentParser) -> None:
-    """Arguments of recipe."""
-    command.description = (
+    output.describe(
+        command,
         "A recipe says what to compile, in a TOML file beside the model. Write one, check it,\n"
-        "show what it compiles, or keep it in the list of the window."
+        "show what it compiles, or keep it in the list of the window.",
+        _HELP,
     )
-    command.epilog = _HELP
-    command.formatter_class = argparse.RawDescriptionHelpFormatter
-    parts = command.add_subparsers(metavar="WHAT", required=True)
-
-    def part(name: str, help_text: str) -> argparse.ArgumentParser:
-        made = parts.add_parser(
-            name, help=help_text, description=help_text[0].upper() + help_text[1:] + "."
-        )
-        made.set_defaults(part=_PARTS[name])
-        return made
-
-    show = part("show", "list the combinations that recipes compile, without compiling")
+    part = functools.partial(output.add_part, command.add_subparsers(metavar="WHAT", required=True))
+    show = part("show", _show, "list the combinations that recipes compile, without compiling")
     _add_names(show)
     warming.add_ways(show)
-    check = part("check", "name every fault of recipes with its line")
+    check = part("check", _check, "name every fault of recipes with its line")
     _add_names(check)
-    new = part("new", "write an example with comments, and the Python file it names beside it")
+    new = part(
+        "new", _new, "write an example with comments, and the Python file it names beside it"
+    )
     new.add_argument("source", metavar="SOURCE", choices=list(examples.BESIDE),
                      help=f"what it compiles: {', '.join(examples.BESIDE)}")  # fmt: skip
     new.add_argument("file", metavar="FILE", type=_toml, help="the recipe to write, a .toml file")
-    new.add_argument("--force", action="store_true",
-                     help="replace the recipe if it is there; a Python file never is")  # fmt: skip
-    listed = part("list", "list the recipes, and folders of them, that the window shows")
-    add = part("add", "put a recipe, or a folder of them, into that list")
+    output.flag(new, "--force", "replace the recipe if it is there; a Python file never is")
+    listed = part("list", _list, "list the recipes, and folders of them, that the window shows")
+    add = part("add", _add, "put a recipe, or a folder of them, into that list")
     add.add_argument("name", metavar="RECIPE", type=looking.path, help="a file or a folder")
-    remove = part("remove", "take a recipe or folder out of that list; the file stays")
+    remove = part("remove", _remove, "take a recipe or folder out of that list; the file stays")
     remove.add_argument("name", metavar="RECIPE", type=looking.path, help="a file or a folder")
     for one in (show, check, new, listed, add, remove):
-        looking.add_json(one)
+        output.add_json(one)
 
 
 def _add_names(command: argparse.ArgumentParser) -> None:
@@ -68,12 +61,6 @@ def _toml(text: str) -> str:
     if not path.endswith(".toml"):
         raise argparse.ArgumentTypeError("a recipe's name ends with .toml")
     return path
-
-
-def recipe(args: argparse.Namespace) -> int:
-    """torchkeeper recipe"""
-    code: int = args.part(args)
-    return code
 
 
 def _show(args: argparse.Namespace) -> int:
@@ -89,19 +76,17 @@ def _check(args: argparse.Namespace) -> int:
             _, faults = recipes.looked_at(recipes.text_in(path))
         except UserError as error:
             wrong += 1
-            _tell(args, path, str(error.what), [])
+            _tell(args, path, error.what, [])
             if not args.json:
                 output.complain(error)
             continue
         wrong += bool(faults)
         _tell(args, path, "", faults)
     result = {"recipes": len(paths), "wrong": wrong}
-    are = "is" if wrong == 1 else "are"
-    said = f"{wrong:,} of {say.count(len(paths), 'recipe', 'recipes')} {are} wrong."
-    if not wrong:
-        said = f"{say.count(len(paths), 'recipe', 'recipes')}, nothing wrong."
-    output.result(args, result, said)
-    return 1 if wrong else 0
+    all_of_them = say.count(len(paths), "recipe", "recipes")
+    said = f"{wrong:,} of {all_of_them} {'is' if wrong == 1 else 'are'} wrong."
+    output.result(args, result, said if wrong else f"{all_of_them}, nothing wrong.")
+    return int(wrong > 0)
 
 
 def _tell(
@@ -123,15 +108,11 @@ def _new(args: argparse.Namespace) -> int:
     result = {"written": written, "there": there}
     said = [f"{printable(path)} written." for path in written]
     said += [f"{printable(path)} was there already, and stays as it is." for path in there]
-    file = printable(shlex.quote(_short(args.file)))
+    short = os.path.relpath(args.file)
+    file = printable(shlex.quote(args.file if short.startswith("..") else short))
     said.append(f"Change them, then: torchkeeper warm {file} --into FOLDER")
     output.result(args, result, "\n".join(said))
     return 0
-
-
-def _short(path: str) -> str:
-    short = os.path.relpath(path)
-    return path if short.startswith("..") else short
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -156,8 +137,3 @@ def _listed(args: argparse.Namespace, paths: list[str]) -> int:
     if not paths and not args.json:
         output.note("The list is empty; “torchkeeper recipe add” puts a recipe into it.")
     return 0
-
-
-_PARTS = {
-    "show": _show, "check": _check, "new": _new, "list": _list, "add": _add, "remove": _remove,
-}  # fmt: skip

@@ -27,15 +27,11 @@ _REASONS = 3
 
 
 def add(command: argparse.ArgumentParser) -> None:
-    """Arguments of run that are about recipes."""
-    command.add_argument("--recipe", metavar="FILE", type=looking.path,
-                         help="write a recipe, FILE.toml, that warms again what the program "
-                         "compiles")  # fmt: skip
-    command.add_argument("--force", action="store_true",
-                         help="replace the recipe's file, if it is there")  # fmt: skip
-    command.add_argument("--unproved", action="store_true",
-                         help="do not run the recipe once to see that it finds what the program "
-                         "compiled; for programs whose models take long to be built")  # fmt: skip
+    command.add_argument("--recipe", metavar="FILE", type=looking.path, help="write a recipe, "
+                         "FILE.toml, that warms again what the program compiles")  # fmt: skip
+    output.flag(command, "--force", "replace the recipe's file, if it is there")
+    output.flag(command, "--unproved", "do not run the recipe once to see that it finds what the "
+                "program compiled; for programs whose models take long to be built")  # fmt: skip
 
 
 def check(args: argparse.Namespace, command: Sequence[str]) -> None:
@@ -85,12 +81,8 @@ def write(args: argparse.Namespace, notes: str, ran: Ran) -> Mapping[str, object
     if not args.recipe:
         return None
     found = recording.notes_in(notes)
-    cached = [
-        one
-        for note in found
-        for one in note["compiled"]
-        if not (isinstance(one, dict) and one.get("backend") in NOT_CACHED)
-    ]
+    every = [one for note in found for one in note["compiled"]]
+    cached = [x for x in every if not (isinstance(x, dict) and x.get("backend") in NOT_CACHED)]
     if not ran.graphs and not cached:
         why = "recording-failed" if ran.code else "recording-nothing"
         output.complain(user_error(why, {"file": args.recipe, "status": ran.code}))
@@ -111,11 +103,8 @@ def write(args: argparse.Namespace, notes: str, ran: Ran) -> Mapping[str, object
     if not written:
         return {"file": None}
     tried = made.source == "callable" or proof.why
-    if not args.json:
-        for line in _said(args.recipe, made, ran.code):
-            output.note(line)
-        if tried:
-            output.note(printable(f"{proof.said}.", 1000))
+    proved = printable(f"{proof.said}.", 1000) if tried else None
+    output.remark(args, [*_said(args.recipe, made, ran.code), proved])
     items = len(items_of(made.data)[1])
     return {"file": args.recipe, "source": made.source, "items": items, "why": made.why,
             "hidden": made.hidden, "proof": proof.to_json() if tried else None}  # fmt: skip
@@ -125,9 +114,8 @@ def _written(file: str, made: recorded.Recorded) -> bool:
     try:
         whole.write_text(file, toml.text_of(made.data, made.comment))
     except OSError as e:
-        output.complain(
-            user_error("recipe-unwritable", {"file": file, "why": e.strerror or str(e)})
-        )
+        about = {"file": file, "why": e.strerror or str(e)}
+        output.complain(user_error("recipe-unwritable", about))
         return False
     return True
 

@@ -23,6 +23,7 @@ from torchkeeper.client.words import causes, phases, say
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.stores import places
+from torchkeeper.stores.folders import owners
 from torchkeeper.warm import supervise
 
 if TYPE_CHECKING:
@@ -33,33 +34,27 @@ _TRACE = "TORCH_TRACE"
 
 
 def add_run(command: argparse.ArgumentParser) -> None:
-    """Arguments of run."""
-    command.add_argument("--env", metavar="PYTHON", help="the interpreter that runs COMMAND, which "
-                         "is then “python …”, “FILE.py …” or “-m MODULE …”; without it, COMMAND "
-                         "runs as it is")  # fmt: skip
-    command.add_argument("--into", metavar="PLACE", type=looking.path,
-                         help="the cache folder the program uses; by default its own")  # fmt: skip
+    add = command.add_argument
+    add("--env", metavar="PYTHON", help="the interpreter that runs COMMAND, which is then “python "
+        "…”, “FILE.py …” or “-m MODULE …”; without it, COMMAND runs as it is")  # fmt: skip
+    add("--into", metavar="PLACE", type=looking.path, help="the cache folder the program uses; by "
+        "default its own")  # fmt: skip
     applying.add_profile(command, "the program")
-    command.add_argument("--report", metavar="FILE", type=looking.path,
-                         help="write what is found to a JSON file, too")  # fmt: skip
+    add("--report", metavar="FILE", type=looking.path, help="write what is found to a JSON file, "
+        "too")  # fmt: skip
     recording.add(command)
     command.add_argument("--json", action="store_true", help="after the program's own output, a "
                          "JSON object a line: each graph, and the result")  # fmt: skip
-    command.add_argument("argv", metavar="COMMAND", nargs=argparse.REMAINDER,
-                         help="the program and its arguments, after “--”; where TORCH_TRACE names "
-                         "a folder, the trace is kept there")  # fmt: skip
+    add("argv", metavar="COMMAND", nargs=argparse.REMAINDER, help="the program and its arguments, "
+        "after “--”; where TORCH_TRACE names a folder, the trace is kept there")  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
     """torchkeeper run; exits as the program does, with 126 or 127 where it cannot be started."""
     command = args.argv[1:] if args.argv[:1] == ["--"] else args.argv
     if not command:
-        raise UserError(
-            "There is no command to run.",
-            "",
-            "Give it after “--”: torchkeeper run -- python train.py.",
-            code="wrong-usage",
-        )
+        remedy = "Give it after “--”: torchkeeper run -- python train.py."
+        raise output.misuse("There is no command to run.", "", remedy)
     argv = list(command)
     if args.env:
         argv = program.under(interpreters.chosen(args.env), command)
@@ -69,18 +64,13 @@ def run(args: argparse.Namespace) -> int:
         protected.check(args.into)
         env = supervise.filling(env, args.into)
     if args.report and not os.access(os.path.dirname(args.report), os.W_OK):
-        raise user_error(
-            "output-unwritable", {"file": args.report, "why": "Its folder cannot be written"}
-        )
+        why = "Its folder cannot be written"
+        raise user_error("output-unwritable", {"file": args.report, "why": why})
     recording.check(args, command)
     place = os.path.abspath(env.get("TORCHINDUCTOR_CACHE_DIR") or places.default_folder())
     own = dict(env)
-    owning.warn_of(place)
-    with (
-        _trace_folder(env) as folder,
-        recording.heard(args, env) as notes,
-        Engine() as engine,
-    ):
+    owning.warn(owners.of_program(place))
+    with _trace_folder(env) as folder, recording.heard(args, env) as notes, Engine() as engine:
         asker = Asker(engine, args.json)
         asker.ask(protocol.HELD, place=place, trace=folder)
         sys.stdout.flush()
@@ -132,13 +122,10 @@ class Found:
 
     @property
     def totals(self) -> dict[str, object]:
-        """All but the lookups, as one object."""
-        run = {} if self.run is None else {"run": self.run}
-        recipe = {} if self.recipe is None else {"recipe": self.recipe}
-        return {**self.result, **run, **recipe}
+        more = {"run": self.run, "recipe": self.recipe}
+        return {**self.result, **{name: one for name, one in more.items() if one is not None}}
 
     def to_json(self) -> dict[str, object]:
-        """All of it as one object."""
         return {**self.totals, "graphs": self.graphs, "aotautograd": self.autograd}
 
 
@@ -156,17 +143,15 @@ def _trace_folder(env: dict[str, str]) -> Iterator[str]:
 def explained(asker: Asker, **params: Any) -> Found:
     """What an engine says of a trace (``explain_trace``), with the causes in words."""
     result: ExplainTraceResult = asker.ask(protocol.EXPLAIN_TRACE, **params)
-    graphs: list[ExplainedGraph] = [
-        {**one["graph"], "why": causes.cause(one["graph"])}
-        for one in asker.findings
-        if "graph" in one
-    ]
-    autograd: list[ExplainedAot] = [
-        {**one["aot"], "why": causes.autograd(one["aot"], graphs)}
-        for one in asker.findings
-        if "aot" in one
-    ]
-    return Found(result, graphs, autograd)
+    found = Found(result, [], [])
+    for one in asker.findings:
+        if "graph" in one:
+            found.graphs.append({**one["graph"], "why": causes.cause(one["graph"])})
+    for one in asker.findings:
+        if "aot" in one:
+            why = causes.autograd(one["aot"], found.graphs)
+            found.autograd.append({**one["aot"], "why": why})
+    return found
 
 
 def _explained(asker: Asker, folder: str, env: Mapping[str, str]) -> Found:
@@ -185,28 +170,23 @@ def _keep(
         return
     try:
         kept = runs.keep(command, place, code, began, seconds, found.result, found.graphs)
+        found.run = kept.id
     except UserError as error:
         output.complain(error)
-    else:
-        found.run = kept.id
 
 
 def _tell(args: argparse.Namespace, found: Found, env: Mapping[str, str], place: str) -> None:
     if args.report:
-        _write(args.report, found)
+        try:
+            whole.write(args.report, found.to_json())
+        except OSError as e:
+            about = {"file": args.report, "why": e.strerror}
+            output.complain(user_error("output-unwritable", about))
     if args.json:
         _emit(found)
-        return
-    output.line()
-    tell(found, env, place)
-
-
-def _write(file: str, found: Found) -> None:
-    """The report, whole or not at all."""
-    try:
-        whole.write(file, found.to_json())
-    except OSError as e:
-        output.complain(user_error("output-unwritable", {"file": file, "why": e.strerror}))
+    else:
+        output.line()
+        tell(found, env, place)
 
 
 def explain_trace(trace: str, place: str | None, as_json: bool) -> int:
@@ -214,8 +194,7 @@ def explain_trace(trace: str, place: str | None, as_json: bool) -> int:
     with Engine() as engine:
         asker = Asker(engine, as_json)
         found = explained(asker, trace=trace, **({"place": place} if place else {}))
-    for text in output.left_lines(asker.left):
-        output.note(text)
+    output.notes(output.left_lines(asker.left))
     if as_json:
         _emit(found)
     else:
@@ -226,13 +205,11 @@ def explain_trace(trace: str, place: str | None, as_json: bool) -> int:
 
 
 def _emit(found: Found) -> None:
-    for graph in found.graphs:
-        output.emit(graph)
+    output.emit_all(found.graphs)
     output.emit({"result": {**found.totals, "aotautograd": found.autograd}})
 
 
 def tell(found: Found, env: Mapping[str, str], place: str | None) -> None:
-    """What was found, for people."""
     result = found.result
     if not found.graphs:
         output.line(causes.nothing(result, env))
@@ -245,12 +222,10 @@ def tell(found: Found, env: Mapping[str, str], place: str | None) -> None:
     if result["elsewhere"] and place:
         output.line(printable(f"What was compiled is not in {place}: the program names another "
                               "cache folder, so what was there before is not known."))  # fmt: skip
-    for text in _doubts(result):
-        output.line(text)
+    output.lines(list(_doubts(result)))
 
 
 def told(graphs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line for each graph, and for one that was no hit why, and where the time went."""
     processes = {graph.get("process") for graph in graphs}
     lines = []
     for graph in graphs:
@@ -269,36 +244,32 @@ def told(graphs: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def _doubts(result: ExplainTraceResult) -> list[str]:
-    """What of the trace could not be read."""
-    said = []
+def _doubts(result: ExplainTraceResult) -> Iterator[str]:
     if result["odd"]:
-        lines = say.count(result["odd"], "line", "lines")
-        said.append(f"{lines} of the trace could not be understood.")
+        yield f"{say.count(result['odd'], 'line', 'lines')} of the trace could not be understood."
     if result["cut"]:
         records = say.count(result["cut"], "record of the trace is", "records of the trace are")
-        said.append(f"{records} not whole.")
+        yield f"{records} not whole."
     if result["full"]:
-        said.append("The trace is too large; not all of it was read.")
+        yield "The trace is too large; not all of it was read."
     there, read = result["there"], result["looked_at"]
     if there and read and read < there:
-        said.append(f"Of {there:,} graphs that were there, {read:,} were looked at, the newest.")
-    return said
+        yield f"Of {there:,} graphs that were there, {read:,} were looked at, the newest."
 
 
 def add_runs(command: argparse.ArgumentParser) -> None:
-    """Arguments of runs."""
     command.add_argument("ident", metavar="ID", nargs="?", help="show this run again: the "
                          "beginning of its id, or “last”")  # fmt: skip
-    command.add_argument("--forget", action="store_true",
-                         help="remove the run from the list; “all” is every run")  # fmt: skip
-    looking.add_json(command)
+    output.flag(command, "--forget", "remove the run from the list; “all” is every run")
 
 
 def kept_runs(args: argparse.Namespace) -> int:
     """torchkeeper runs; 1 where none is kept."""
     if args.forget:
-        return _forget(args)
+        every = args.ident == "all"
+        return output.forgotten(
+            args, "run", lambda: runs.forget(runs.every() if every else [runs.one(args.ident).id])
+        )
     if args.ident:
         one = runs.one(args.ident)
         if args.json:
@@ -308,14 +279,12 @@ def kept_runs(args: argparse.Namespace) -> int:
         return 0
     kept = runs.kept()
     if args.json:
-        for one in kept.runs:
-            output.emit({k: v for k, v in one.to_json().items() if k != "graphs"})
-    elif kept.runs:
-        output.table(
-            ["ID", "WHEN", "HITS", "MISSES", "UNCACHEABLE", "SPENT", "SAVED", "EXIT", "COMMAND"],
-            [_row(one) for one in kept.runs],
-            frozenset({2, 3, 4, 5, 6, 7}),
+        output.emit_all(
+            {k: v for k, v in one.to_json().items() if k != "graphs"} for one in kept.runs
         )
+    elif kept.runs:
+        head = ["ID", "WHEN", "HITS", "MISSES", "UNCACHEABLE", "SPENT", "SAVED", "EXIT", "COMMAND"]
+        output.table(head, list(map(_row, kept.runs)), frozenset(range(2, 8)))
     totals = {name: sum(one.totals[name] for one in kept.runs) for name in runs.TOTALS}
     count = say.count(len(kept.runs), "run", "runs")
     more = f"; {say.count(kept.damaged, 'file', 'files')} damaged" if kept.damaged else ""
@@ -325,16 +294,9 @@ def kept_runs(args: argparse.Namespace) -> int:
 
 
 def _row(one: runs.Run) -> list[str]:
-    totals = one.totals
-    return [
-        one.id,
-        say.when(one.at),
-        *(f"{int(totals[name]):,}" for name in ("hits", "misses", "bypasses")),
-        say.seconds(totals["spent"]),
-        say.seconds(totals["saved"]),
-        str(one.code),
-        " ".join(one.command),
-    ]
+    counts = [f"{int(one.totals[name]):,}" for name in ("hits", "misses", "bypasses")]
+    times = [say.seconds(one.totals[name]) for name in ("spent", "saved")]
+    return [one.id, say.when(one.at), *counts, *times, str(one.code), " ".join(one.command)]
 
 
 def _head(one: runs.Run) -> list[str]:
@@ -349,17 +311,3 @@ def _head(one: runs.Run) -> list[str]:
         ("graphs", one.shortened),
     ]
     return [printable(f"{name:<8} {value}") for name, value in said if value]
-
-
-def _forget(args: argparse.Namespace) -> int:
-    if not args.ident:
-        raise UserError(
-            "Which run is to be forgotten?",
-            "",
-            "Give its id, “last”, or “all”.",
-            code="wrong-usage",
-        )
-    idents = runs.every() if args.ident == "all" else [runs.one(args.ident).id]
-    gone = runs.forget(idents)
-    output.result(args, {"forgotten": gone}, f"{say.count(gone, 'run', 'runs')} forgotten.")
-    return int(not gone)

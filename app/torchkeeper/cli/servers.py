@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchkeeper.cli import looking, output, owning
-from torchkeeper.cli.asking import Asker
+from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.client.engines.knowing import known
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import owned
@@ -24,7 +24,6 @@ _TIME = re.compile(r"(\d+(?:\.\d+)?)([smhdwy]?)")
 
 
 def _time(text: str) -> float | None:
-    """Seconds, or None for “never”."""
     if text == "never":
         return None
     match = _TIME.fullmatch(text)
@@ -34,28 +33,22 @@ def _time(text: str) -> float | None:
 
 
 def add_ttl(command: argparse.ArgumentParser) -> None:
-    """Arguments of ttl."""
     command.add_argument("place", metavar="SERVER", type=looking.server, help="a redis:// address")
-    command.add_argument("time", metavar="TIME", type=_time,
-                         help="how long entries stay from now on, such as 12h or 30d; or never, "
-                         "for no end")  # fmt: skip
+    command.add_argument("time", metavar="TIME", type=_time, help="how long entries stay from now "
+                         "on, such as 12h or 30d; or never, for no end")  # fmt: skip
     looking.add_filter(command)
-    looking.add_json(command)
 
 
 def ttl(args: argparse.Namespace) -> int:
     """torchkeeper ttl; 1 if nothing matches, or not all could be changed."""
-    with Engine() as engine:
-        asker = Asker(engine, args.json)
-        select = {"filter": args.filter, "envs": known(engine, args.filter, args.env)}
+    with asking(args) as asker:
+        select = {"filter": args.filter, "envs": known(asker.engine, args.filter, args.env)}
         answer: TtlResult = asker.ask(TTL, place=args.place, select=select, ttl_s=args.time)
     return asker.end(args, TTL, answer, args.place, time=args.time)
 
 
 def add_server(command: argparse.ArgumentParser) -> None:
-    """Arguments of server."""
     command.add_argument("place", metavar="SERVER", type=looking.server, help="a redis:// address")
-    looking.add_json(command)
 
 
 def server(args: argparse.Namespace) -> int:

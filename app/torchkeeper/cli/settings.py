@@ -12,7 +12,6 @@ from torchkeeper.client.words.problems import printable
 from torchkeeper.settings.known import SETTINGS, default
 from torchkeeper.settings.rules import About, about_of
 from torchkeeper.settings.rules import check as rules
-from torchkeeper.settings.setting import Setting
 
 
 def check(args: argparse.Namespace) -> int:
@@ -27,11 +26,9 @@ def check(args: argparse.Namespace) -> int:
     about = about._replace(variables=frozenset(others))
     found = rules(one.values, about)
     if args.json:
-        for each in found:
-            output.emit(findings.to_json(each))
+        output.emit_all(findings.to_json(each) for each in found)
     else:
-        for line in findings.left_lines(left):
-            output.note(line)
+        output.notes(findings.left_lines(left))
         output.lines(findings.lines(found))
     read.check_told(args.profile or "")
     count = say.count(len(one.values), "setting", "settings")
@@ -46,7 +43,6 @@ def check(args: argparse.Namespace) -> int:
 
 
 def table(args: argparse.Namespace) -> int:
-    """torchkeeper config settings"""
     if args.json:
         for one in SETTINGS:
             output.emit(
@@ -54,13 +50,10 @@ def table(args: argparse.Namespace) -> int:
             )
     else:
         for group in dict.fromkeys(one.group for one in SETTINGS):
-            rows = [_row(one) for one in SETTINGS if one.group == group]
+            some = [one for one in SETTINGS if one.group == group]
+            rows = [[one.name, default(one) or "-", one.does] for one in some]
             output.table(["SETTING", "DEFAULT", "WHAT IT DOES"], rows, frozenset())
             output.line()
     output.result(args, {"settings": len(SETTINGS)},
                   f"{say.count(len(SETTINGS), 'setting', 'settings')}.")  # fmt: skip
     return 0
-
-
-def _row(one: Setting) -> list[str]:
-    return [one.name, default(one) or "-", one.does]

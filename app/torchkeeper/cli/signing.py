@@ -32,28 +32,19 @@ The manifest has the sha256 of every file, and of mega-cache.bin."""
 
 
 def add_key(command: argparse.ArgumentParser, option: str, required: bool = False) -> None:
-    """The option that names a key to sign with."""
-    command.add_argument(
-        option, metavar="KEY", type=looking.path, required=required, dest="key",
-        help="a private SSH key, or the public half of one that ssh-agent or a token holds",
-    )  # fmt: skip
+    add = command.add_argument
+    add(option, metavar="KEY", type=looking.path, required=required, dest="key", help="a private "
+        "SSH key, or the public half of one that ssh-agent or a token holds")  # fmt: skip
 
 
 def add_sign(command: argparse.ArgumentParser) -> None:
-    """Arguments of sign."""
-    command.description = (
-        "Sign a bundle, so that others can see that it is yours and as you made it.\n"
-        "A signature that it has is replaced."
-    )
-    command.epilog = _HELP
-    command.formatter_class = argparse.RawDescriptionHelpFormatter
+    about = "Sign a bundle, so that others can see that it is yours and as you made it.\n"
+    output.describe(command, f"{about}A signature that it has is replaced.", _HELP)
     command.add_argument("file", metavar="FILE", type=looking.path, help="a bundle")
     add_key(command, "--key", required=True)
-    looking.add_json(command)
 
 
 def sign(args: argparse.Namespace) -> int:
-    """torchkeeper sign"""
     with Engine() as engine:
         signature = signed(Asker(engine, args.json), args.file, args.key)
     told = {"file": args.file, "signature": signature}
@@ -82,34 +73,27 @@ def trusted(file: str) -> bool:
 
 
 def add_signers(command: argparse.ArgumentParser) -> None:
-    """Arguments of signers."""
-    command.description = (
+    output.describe(
+        command,
         "Whose signatures you trust: “import” takes what they signed without asking.\n"
-        "They are kept in a file of allowed signers, as ssh-keygen(1) describes it."
+        "They are kept in a file of allowed signers, as ssh-keygen(1) describes it.",
+        _HELP,
     )
-    command.epilog = _HELP
-    command.formatter_class = argparse.RawDescriptionHelpFormatter
     parts = command.add_subparsers(metavar="WHAT", required=True)
     listed = parts.add_parser("list", help="list them, and whether signatures are required")
-    listed.set_defaults(part=_list)
+    listed.set_defaults(run=_list)
     add = parts.add_parser("add", help="trust a key under a name")
     add.add_argument("name", metavar="NAME", help="such as team@example.org")
     add.add_argument("key", metavar="PUBLICKEY", help="the file of a public key, or its text")
-    add.set_defaults(part=_add)
+    add.set_defaults(run=_add)
     remove = parts.add_parser("remove", help="trust a name, or a key, no longer")
     remove.add_argument("name", metavar="NAME", help="a name, or the SHA256:… of one of its keys")
-    remove.set_defaults(part=_remove)
+    remove.set_defaults(run=_remove)
     require = parts.add_parser("require", help="whether to import only what they signed")
     require.add_argument("on", choices=("on", "off"), help="off is the default")
-    require.set_defaults(part=_require)
+    require.set_defaults(run=_require)
     for one in (listed, add, remove, require):
-        looking.add_json(one)
-
-
-def signers(args: argparse.Namespace) -> int:
-    """torchkeeper signers"""
-    code: int = args.part(args)
-    return code
+        output.add_json(one)
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -144,9 +128,8 @@ def _remove(args: argparse.Namespace) -> int:
 
 
 def _require(args: argparse.Namespace) -> int:
-    trust.require(args.on == "on")
-    said = "Only what your signers signed is imported from now on." if args.on == "on" else (
-        "Whatever you say that you trust is imported from now on."
-    )  # fmt: skip
-    output.result(args, {"required": args.on == "on"}, said)
+    on = args.on == "on"
+    trust.require(on)
+    what = "Only what your signers signed" if on else "Whatever you say that you trust"
+    output.result(args, {"required": on}, f"{what} is imported from now on.")
     return 0

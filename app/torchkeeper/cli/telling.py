@@ -62,7 +62,6 @@ def tell(live: Live, rows: Sequence[CellFinding], failed: Sequence[CellFinding])
 
 
 def complain(failed: Sequence[CellFinding]) -> None:
-    """What, why and remedy of cells that failed, and no more."""
     for row in failed:
         output.complain(_error_of(row))
 
@@ -74,7 +73,6 @@ def _error_of(row: CellFinding) -> UserError:
 
 
 def _say_uncached(graphs: Sequence[Uncached]) -> None:
-    """Why PyTorch does not cache some of the graphs of a cell."""
     for graph in graphs:
         output.note(printable(f"  {graph['id']}  {graph['name']}: {causes.bypassed(graph)}"))
 
@@ -92,13 +90,8 @@ def _cells(row: CellFinding) -> list[str]:
     # Of a kernel or an operator there are no graphs.
     graphs = None if row.get("source") in say.THINGS else row.get("graphs")
     counts = [graphs, row.get("hits"), row.get("misses")]
-    return [
-        str(row.get("name")),
-        row["state"],
-        *("-" if count is None else f"{count:,}" for count in counts),
-        took,
-        row.get("device") or "-",
-    ]
+    cells = ["-" if count is None else f"{count:,}" for count in counts]
+    return [str(row.get("name")), row["state"], *cells, took, row.get("device") or "-"]
 
 
 class Live:
@@ -121,7 +114,6 @@ class Live:
         asker.on_finding, asker.aside = self, self.now
 
     def __call__(self, what: Finding) -> None:
-        """Take a finding."""
         if "cells" in what:
             self.rows |= {one["index"]: one for one in what["cells"]}
         elif "log" in what:

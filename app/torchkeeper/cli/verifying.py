@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchkeeper.cli import applying, looking, output, signing
-from torchkeeper.cli.asking import Asker, say_finding
-from torchkeeper.cli.bundles import not_trusted
+from torchkeeper.cli.asking import asking, say_finding
+from torchkeeper.cli.bundles import trusts
 from torchkeeper.client import carrying, temporary
 from torchkeeper.client.engines import interpreters, knowing
-from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import verified
 from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.words import outcomes, preparing, say, verifying
@@ -34,27 +33,22 @@ _NAMED = 10
 
 
 def add_verify(command: argparse.ArgumentParser) -> None:
-    """Arguments of verify."""
-    command.add_argument("place", metavar="PLACE", type=looking.place,
-                         help="a cache folder, a bundle or a raw mega-cache")  # fmt: skip
-    command.add_argument("--recipe", metavar="RECIPE", action="append", default=[],
-                         help="what to run: the file of a recipe, a folder of such, or “builtin”; "
-                         "may be given several times; without it, the built-in recipe")  # fmt: skip
-    command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch runs it; "
-                         f"by default {interpreters.VARIABLE}, else the app's own")  # fmt: skip
-    command.add_argument("--device", metavar="NAME", help="cpu, cuda, …; by default the best one")
-    command.add_argument("--threads", metavar="N", type=int,
-                         help="the number of threads that programs will have there "
-                         "(OMP_NUM_THREADS); by default that of this machine")  # fmt: skip
-    command.add_argument("--portable", action="store_true",
-                         help="without precompiled headers, as programs run that set "
-                         f"{preparing.VARIABLE}=0")  # fmt: skip
+    add = command.add_argument
+    add("place", metavar="PLACE", type=looking.place, help="a cache folder, a bundle or a raw "
+        "mega-cache")  # fmt: skip
+    add("--recipe", metavar="RECIPE", action="append", default=[], help="what to run: the file of "
+        "a recipe, a folder of such, or “builtin”; may be given several times; without it, the "
+        "built-in recipe")  # fmt: skip
+    add("--env", metavar="PYTHON", help="the interpreter whose torch runs it; by default "
+        f"{interpreters.VARIABLE}, else the app's own")  # fmt: skip
+    add("--device", metavar="NAME", help="cpu, cuda, …; by default the best one")
+    add("--threads", metavar="N", type=int, help="the number of threads that programs will have "
+        "there (OMP_NUM_THREADS); by default that of this machine")  # fmt: skip
+    output.flag(command, "--portable", "without precompiled headers, as programs run that set "
+                f"{preparing.VARIABLE}=0")  # fmt: skip
     applying.add_profile(command, "what is run")
-    command.add_argument("--quick", action="store_true",
-                         help="only the run with the target, nothing to compare with")  # fmt: skip
-    command.add_argument("--trust", action="store_true",
-                         help="do not ask: you trust whoever made it")  # fmt: skip
-    looking.add_json(command)
+    output.flag(command, "--quick", "only the run with the target, nothing to compare with")
+    output.flag(command, "--trust", "do not ask: you trust whoever made it")
 
 
 def verify(args: argparse.Namespace) -> int:
@@ -72,12 +66,14 @@ def verify(args: argparse.Namespace) -> int:
     if not args.recipe:
         output.note(_BUILT_IN)
     signed = os.path.isfile(place) and not args.trust and signing.trusted(place)
-    if not args.trust and not signed and verifying.is_strange(place) and not _trusted(place):
-        return 1
+    if not args.trust and not signed and verifying.is_strange(place):
+        nothing, question = "Nothing was verified.", f"Verify {printable(place)}"
+        if not trusts(nothing, verifying.TRUST, "it", question):
+            output.note(nothing)
+            return 1
     before = verified.mark(place)
     with temporary.folder("verifying") as scratch:
-        target = place
-        made: int | None = None
+        target, made = place, None
         left: list[LeftFinding] = []
         if os.path.isfile(place):
             target = os.path.join(scratch, "target")
@@ -92,7 +88,11 @@ def verify(args: argparse.Namespace) -> int:
             "threads": args.threads,
             "settings": settings,
         }
-        result = _checked(_answer(args, python, params))
+        answer = _answer(args, python, params)
+    try:
+        result = verified.checked(answer)
+    except ValueError as e:
+        raise user_error("verify-nonsense", {"why": str(e)}) from e
     one = verified.keep(place, before, python, result)
     ended = outcomes.Ended(VERIFY, one.result)
     _tell(args, one, outcomes.line(ended), left)
@@ -104,8 +104,7 @@ def verify(args: argparse.Namespace) -> int:
 def _answer(args: argparse.Namespace, python: str, params: VerifyParams) -> VerifyResult:
     """What the engine says. Raises UserError, which names what the user named."""
     try:
-        with Engine(python) as engine:
-            asker = Asker(engine, args.json)
+        with asking(args, python) as asker:
             if not args.json:
                 asker.on_finding = _Live()
             result: VerifyResult = asker.ask(VERIFY, **params)
@@ -114,22 +113,6 @@ def _answer(args: argparse.Namespace, python: str, params: VerifyParams) -> Veri
             raise user_error(error.code, {**error.params, "place": args.place}) from error
         raise
     return result
-
-
-def _checked(answer: VerifyResult) -> KeptVerification:
-    try:
-        return verified.checked(answer)
-    except ValueError as e:
-        raise user_error("verify-nonsense", {"why": str(e)}) from e
-
-
-def _trusted(place: str) -> bool:
-    if not output.can_ask():
-        raise not_trusted("Nothing was verified.", verifying.TRUST, "it")
-    if output.confirm(f"{verifying.TRUST}\nVerify {printable(place)}?"):
-        return True
-    output.note("Nothing was verified.")
-    return False
 
 
 def _unpack(
@@ -141,17 +124,13 @@ def _unpack(
     Raises UserError.
     """
     facts = knowing.environment(python)
-    with Engine() as engine:
-        asker = Asker(engine, args.json)
+    with asking(args) as asker:
         asker.only_signed = signed
-        [about] = carrying.tell(engine, python, facts, [args.place])
+        [about] = carrying.tell(asker.engine, python, facts, [args.place])
         placed: ImportResult = asker.ask(IMPORT, files=[args.place], into=target, env=python)
-    if not args.json:
-        for text in output.left_lines(asker.left):
-            output.note(text)
-        if placed["renamed"]:
-            many = say.count(placed["renamed"], "object", "objects")
-            output.note(f"{many} renamed for this environment")
+    many = say.count(placed["renamed"], "object", "objects")
+    renamed = f"{many} renamed for this environment" if placed["renamed"] else None
+    output.remark(args, [*output.left_lines(asker.left), renamed])
     if not placed["entries"]:
         raise user_error("nothing-to-verify", {"place": args.place})
     made = about["made_in"]
@@ -159,15 +138,9 @@ def _unpack(
 
 
 class _Live:
-    """Says on standard error what is going on, a line for each thing."""
-
     def __init__(self) -> None:
         self._built = 0
         self._cells: dict[int, CellFinding] = {}
-
-    def _cell(self, cell: CellFinding) -> None:
-        if cell["state"] == "compiling" and (row := self._cells.get(cell["index"])):
-            output.note(printable(f"{row.get('recipe')}: {row.get('name')}"))
 
     def __call__(self, what: Finding) -> None:
         if "run" in what:
@@ -180,7 +153,8 @@ class _Live:
         elif "cells" in what:
             self._cells = {one["index"]: one for one in what["cells"]} | self._cells
         elif isinstance(cell := what.get("cell"), dict):
-            self._cell(cell)
+            if cell["state"] == "compiling" and (row := self._cells.get(cell["index"])):
+                output.note(printable(f"{row.get('recipe')}: {row.get('name')}"))
         elif "built" in what:
             self._built += 1
             if self._built <= _NAMED:
@@ -196,8 +170,7 @@ def _tell(
 ) -> None:
     result = one.result
     if args.json:
-        for row in result["rows"]:
-            output.emit(row)
+        output.emit_all(result["rows"])
         output.result(args, {**result, "place": one.place, "python": one.python, "left": left}, "")
         return
     if len(result["cells"]) > 1:
@@ -206,11 +179,9 @@ def _tell(
         for row in result["rows"]:
             output.line(printable(f"{row['outcome']:<7} {row['id']:<14} {row['name']}"))
         output.line()
-        output.table(
-            ["RUN", "SECONDS", "OF COLD", "OF MEGA-CACHE", "HITS", "MISSES", "OBJECTS BUILT"],
-            [_row(name, result) for name in RUNS if name in result["runs"]],
-            frozenset(range(1, 7)),
-        )
+        head = ["RUN", "SECONDS", "OF COLD", "OF MEGA-CACHE", "HITS", "MISSES", "OBJECTS BUILT"]
+        rows = [_row(name, result) for name in RUNS if name in result["runs"]]
+        output.table(head, rows, frozenset(range(1, 7)))
     # Of a script, which runs by itself, none of it is known.
     about = [f"torch {result['torch']}" if result["torch"] else "", result["device"]]
     about += [say.count(result["threads"], "thread", "threads") if result["threads"] else ""]
@@ -249,11 +220,6 @@ def _times(cell: KeptCell) -> list[str]:
 def _row(name: str, result: KeptVerification) -> list[str]:
     run = result["runs"][name]
     ratios = [result["ratios"].get(f"{name}_{other}") for other in ("cold", "mega")]
-    return [
-        verifying.title(name),
-        say.seconds(run["seconds"]),
-        *("" if ratio is None else verifying.ratio(ratio) for ratio in ratios),
-        f"{run['hits']:,}",
-        f"{run['misses']:,}",
-        f"{run['rebuilt']:,}",
-    ]
+    told = ["" if ratio is None else verifying.ratio(ratio) for ratio in ratios]
+    counts = [f"{count:,}" for count in (run["hits"], run["misses"], run["rebuilt"])]
+    return [verifying.title(name), say.seconds(run["seconds"]), *told, *counts]

@@ -11,14 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchkeeper.cli import applying, leaking, looking, output, owning
-from torchkeeper.cli.asking import Asker
+from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.cli.carrying import maker_of, note_undescribed
 from torchkeeper.cli.telling import Live, complain, tell
 from torchkeeper.client import carrying
 from torchkeeper.client.engines import interpreters, knowing
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected, warmed
-from torchkeeper.client.recipes import files
 from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.words import outcomes, preparing, say
 from torchkeeper.client.words.outcomes import failures, held
@@ -72,43 +71,29 @@ def _limit(text: str) -> float:
 
 
 def add_warm(command: argparse.ArgumentParser) -> None:
-    """Arguments of warm."""
-    command.formatter_class = argparse.RawDescriptionHelpFormatter
-    command.epilog = _EXAMPLES
-    command.description = (
-        "Compile what recipes say into a place, one cell of their matrix after another, so that\n"
-        "programs find it there."
-    )
-    command.add_argument("recipes", metavar="RECIPE", nargs="*", default=[],
-                         help="a recipe's file, or a folder of them; “builtin”, or nothing, for "
-                         "the built-in recipe")  # fmt: skip
-    command.add_argument(
-        "--into", metavar="PLACE", type=looking.path, required=True, help="the cache folder to fill"
-    )
-    command.add_argument("--jobs", metavar="N", type=_jobs, default=1,
-                         help="so many cells at a time, as far as cores and memory go; by default "
-                         "one")  # fmt: skip
-    command.add_argument("--only", metavar="CELL", action="append", help="this cell only, by its "
-                         "name or its number, as --dry-run tells it; may be given several "
-                         "times")  # fmt: skip
-    command.add_argument("--limit", metavar="SECONDS", type=_limit, help="what a cell may take "
-                         "whose recipe has no limit: it alone fails then")  # fmt: skip
-    command.add_argument("--bundle", metavar="FILE", type=looking.path, help="then write all of "
-                         "the place to a bundle, as “export” does, if every cell is "
-                         "warm")  # fmt: skip
-    command.add_argument("--publish", metavar="SERVER", type=looking.server, help="then copy all "
-                         "of the place to a redis:// server, as “copy” does, if every cell is "
-                         "warm")  # fmt: skip
+    about = "Compile what recipes say into a place, one cell of their matrix after another, so that"
+    output.describe(command, f"{about}\nprograms find it there.", _EXAMPLES)
+    add = command.add_argument
+    add("recipes", metavar="RECIPE", nargs="*", default=[], help="a recipe's file, or a folder of "
+        "them; “builtin”, or nothing, for the built-in recipe")  # fmt: skip
+    looking.add_into(command)
+    add("--jobs", metavar="N", type=_jobs, default=1, help="so many cells at a time, as far as "
+        "cores and memory go; by default one")  # fmt: skip
+    add("--only", metavar="CELL", action="append", help="this cell only, by its name or its "
+        "number, as --dry-run tells it; may be given several times")  # fmt: skip
+    add("--limit", metavar="SECONDS", type=_limit, help="what a cell may take whose recipe has no "
+        "limit: it alone fails then")  # fmt: skip
+    add("--bundle", metavar="FILE", type=looking.path, help="then write all of the place to a "
+        "bundle, as “export” does, if every cell is warm")  # fmt: skip
+    add("--publish", metavar="SERVER", type=looking.server, help="then copy all of the place to a "
+        "redis:// server, as “copy” does, if every cell is warm")  # fmt: skip
     leaking.add_choice(command)
-    command.add_argument("--dry-run", action="store_true",
-                         help="only list the cells, and what is known to go wrong")  # fmt: skip
+    output.flag(command, "--dry-run", "only list the cells, and what is known to go wrong")
     applying.add_profile(command, "what compiles")
     add_ways(command)
-    looking.add_json(command)
 
 
 def add_ways(command: argparse.ArgumentParser) -> None:
-    """Arguments for what recipes may leave open."""
     command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch compiles; "
                          f"by default {interpreters.VARIABLE}, else the app's own")  # fmt: skip
     command.add_argument("--device", metavar="NAME", help="cpu, cuda, …, where a recipe names "
@@ -116,10 +101,9 @@ def add_ways(command: argparse.ArgumentParser) -> None:
     command.add_argument("--threads", metavar="N", type=int, help="for programs with N threads, "
                          "such as a container with N cores: the number is part of the keys. By "
                          "default as many as this machine gives")  # fmt: skip
-    command.add_argument("--portable", action="store_true", help="without precompiled headers, "
-                         "so that nothing is built where the cache is used, even in an empty "
-                         f"container. {preparing.VARIABLE}=0 has then to be set there, too: it is "
-                         "part of the keys")  # fmt: skip
+    output.flag(command, "--portable", "without precompiled headers, so that nothing is built "
+                f"where the cache is used, even in an empty container. {preparing.VARIABLE}=0 has "
+                "then to be set there, too: it is part of the keys")  # fmt: skip
 
 
 def ways(args: argparse.Namespace) -> Compiling:
@@ -141,14 +125,13 @@ def warm(args: argparse.Namespace) -> int:
     if args.limit is not None:
         params["limit_s"] = args.limit
     if args.only:
-        params["only"] = files.indexes(params.get("recipes"), args.only)
+        params["only"] = recipes.indexes(params.get("recipes"), args.only)
     applying.for_warm(args, params)
     _look_ahead(args)
     if args.dry_run:
         params.pop("settings", None)
         return cells(args, params, args.into)
-    with Engine(interpreters.chosen(args.env)) as engine:
-        asker = Asker(engine, args.json)
+    with asking(args, interpreters.chosen(args.env)) as asker:
         live = Live(args.json, asker)
         try:
             # As JSON a single cell that fails is told as of several.
@@ -196,26 +179,25 @@ def cells(args: argparse.Namespace, params: Compiling, into: str = "") -> int:
     """List the cells that there would be; 1 where one is known to fail. into: the place that they
     would be compiled into, for which the environment and its devices are looked at, too.
     """
-    with Engine(interpreters.chosen(args.env)) as engine:
-        asker = Asker(engine, args.json)
+    with asking(args, interpreters.chosen(args.env)) as asker:
         answer: CellsResult = asker.ask(protocol.CELLS, **params)
         found: list[CellsRow] = asker.rows
     if into:
         _look_around(args, found, into)
         answer["problems"] = sum(row["problem"] is not None for row in found)
     if args.json:
-        for row in found:
-            output.emit(row)
+        output.emit_all(found)
     else:
         several = len({row["recipe"] for row in found}) > 1
         # Its number is what --only takes.
         head = ["NO.", *(["RECIPE"] if several else []), "CELL", "SOURCE", "DEVICE", "TROUBLE"]
+        errors = list(map(_error, found))
         rows = [[str(row["index"]), *([row["recipe"]] if several else []), row["name"],
                  row["source"], row["target"] or row["device"] or "-",
-                 _trouble(row)] for row in found]  # fmt: skip
+                 f"{error.what} {error.why}".strip() if error else ""]
+                for row, error in zip(found, errors, strict=True)]  # fmt: skip
         output.table(head, rows, frozenset({0}))
-        for text in dict.fromkeys(filter(None, map(_remedy, found))):
-            output.note(text)
+        output.notes(dict.fromkeys(one.remedy for one in errors if one and one.remedy))
     said = say.count(answer["cells"], "cell", "cells")
     if answer["problems"]:
         said += f"; {answer['problems']:,} of them would fail"
@@ -253,16 +235,6 @@ def _error(row: CellsRow) -> UserError | None:
     return None if problem is None else user_error(problem["code"], problem["params"])
 
 
-def _trouble(row: CellsRow) -> str:
-    error = _error(row)
-    return "" if error is None else f"{error.what} {error.why}".strip()
-
-
-def _remedy(row: CellsRow) -> str:
-    error = _error(row)
-    return "" if error is None else error.remedy
-
-
 def _look_ahead(args: argparse.Namespace) -> None:
     """Find out before hours of compiling what would keep the cache from going on from here.
 
@@ -284,7 +256,7 @@ def _look_ahead(args: argparse.Namespace) -> None:
             protected.check(args.publish)
             page: ServerResult = asker.ask(protocol.SERVER, place=args.publish)
             if args.dry_run:  # else the copy says it
-                owning.warn_of_use(page["owners"])
+                owning.tell(page["owners"], for_use=True)
 
 
 def _onward(args: argparse.Namespace, told: dict[str, object]) -> int:
@@ -305,34 +277,30 @@ def _onward(args: argparse.Namespace, told: dict[str, object]) -> int:
             code = 1
             continue
         # All that a server can hold is there, and be it nothing.
-        if (nothing and not _outside(left)) or failures(left):
-            code = 1
+        code |= (nothing and not _outside(left)) or bool(failures(left))
     return code
 
 
 def _export(args: argparse.Namespace) -> Went:
     maker = maker_of(args)
-    with Engine() as engine:
-        asker = Asker(engine, args.json)
-        with leaking.telling(args, asker):
-            answer: ExportResult = asker.ask(EXPORT, place=args.into, output=args.bundle, select={},
-                                             replace=True, builders=carrying.builders(maker),
-                                             secrets=args.secrets)  # fmt: skip
-        leaks = leaking.found(asker)
+    with asking(args) as asker, leaking.telling(args, asker):
+        answer: ExportResult = asker.ask(EXPORT, place=args.into, output=args.bundle,
+                                         builders=carrying.builders(maker),
+                                         secrets=args.secrets)  # fmt: skip
     note_undescribed(args, answer)
     said = f"{held(answer)} written to {printable(args.bundle)}"
-    _note(args, asker.left, said if answer["entries"] else "There was nothing to export.")
-    return {**answer, "leaks": leaks, "left": asker.left}, not answer["entries"], asker.left
+    if not answer["entries"]:
+        said = "There was nothing to export."
+    output.remark(args, [*output.left_lines(asker.left), said])
+    told = {**answer, "leaks": leaking.found(asker), "left": asker.left}
+    return told, not answer["entries"], asker.left
 
 
 def _publish(args: argparse.Namespace) -> Went:
-    with Engine() as engine:
-        asker = Asker(engine, args.json)
-        with leaking.telling(args, asker):
-            answer: CopyResult = asker.ask(COPY, place=args.into, into=args.publish, dry=False,
-                                           replace=False, alone=False, select={},
-                                           secrets=args.secrets)  # fmt: skip
-        leaks = leaking.found(asker)
+    with asking(args) as asker, leaking.telling(args, asker):
+        answer: CopyResult = asker.ask(
+            COPY, place=args.into, into=args.publish, secrets=args.secrets
+        )
     said = f"{held(answer)} copied to {printable(args.publish)}"
     if answer["exists"]:
         said += f"; {say.count(answer['exists'], 'entry was', 'entries were')} there already"
@@ -341,7 +309,8 @@ def _publish(args: argparse.Namespace) -> Went:
         # The recipe is warm all the same: for these PyTorch never asks a server.
         kernels = say.count(eager, "eager kernel stays", "eager kernels stay")
         said += f"; {kernels} out of it, which PyTorch looks for in folders only"
-    _note(args, asker.left, said)
+    output.remark(args, [*output.left_lines(asker.left), said])
+    leaks = leaking.found(asker)
     told = {**answer, "leaks": leaks, "into": args.publish, "left": asker.left}
     return told, not answer["entries"] and not answer["exists"], asker.left
 
@@ -351,16 +320,8 @@ def _outside(left: Sequence[LeftFinding]) -> list[LeftFinding]:
     return [one for one in left if one["code"] in ("kind-not-in-redis", "kernel-of-device")]
 
 
-def _note(args: argparse.Namespace, left: Sequence[LeftFinding], said: str) -> None:
-    if not args.json:
-        for text in [*output.left_lines(left), said]:
-            output.note(text)
-
-
 def _advise(args: argparse.Namespace) -> None:
     """What programs need, for keys to be those that were warmed."""
     if args.threads is not None:
         output.note(preparing.threads(args.threads))
-    if args.portable:
-        for text in preparing.portable_lines():
-            output.note(text)
+    output.notes(preparing.portable_lines() if args.portable else ())

@@ -93,12 +93,3 @@ class Check(NamedTuple):
     about: str
     find: Callable[[Any], Iterable[Finding]]
     reads: bool = False
-
-
-class Left(NamedTuple):
-    """A check that could not be made, and why: a problem in code and figures."""
-
-    check: str
-    place: str
-    code: str
-    params: Mapping[str, object]

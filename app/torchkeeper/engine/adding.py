@@ -17,13 +17,10 @@ if TYPE_CHECKING:
 def add_up(session: Session, params: SumParams, report: Report) -> SumResult:
     """What the selection ``select`` of a place comes to.
 
-    The result is ``{entries, locks, headers, unknown, files, bytes, content_bytes, compile_s,
-    timed, kinds: [{kind, and the same}]}``: files and bytes are of the entries, but in the row of
-    a kind, and ``compile_s`` is of the ``timed`` that say how long they took. As of an overview, a
-    graph that is selected together with what names it counts once. Of a server the values of what
-    is selected are fetched: its keys tell no times.
+    Files and bytes are of the entries, but in the row of a kind. A graph that is selected together
+    with what names it counts once. Of a server the values are fetched: its keys tell no times.
     """
-    with session.store(place_of(params, "place"), report) as store:
+    with session.store(place_of(params["place"]), report) as store:
         chosen = chosen_of(session, store, params.get("select", {}), report)
     sums, files = Sum(time.time()), dict.fromkeys(KINDS, 0)
     # A server has its keys in no order, and graphs come before what names them.

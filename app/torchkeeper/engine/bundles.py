@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -33,75 +33,48 @@ from torchkeeper.engine.session import (
 from torchkeeper.stores.bundles import signing
 from torchkeeper.stores.bundles.building import Makers, environment
 from torchkeeper.stores.bundles.bundle import Bundle, Told
-from torchkeeper.stores.bundles.export import export, plan
+from torchkeeper.stores.bundles.export import OfKind, Planned, export, plan
 from torchkeeper.stores.compare import Counts, Outcomes, compare
 from torchkeeper.stores.copying import broke_off
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.folders.importing import import_bundles
+from torchkeeper.stores.folders.importing import Imported, import_bundles
 from torchkeeper.stores.items import Item, Left, Source
 from torchkeeper.stores.offering import Named
 from torchkeeper.stores.preconditions import space
 from torchkeeper.stores.store import Lost, Store
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages import bundles as messages
-    from torchkeeper.engine.messages.bundles import (
-        AttachSignatureParams,
-        AttachSignatureResult,
-        CopyManifestParams,
-        CopyManifestResult,
-        CopyParams,
-        ExportParams,
-        ExportResult,
-        FilesParams,
-        ImportParams,
-        ImportResult,
-        ImportRow,
-        KindOutcomes,
-        Maker,
-        PlanExportParams,
-        PlanExportResult,
-        SignatureParams,
-        SignatureResult,
-        Signed,
-        TargetParams,
-        TargetResult,
-    )
+    from torchkeeper.engine.messages import bundles as msg
     from torchkeeper.engine.messages.entries import CompareParams, CompareResult, CompareRow
 
 
 class Rows:
-    """Sends rows some at a time."""
-
     def __init__(self, report: Report) -> None:
         self._report = report
         self._waiting: list[Mapping[str, object]] = []
 
     def add(self, row: Mapping[str, object]) -> None:
-        """One row more."""
         self._waiting.append(row)
         if len(self._waiting) >= wire.MAX_ROWS:
             self.send()
 
     def send(self) -> None:
-        """What is left."""
-        if self._waiting:
-            self._report.rows(self._waiting)
-            self._waiting = []
+        self._report.rows(self._waiting)
+        self._waiting = []
 
 
-def export_(session: Session, params: ExportParams, report: Report) -> ExportResult:
+def export_(session: Session, params: msg.ExportParams, report: Report) -> msg.ExportResult:
     """Write a selection to the bundle ``output``; with ``replace`` false only where none is. With
     ``needs``, what the entries need goes with them.
 
     ``builders``, what a probe calls ``native``, tell how objects were built. The result says of
     how many entries with ``objects`` that is ``described``, and by whom (``maker``, as of
-    ``maker_said``), and how many of the selection ``stays`` for being no entries
+    ``_maker_said``), and how many of the selection ``stays`` for being no entries
     (``entries_among``). With ``sign`` it has no name until ``attach_signature`` is asked for, and
     is gone with this engine: the result says that it is ``held``.
     """
-    output, hold = path_of(params, "output"), bool(params.get("sign"))
-    store = session.store(place_of(params, "place"), report)
+    output, hold = path_of(params["output"]), bool(params.get("sign"))
+    store = session.store(place_of(params["place"]), report)
     select = params.get("select", {})
     store.be_patient()
     try:
@@ -121,7 +94,7 @@ def export_(session: Session, params: ExportParams, report: Report) -> ExportRes
         raise broke_off(lost, "bundle", output) from lost
     finally:
         store.close()
-    result: ExportResult = {
+    result: msg.ExportResult = {
         "entries": done.entries,
         "files": done.files,
         "bytes": done.bytes,
@@ -131,7 +104,7 @@ def export_(session: Session, params: ExportParams, report: Report) -> ExportRes
         "size": done.size,
         "objects": done.objects,
         "described": done.described,
-        "maker": maker_said(makers),
+        "maker": _maker_said(makers),
         "leaks": screen.told.to_json(),
     }
     if done.held:
@@ -139,9 +112,11 @@ def export_(session: Session, params: ExportParams, report: Report) -> ExportRes
     return result
 
 
-def plan_export(session: Session, params: PlanExportParams, report: Report) -> PlanExportResult:
+def plan_export(
+    session: Session, params: msg.PlanExportParams, report: Report
+) -> msg.PlanExportResult:
     """What ``export`` of a selection would write, and ``left`` findings for what would stay out."""
-    with session.store(place_of(params, "place"), report) as store:
+    with session.store(place_of(params["place"]), report) as store:
         select = params.get("select", {})
         short = 0
         if params.get("needs"):
@@ -157,37 +132,33 @@ def plan_export(session: Session, params: PlanExportParams, report: Report) -> P
         makers = cleared(makers_of(store, params), params)
         planned = plan(chosen, source, report, left, makers)
     return {
-        "entries": planned.entries,
-        "files": planned.files,
-        "bytes": planned.bytes,
+        **_counts_said(planned),
         "content_bytes": planned.bytes,
         "size": planned.size,
         "room": planned.size,
-        "kinds": [
-            {"kind": one.kind, "entries": one.entries, "files": one.files, "bytes": one.bytes}
-            for one in planned.kinds
-        ],
+        "kinds": [{"kind": one.kind, **_counts_said(one)} for one in planned.kinds],
         "torches": planned.torches,
         "devices": planned.devices,
         "made_in": planned.made_in,
         "objects": planned.objects,
         "described": planned.described,
-        "maker": maker_said(makers),
+        "maker": _maker_said(makers),
         "leaks": screen.told.to_json(),
         "lacking": short,
         "stays": stays,
     }
 
 
-def makers_of(store: Store, params: ExportParams | PlanExportParams | CopyParams) -> Makers | None:
+def makers_of(
+    store: Store, params: msg.ExportParams | msg.PlanExportParams | msg.CopyParams
+) -> Makers | None:
     """Who tells how objects were built: the bundle they are from, even where it tells nothing, for
-    they were built elsewhere; else the environment whose commands a request gives as ``builders``.
+    they were built elsewhere; else the environment whose commands ``builders`` are.
     """
     return store.makers() or environment(params.get("builders"))
 
 
-def maker_said(makers: Makers | None) -> Maker | None:
-    """Who tells how objects were built; None for nobody."""
+def _maker_said(makers: Makers | None) -> msg.Maker | None:
     if makers is None:
         return None
     torch = makers.origin["torch"] if makers.origin else None
@@ -198,22 +169,15 @@ def _held(
     store: Store, chosen: list[Described], report: Report
 ) -> tuple[list[Described], Source, Left]:
     """What a bundle can hold of a selection, whence its bytes come, and who hears of the rest."""
-
     left = partial(tell_left, report)
     some, source = store.for_bundle(chosen, left)
     return list(some), source, left
 
 
 @contextlib.contextmanager
-def _open(params: FilesParams, report: Report) -> Iterator[dict[Bundle, str | None]]:
-    """The bundles ``files``, or the one ``file``, and what each is called where there are several.
-
-    What no place can hold of them is told.
-    """
-    if "files" in params:
-        paths = [path_of({"file": path}, "file") for path in params["files"]]
-    else:
-        paths = [path_of(params, "file")]
+def _open(params: msg.FilesParams, report: Report) -> Iterator[dict[Bundle, str | None]]:
+    """The bundles, and what each is called where there are several; tells what none can hold."""
+    paths = list(map(path_of, params["files"] if "files" in params else [params["file"]]))
     with contextlib.ExitStack() as stack:
         bundles = {}
         for path in paths:
@@ -223,13 +187,12 @@ def _open(params: FilesParams, report: Report) -> Iterator[dict[Bundle, str | No
         yield bundles
 
 
-def import_(session: Session, params: ImportParams, report: Report) -> ImportResult:
+def import_(session: Session, params: msg.ImportParams, report: Report) -> msg.ImportResult:
     """Place what bundles hold in the folder ``into``, for the environment ``env``, or for this
     machine where none is named (engine.renaming). All or nothing: cancelled, it leaves no trace.
-    ``manifests`` says what the bundles were when they were looked at (``_check_same``), ``vouched``
-    who must have signed them (``check_vouched``); of one that is signed and was changed nothing is
-    taken.
-    Rows say what was placed (ImportRow).
+
+    ``manifests`` says what the bundles were when they were looked at, ``vouched`` who must have
+    signed them (``check_vouched``); of one that is signed and was changed nothing is taken.
     """
     rows = Rows(report)
     renamed = 0
@@ -240,26 +203,20 @@ def import_(session: Session, params: ImportParams, report: Report) -> ImportRes
 
         def placed(item: Item, home: str) -> None:
             nonlocal renamed
-            row: ImportRow = {"kind": item.kind, "key": item.key, "path": home}
+            row: msg.ImportRow = {"kind": item.kind, "key": item.key, "path": home}
             rows.add(row)
             renamed += any(one.is_renamed(item) for one in offered)
 
         def left(one: Named, item: Item, problem: Problem) -> None:
             tell_left(report, one.origin(item), problem, bundles[offered[one]])
 
-        done = import_bundles(list(offered), path_of(params, "into"), report, left, placed)
+        done = import_bundles(list(offered), path_of(params["into"]), report, left, placed)
     rows.send()
-    return {
-        "entries": done.entries,
-        "files": done.files,
-        "bytes": done.bytes,
-        "exists": done.exists,
-        "renamed": renamed,
-    }
+    return {**_counts_said(done), "exists": done.exists, "renamed": renamed}
 
 
 def check_vouched(
-    params: ImportParams | CopyParams,
+    params: msg.ImportParams | msg.CopyParams,
     bundles: Iterable[Bundle],
     report: Report,
     looked_at: Mapping[str, str],
@@ -267,19 +224,15 @@ def check_vouched(
     """Where a request has ``vouched``, a file of allowed signers: as ``bundles.signing.check``.
     Without, as ``check_unaltered`` of those that are not among those ``looked_at``, by their paths.
     """
-    from torchkeeper.stores.bundles import signing
-
     for bundle in bundles:
         if params.get("vouched"):
-            signing.check(bundle, path_of(params, "vouched"), report)
+            signing.check(bundle, path_of(params["vouched"]), report)
         elif bundle.path not in looked_at:
             signing.check_unaltered(bundle, report)
 
 
-def _check_same(params: ImportParams, bundles: Iterable[Bundle]) -> None:
-    """Raise Problem("bundle-changed") where one is no longer what was looked at: ``manifests`` has
-    the sha256 of each manifest, empty of what has none.
-    """
+def _check_same(params: msg.ImportParams, bundles: Iterable[Bundle]) -> None:
+    """Raise Problem("bundle-changed") where one is no longer what was looked at."""
     seen = params.get("manifests", {})
     for bundle in bundles:
         if bundle.manifest_sha256 != seen.get(bundle.path, bundle.manifest_sha256):
@@ -288,11 +241,10 @@ def _check_same(params: ImportParams, bundles: Iterable[Bundle]) -> None:
 
 def _offered(
     session: Session,
-    params: ImportParams | CompareParams,
+    params: msg.ImportParams | CompareParams,
     bundles: Iterable[Bundle],
     report: Report,
 ) -> dict[Named, Bundle]:
-    """Bundles as an environment can take them."""
     from torchkeeper.engine.renaming import for_environment
 
     return {for_environment(session, params, bundle, report): bundle for bundle in bundles}
@@ -300,7 +252,7 @@ def _offered(
 
 def compare_(session: Session, params: CompareParams, report: Report) -> CompareResult:
     """What ``import`` would do; with ``rows``, a CompareRow for each entry."""
-    into = path_of(params, "into")
+    into = path_of(params["into"])
     rows = Rows(report)
     told = bool(params.get("rows"))
     renamed = 0
@@ -345,13 +297,11 @@ def compare_(session: Session, params: CompareParams, report: Report) -> Compare
     }
 
 
-def kinds_said(kinds: Iterable[tuple[str, Outcomes]]) -> list[KindOutcomes]:
-    """What becomes of the entries of some kinds."""
+def kinds_said(kinds: Iterable[tuple[str, Outcomes]]) -> list[msg.KindOutcomes]:
     return [{"kind": kind, **outcomes_said(of)} for kind, of in kinds]
 
 
-def outcomes_said(of: Outcomes) -> messages.Outcomes:
-    """How much comes to which outcome."""
+def outcomes_said(of: Outcomes) -> msg.Outcomes:
     return {
         "new": _counts_said(of.new),
         "there": _counts_said(of.there),
@@ -360,19 +310,18 @@ def outcomes_said(of: Outcomes) -> messages.Outcomes:
     }
 
 
-def _counts_said(counts: Counts) -> messages.Counts:
-    return {"entries": counts.entries, "files": counts.files, "bytes": counts.bytes}
+def _counts_said(of: Counts | OfKind | Planned | Imported) -> msg.Counts:
+    return {"entries": of.entries, "files": of.files, "bytes": of.bytes}
 
 
-def space_said(folder: str) -> messages.Space:
-    """The space of a folder."""
+def space_said(folder: str) -> msg.Space:
     said = space(folder)
     return {"free": said.free, "why": said.why, "exists": said.exists}
 
 
-def target(_: Session, params: TargetParams, __: Report) -> TargetResult:
+def target(_: Session, params: msg.TargetParams, __: Report) -> msg.TargetResult:
     """What is at ``path``. Links are followed, as by whoever writes there."""
-    path = path_of(params, "path")
+    path = path_of(params["path"])
     folder = space_said(os.path.dirname(path))
     try:
         status = os.stat(path)
@@ -393,53 +342,45 @@ def target(_: Session, params: TargetParams, __: Report) -> TargetResult:
 # The key stays with whoever asks: an engine only gives out the manifest that is to be signed.
 
 
-def signature(_: Session, params: SignatureParams, report: Report) -> SignatureResult:
-    """Who signed the bundle ``file``, an artifacts.sshsig.Signature. signers: a file of allowed
-    signers, or nothing.
-    """
-    signers = path_of(params, "signers") if params.get("signers") else None
-    found = signing.signature_of(path_of(params, "file"), signers, report)
-    return {
-        "status": found.status,
-        "signer": found.signer,
-        "key": found.key,
-        "fingerprint": found.fingerprint,
-        "manifest": found.manifest,
-    }
+def signature(_: Session, params: msg.SignatureParams, report: Report) -> msg.SignatureResult:
+    """Who signed the bundle ``file``; signers: a file of allowed signers, or nothing."""
+    signers = params.get("signers")
+    trusted = path_of(signers) if signers else None
+    found = signing.signature_of(path_of(params["file"]), trusted, report)
+    return cast("msg.SignatureResult", found._asdict())
 
 
 def copy_manifest(
-    session: Session, params: CopyManifestParams, report: Report
-) -> CopyManifestResult:
+    session: Session, params: msg.CopyManifestParams, report: Report
+) -> msg.CopyManifestResult:
     """Write the manifest of the bundle ``file``, or of the one that is ``held`` since its export,
     to the new file ``target``; its sha256 is the ``manifest`` of the result.
     """
-    file, target = _file(session, params), path_of(params, "target")
+    file, target = _file(session, params), path_of(params["target"])
     return {"manifest": signing.copy_manifest(file, target, report)}
 
 
 def attach_signature(
-    session: Session, params: AttachSignatureParams, report: Report
-) -> AttachSignatureResult:
+    session: Session, params: msg.AttachSignatureParams, report: Report
+) -> msg.AttachSignatureResult:
     """Put the text ``signature`` into the bundle ``file``, or the one that is ``held`` since its
     export, whose manifest has the sha256 ``manifest``; with ``output``, which what is held needs,
     the signed one gets that name, with ``replace`` false only where none is. The result has its
     ``size``.
     """
     file = _file(session, params)
-    text, digest = params["signature"], params["manifest"]
     held = bool(params.get("held"))
-    output = path_of(params, "output") if held or params.get("output") else ""
-    replace, data = bool(params.get("replace", True)), text.encode("utf-8", "replace")
-    signing.attach(file, data, digest, report, output, replace)
+    output = path_of(params["output"]) if held or params.get("output") else ""
+    data, replace = params["signature"].encode("utf-8", "replace"), params.get("replace", True)
+    signing.attach(file, data, params["manifest"], report, output, replace)
     if held:
         session.hold_unsigned(None)
     return {"size": os.path.getsize(output or file)}
 
 
-def _file(session: Session, params: Signed) -> str:
+def _file(session: Session, params: msg.Signed) -> str:
     if not params.get("held"):
-        return path_of(params, "file")
+        return path_of(params["file"])
     if session.unsigned is None:
         raise Problem("file-missing", file=params.get("output", ""))
     return session.unsigned.path

@@ -62,12 +62,6 @@ def explainer(session: Session, target: str, report: Report) -> Explain:
     return explain
 
 
-# The cells of recipes, without compiling any: what ``warm`` and ``verify`` would go through.
-
-#: Rows of one message: names, folders and reasons may be long.
-_ROWS = 20
-
-
 def cells(_: Session, params: CellsParams, report: Report) -> CellsResult:
     """Rows of cells as ``warm`` numbers them into the place ``into``, if one is named, each with
     the problem that it is known to have before torch, or anything of the user's, is imported.
@@ -84,8 +78,7 @@ def cells(_: Session, params: CellsParams, report: Report) -> CellsResult:
     for cell, problem in zip(every, foreseen(every), strict=True):
         report.check()
         rows.append(_row(cell, problem or unbuildable(cell, into) or uncompilable(cell)))
-    for begin in range(0, len(rows), _ROWS):
-        report.rows(rows[begin : begin + _ROWS])
+    report.rows(rows)
     return {"cells": len(rows), "problems": sum(row["problem"] is not None for row in rows)}
 
 

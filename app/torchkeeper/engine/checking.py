@@ -16,20 +16,13 @@ from torchkeeper.stores.query import Query
 from torchkeeper.verdict.judging import Verdict
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.verdicts import (
-        CheckParams,
-        CheckResult,
-        CheckRow,
-        JudgeParams,
-        JudgeResult,
-        SharedRow,
-    )
+    from torchkeeper.engine.messages import verdicts as msg
     from torchkeeper.stores.shapes import Owned
     from torchkeeper.verdict.probed import Env
     from torchkeeper.verdict.shapes import VerdictTold
 
 
-def check(session: Session, params: CheckParams, report: Report) -> CheckResult:
+def check(session: Session, params: msg.CheckParams, report: Report) -> msg.CheckResult:
     """Rows: entries with ``verdict``, ``reasons`` and ``conditions``.
 
     With ``shared``, what many entries have in common is sent once: rows have ``said`` instead, the
@@ -38,52 +31,47 @@ def check(session: Session, params: CheckParams, report: Report) -> CheckResult:
     The result counts verdicts, ``none`` those without one, and of what is stale the versions of
     torch that made it; ``owners`` is as of ``list``.
     """
-    env = params["env"]
-    asked = query.parse(params.get("filter") or "")
-    counts, told = _Counts([env]), _Told(report)
-    shared = bool(params.get("shared"))
-    judged, own = _judged(session, place_of(params, "place"), asked, [env], report)
+    asked, envs = query.parse(params.get("filter") or ""), [params["env"]]
+    counts, told = _Counts(), _Told(report)
+    judged, own = _judged(session, place_of(params["place"]), asked, envs, report)
     for start in range(0, len(judged), wire.MAX_ROWS):
-        rows: list[CheckRow | SharedRow] = []
+        rows: list[msg.CheckRow | msg.SharedRow] = []
         for one, said in judged[start : start + wire.MAX_ROWS]:
             entry = one.entry._replace(verdict=said.verdict)
             if asked.tests and not asked.matches(entry):
                 continue
-            counts.add(entry)
-            if shared:
+            counts[entry.verdict, entry.torch] += 1
+            if params.get("shared"):
                 rows.append({**entry.to_json(), "said": told.number(said)})
             else:
                 rows.append({**entry.to_json(), **said.to_json()})
         told.send()
-        if rows:
-            report.rows(rows)
-    return {**counts.result(), "owners": own}
+        report.rows(rows)
+    return {**_summed(counts, envs), "owners": own}
 
 
-def judge(session: Session, params: JudgeParams, report: Report) -> JudgeResult:
+def judge(session: Session, params: msg.JudgeParams, report: Report) -> msg.JudgeResult:
     """Findings ``judged``: ``said``, objects with verdict, reasons and conditions that were not
     sent before; ``of``, ``[kind, path, n]`` of at most 500 entries, n being the place of what is
     said of it among all that were sent, from 0. What has no verdict is not named.
 
     In several of the environments ``envs`` it is the best. The result counts as that of ``check``.
     """
-    envs = environments(session, params, wanted=True)
-    counts, told = _Counts(envs), _Told(report)
-    place = place_of(params, "place")
+    envs = environments(session, params["envs"], wanted=True)
+    counts, told = _Counts(), _Told(report)
+    place = place_of(params["place"])
     for one, said in _judged(session, place, query.parse(""), envs, report)[0]:
-        counts.add(one.entry._replace(verdict=said.verdict))
+        counts[said.verdict, one.entry.torch] += 1
         if said.verdict is not None:
             told.add(one.entry, said)
     told.send()
-    return counts.result()
+    return _summed(counts, envs)
 
 
 def _judged(
     session: Session, place: str, asked: Query, envs: list[Env], report: Report
 ) -> tuple[list[tuple[Described, Verdict]], list[Owned] | None]:
-    """All entries of a place, and what is said of each; and who else may change
-    them (``Store.owners``).
-    """
+    """All entries of a place with what is said of each, and who else may change them."""
     with session.store(place, report) as store:
         timed = asks_times(store, asked)
         batches = store.timed(store.entries(session, report), timed)
@@ -92,27 +80,20 @@ def _judged(
         return list(zip(found, said, strict=True)), store.owners()
 
 
-class _Counts:
-    """What a summary says."""
+#: How many entries have a verdict, and are of a version of torch.
+_Counts = Counter[tuple[str | None, str | None]]
 
-    def __init__(self, envs: list[Env]) -> None:
-        self._here = {None, *(env.get("torch") for env in envs)}
-        self._verdicts: Counter[str] = Counter()
-        self._made_by: Counter[str] = Counter()
 
-    def add(self, entry: Entry) -> None:
-        """An entry that has its verdict."""
-        self._verdicts[entry.verdict or "none"] += 1
-        if entry.verdict == "stale" and entry.torch not in self._here:
-            self._made_by[str(entry.torch)] += 1
-
-    def result(self) -> JudgeResult:
-        """How many there are of each verdict, and of which versions stale ones are."""
-        counts = self._verdicts
-        return {
-            "verdicts": {name: counts[name] for name in (*VERDICTS, "none") if counts[name]},
-            "made_by": dict(self._made_by.most_common(20)),
-        }
+def _summed(counts: _Counts, envs: list[Env]) -> msg.JudgeResult:
+    """How many there are of each verdict, and of which versions stale ones are."""
+    here = {None, *(env.get("torch") for env in envs)}
+    verdicts, made_by = Counter[str](), Counter[str]()
+    for (verdict, torch), count in counts.items():
+        verdicts[verdict or "none"] += count
+        if verdict == "stale" and torch not in here:
+            made_by[str(torch)] += count
+    said = {name: verdicts[name] for name in (*VERDICTS, "none") if verdicts[name]}
+    return {"verdicts": said, "made_by": dict(made_by.most_common(20))}
 
 
 class _Told:
@@ -136,13 +117,11 @@ class _Told:
         return self._known[id(said)][1]
 
     def add(self, entry: Entry, said: Verdict) -> None:
-        """What is said of an entry."""
         self._of.append((entry.kind, entry.path, self.number(said)))
         if len(self._of) >= wire.MAX_ROWS:
             self.send()
 
     def send(self) -> None:
-        """What was not sent yet."""
         self._report.check()
         if self._of or self._said:
             self._send([one.to_json() for one in self._said], self._of)
@@ -156,9 +135,7 @@ class _Told:
             if len(said) + len(of) < 2:
                 raise
             half, middle = len(said) // 2, len(of) // 2
-            for some in (said[:half], said[half:]):
-                if some:
-                    self._send(some, [])
-            for ones in (of[:middle], of[middle:]):
-                if ones:
-                    self._send([], ones)
+            for some in filter(None, (said[:half], said[half:])):
+                self._send(some, [])
+            for ones in filter(None, (of[:middle], of[middle:])):
+                self._send([], ones)

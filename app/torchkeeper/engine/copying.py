@@ -34,12 +34,7 @@ from torchkeeper.stores.offering import Named
 from torchkeeper.stores.store import Lost, Store
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.bundles import (
-        CopyParams,
-        CopyResult,
-        ImportRow,
-        TargetResult,
-    )
+    from torchkeeper.engine.messages.bundles import CopyParams, CopyResult, ImportRow
 
 
 def copy_(session: Session, params: CopyParams, report: Report) -> CopyResult:
@@ -55,7 +50,7 @@ def copy_(session: Session, params: CopyParams, report: Report) -> CopyResult:
     ``leaks`` are None where nobody looked. With ``dry``, only say what that would come to; the
     space of what is ``there`` is that of the folder that is written into.
     """
-    place, into = place_of(params, "place"), place_of(params, "into")
+    place, into = place_of(params["place"]), place_of(params["into"])
     store = session.store(place, report)
     bundle = store if isinstance(store, Bundle) else None
     rows = Rows(report)
@@ -99,7 +94,9 @@ def copy_(session: Session, params: CopyParams, report: Report) -> CopyResult:
             done: Copied = plan_copy(
                 store, chosen, into, report, left, password, makers, renaming, screen
             )
-            there = _there(session, into, done.what, report)
+            there = None if done.what == "server" else target(session, {"path": into}, report)
+            if there and done.what != "bundle":
+                there["space"] = space_said(into)
         else:
             try:
                 done = copy(
@@ -143,10 +140,3 @@ def _chosen(session: Session, store: Store, params: CopyParams, report: Report) 
     if params.get("alone"):
         return chosen_of(session, store, select, report, carried=carried)
     return chosen_with_needed(session, store, select, report, carried)
-
-
-def _there(session: Session, into: str, what: str, report: Report) -> TargetResult | None:
-    if what == "server":
-        return None
-    found = target(session, {"path": into}, report)
-    return found if what == "bundle" else {**found, "space": space_said(into)}

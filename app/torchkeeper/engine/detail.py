@@ -6,13 +6,14 @@ for. The entry last read in full is kept, so that paging through it reads it onc
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import Entry, Problem
+from torchkeeper.artifacts.payload import JOINING
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine import wire
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
@@ -20,14 +21,7 @@ from torchkeeper.stores.store import Store
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.payload import Facts
-    from torchkeeper.engine.messages.entries import (
-        Detail,
-        DetailResult,
-        EntryFile,
-        FactorsResult,
-        FactorsRow,
-        TextResult,
-    )
+    from torchkeeper.engine.messages import entries as msg
 
 #: Characters of a text in one answer; escaped they may take six bytes each.
 PAGE = 100_000
@@ -35,35 +29,12 @@ PAGE = 100_000
 _VALUE = 2000
 #: Facts that are texts of their own.
 _TEXTS = ("graph", "backward_graph", "source", "config", "metadata")
-#: Facts that only join entries with each other.
-_INTERNAL = frozenset(
-    {
-        "kernels",
-        "digest",
-        "fx_keys",
-        "triton_keys",
-        "code_key",
-        "code_keys",
-        "code_names",
-        "role",
-        "opaque",
-        "factors",
-        "group",
-        "prints",
-        "warp",
-        "widths",
-        "own_key",
-        "libs",
-        "instructions",
-        "requires",
-    }
-)
+#: Facts that are told otherwise, or not at all.
+_INTERNAL = JOINING | {"factors", "instructions", "requires", "sources", *_TEXTS}
 
 
 @dataclass
 class Full:
-    """An entry with all its facts."""
-
     entry: Entry
     item: Item
     facts: Facts
@@ -76,14 +47,19 @@ class Full:
             found |= sources
         return {name: text for name, text in found.items() if isinstance(text, str) and text}
 
-    def factors(self) -> list[FactorsRow]:
-        """Its key factors as rows."""
-        listed = self.facts.get("factors")
-        return [
-            {"hash": str(one[0]), "name": str(one[1]), "value": str(one[2])[:_VALUE]}
-            for one in (listed if isinstance(listed, list) else [])
-            if isinstance(one, (list, tuple)) and len(one) == 3
-        ]
+    def factors(self) -> list[msg.FactorsRow]:
+        found = factors_of(self.facts)
+        return [{"hash": of, "name": name, "value": value[:_VALUE]} for of, name, value in found]
+
+
+def factors_of(facts: Mapping[str, object]) -> list[tuple[str, str, str]]:
+    """(hash, name, value) of each key factor, uncut; none where none are recorded."""
+    listed = facts.get("factors")
+    return [
+        (str(one[0]), str(one[1]), str(one[2]))
+        for one in (listed if isinstance(listed, list) else [])
+        if isinstance(one, (list, tuple)) and len(one) == 3
+    ]
 
 
 class Details:
@@ -115,9 +91,8 @@ class Details:
 
 
 def _as_listed(alone: Described, item: Item, store: Store, reader: Reader, report: Report) -> Entry:
-    """The entry as a listing of the place has it, where what it needs is read before it.
-
-    AOTAutograd's graphs know the function they are of, the torch that made them and the device.
+    """The entry as a listing of the place has it: AOTAutograd's graphs, which are read before it,
+    know the function they are of, the torch that made them and the device.
     """
     graphs: list[Item] = []
     if item.kind == "aotautograd":
@@ -133,20 +108,16 @@ def _as_listed(alone: Described, item: Item, store: Store, reader: Reader, repor
     return next((one for one in found if one.identity == alone.entry.identity), alone.entry)
 
 
-def send_detail(full: Full, report: Report) -> DetailResult:
+def send_detail(full: Full, report: Report) -> msg.DetailResult:
     """What there is to know, without the long texts."""
-    about = {
-        name: value
-        for name, value in full.facts.items()
-        if name not in _INTERNAL and name not in _TEXTS and name != "sources" and value
-    }
+    about = {name: value for name, value in full.facts.items() if name not in _INTERNAL and value}
     code = full.facts.get("code_key")
     needs = {
         "fx_keys": full.facts.get("fx_keys", []),
         "triton_keys": full.facts.get("triton_keys", []),
         "code_keys": [code] if code else [],
     }
-    told: Detail = {
+    told: msg.Detail = {
         "entry": full.entry.to_json(),
         "facts": _fitting(about, 200_000),
         "files": files_of(full.item, 2000),
@@ -158,8 +129,7 @@ def send_detail(full: Full, report: Report) -> DetailResult:
     return {}
 
 
-def files_of(item: Item, most: int) -> list[EntryFile]:
-    """So many of its files at most."""
+def files_of(item: Item, most: int) -> list[msg.EntryFile]:
     return [
         {"path": f.path, "size": f.size, "mtime": f.mtime_ns / 1e9 if f.mtime_ns else None}
         for f in item.files[:most]
@@ -177,7 +147,7 @@ def _fitting(value: Any, budget: int) -> Any:
     return value
 
 
-def page(full: Full, name: str, offset: int) -> TextResult:
+def page(full: Full, name: str, offset: int) -> msg.TextResult:
     """A part of a text, with what there is of it. Raises Problem("text-unknown")."""
     text = full.texts().get(name)
     if text is None:
@@ -186,9 +156,7 @@ def page(full: Full, name: str, offset: int) -> TextResult:
     return {"name": name, "offset": start, "text": text[start : start + PAGE], "chars": len(text)}
 
 
-def send_factors(full: Full, report: Report) -> FactorsResult:
-    """The key factors as rows."""
+def send_factors(full: Full, report: Report) -> msg.FactorsResult:
     rows = full.factors()
-    for start in range(0, len(rows), wire.MAX_ROWS):
-        report.rows(rows[start : start + wire.MAX_ROWS])
+    report.rows(rows)
     return {"count": len(rows)}

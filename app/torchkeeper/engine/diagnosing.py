@@ -1,4 +1,4 @@
-"""The operations of the doctor: what is wrong with caches, what an interpreter can do, and mending.
+"""The operations of the doctor: what is wrong with caches, and what an interpreter can do.
 
 What is looked at is looked at once, and all checks (``doctor.checks``) share it.
 """
@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import time
 import traceback
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.doctor.check import Check, FolderLook, Left, MachineLook, ServerLook
+from torchkeeper.doctor.check import Check, FolderLook, MachineLook, ServerLook
 from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.doctor.mounts import mount_of
 from torchkeeper.engine import wire
@@ -27,18 +28,10 @@ from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.redis.address import from_environment
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.doctor import (
-        DiagnoseParams,
-        DiagnoseResult,
-        LeftCheck,
-        MendParams,
-        MendResult,
-        ToolchainParams,
-        ToolchainResult,
-    )
+    from torchkeeper.engine.messages import doctor as msg
 
 
-def diagnose(session: Session, params: DiagnoseParams, report: Report) -> DiagnoseResult:
+def diagnose(session: Session, params: msg.DiagnoseParams, report: Report) -> msg.DiagnoseResult:
     """Findings ``found``, a settings.finding.Finding as JSON, with ``check``, the name of what
     found it.
 
@@ -52,27 +45,20 @@ def diagnose(session: Session, params: DiagnoseParams, report: Report) -> Diagno
     """
     doctor = _Doctor(session, params, report)
     doctor.run(params["places"], bool(params.get("machine")))
-    return {"checks": list(dict.fromkeys(doctor.made)), "left": doctor.told_left}
+    return {"checks": list(dict.fromkeys(doctor.made)), "left": doctor.left}
 
 
-def toolchain(_: Session, params: ToolchainParams, report: Report) -> ToolchainResult:
+def toolchain(_: Session, params: msg.ToolchainParams, report: Report) -> msg.ToolchainResult:
     """What this interpreter can do: as ``doctor.toolchain.examine``."""
     from torchkeeper.doctor.toolchain import examine
 
     return examine(params.get("limit_s"), report)
 
 
-def mend(session: Session, params: MendParams, report: Report) -> MendResult:
-    """Do what a finding names as its fix: as ``engine.mending.mend``."""
-    from torchkeeper.engine.mending import mend as mended
-
-    return mended(session, params, report)
-
-
 class _Doctor:
     """One diagnosis. made: checks; left: those that could not be."""
 
-    def __init__(self, session: Session, params: DiagnoseParams, report: Report) -> None:
+    def __init__(self, session: Session, params: msg.DiagnoseParams, report: Report) -> None:
         self._session, self._report = session, report
         self._values = params.get("values", {})
         self._facts = params.get("facts", {})
@@ -83,15 +69,12 @@ class _Doctor:
         only = params.get("only")
         self._checks = [one for one in CHECKS if only is None or one.name in only]
         self.made: list[str] = []
-        self.left: list[Left] = []
+        self.left: list[msg.LeftCheck] = []
         self._done, self._total = 0, 0
 
     def run(self, named: list[str], machine: bool) -> None:
-        """Look at places, and then at what is not of one place."""
-        wanted = [place_of({"place": place}, "place") for place in named]
-        counts = dict.fromkeys(("folder", "server", "machine"), 0)
-        for check in self._checks:
-            counts[check.about] += 1
+        wanted = [place_of(place) for place in named]
+        counts = Counter(check.about for check in self._checks)
         servers = [place for place in wanted if scheme_of(place).checks == "server"]
         folders = [place for place in wanted if scheme_of(place).checks == "folder"]
         self._total = len(folders) * counts["folder"] + len(servers) * counts["server"]
@@ -113,14 +96,6 @@ class _Doctor:
             )  # fmt: skip
             self._make("machine", about, "")
 
-    @property
-    def told_left(self) -> list[LeftCheck]:
-        """The checks that could not be made, as they go over the wire."""
-        return [
-            {"check": one.check, "place": one.place, "code": one.code, "params": one.params}
-            for one in self.left
-        ]
-
     def _make(self, about: str, look: Any, place: str) -> None:
         for check in self._checks:
             if check.about == about:
@@ -134,20 +109,21 @@ class _Doctor:
         try:
             for finding in check.find(look):
                 self._report.finding(found=finding.to_json(), check=check.name)
-        except Problem as problem:
-            self.left.append(Left(check.name, place, problem.code, problem.params))
+            self.made.append(check.name)
+            return
+        except Problem as e:
+            problem = e
         except OSError as e:
-            why = e.strerror or str(e)
-            failed = Problem("check-failed", why=why, path=str(e.filename or place))
-            self.left.append(Left(check.name, place, failed.code, failed.params))
+            why, path = e.strerror or str(e), str(e.filename or place)
+            problem = Problem("check-failed", why=why, path=path)
         except Cancelled:
             raise
         except Exception as e:  # noqa: BLE001 - a bug is of one check, and shall not hide the others
             traceback.print_exc()
-            why = f"{type(e).__name__}: {e}"[:400]
-            self.left.append(Left(check.name, place, "engine-bug", {"why": why}))
-        else:
-            self.made.append(check.name)
+            problem = Problem("engine-bug", why=f"{type(e).__name__}: {e}"[:400])
+        self.left.append(
+            {"check": check.name, "place": place, "code": problem.code, "params": problem.params}
+        )
 
     def _folder(self, place: str, brief: bool = False) -> FolderLook:
         """One walk, one reading of what the index does not have, one judgement."""

@@ -6,12 +6,12 @@ is enough.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import COMPARED, KINDS, Entry, Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine.detail import Full
+from torchkeeper.engine.detail import Full, factors_of
 from torchkeeper.engine.session import Session, place_of
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item
@@ -20,18 +20,12 @@ from torchkeeper.verdict.comparing import Comparison, Side
 from torchkeeper.verdict.flat import Prints
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.verdicts import (
-        ExplainParams,
-        ExplainResult,
-        PlacedEntry,
-        Wanted,
-    )
+    from torchkeeper.engine.messages import verdicts as msg
     from torchkeeper.verdict.shapes import FactorTold
 
 _GRAPHS = ("fxgraph", "aotautograd")
-#: Characters of a value that are told, and differences in one message.
+#: Characters of a value that are told.
 _VALUE = 4000
-_ROWS = 30
 #: Groups of which an entry is read in full to find the nearest entry, and entries that are.
 _GROUPS = 300
 _READ = 8
@@ -39,18 +33,15 @@ _FLAT = 48
 
 
 class Found(NamedTuple):
-    """An entry, and the place it is in."""
-
     place: str
     full: Full
 
     @property
     def entry(self) -> Entry:
-        """The entry itself."""
         return self.full.entry
 
 
-def explain(session: Session, params: ExplainParams, report: Report) -> ExplainResult:
+def explain(session: Session, params: msg.ExplainParams, report: Report) -> msg.ExplainResult:
     """Rows: what differs between an entry and another, causes first.
 
     Places that cannot be read are told as ``left``.
@@ -60,10 +51,9 @@ def explain(session: Session, params: ExplainParams, report: Report) -> ExplainR
     """
     one = _asked(session, params, params, report)
     _comparable(one.entry)
-    places = params.get("nearest")
     other: Found | None
-    if places is not None:
-        other = nearest_to(session, one, [place_of({"place": p}, "place") for p in places], report)
+    if (places := params.get("nearest")) is not None:
+        other = nearest_to(session, one, list(map(place_of, places)), report)
     else:
         other = _asked(session, params["other"], params, report, one)
     if other is None:
@@ -72,12 +62,11 @@ def explain(session: Session, params: ExplainParams, report: Report) -> ExplainR
         raise Problem("kinds-differ", kind=one.entry.kind, other_kind=other.entry.kind)
     found = compare(one, other)
     rows = [cut(difference.to_json()) for difference in found.differences]
-    for start in range(0, len(rows), _ROWS):
-        report.rows(rows[start : start + _ROWS])
+    report.rows(rows)
     return {"a": _told(one), "b": _told(other), "count": len(rows), **found.in_short()}
 
 
-def _told(one: Found) -> PlacedEntry:
+def _told(one: Found) -> msg.PlacedEntry:
     return {"place": one.place, **one.entry.to_json()}
 
 
@@ -99,13 +88,13 @@ def _comparable(entry: Entry) -> None:
 
 def _asked(
     session: Session,
-    wanted: Wanted | ExplainParams,
-    params: ExplainParams,
+    wanted: msg.Wanted | msg.ExplainParams,
+    params: msg.ExplainParams,
     report: Report,
     beside: Found | None = None,
 ) -> Found:
     """The entry that is asked for; ``beside`` another one, which it is compared with."""
-    place = place_of(wanted if wanted.get("place") else params, "place")
+    place = place_of(wanted.get("place") or params["place"])
     kind, path = wanted.get("kind"), wanted.get("path")
     if kind is None or path is None:
         item = _of_key(session, place, wanted.get("key", ""), report, beside)
@@ -115,8 +104,7 @@ def _asked(
 
 def found(session: Session, place: str, kind: str, path: str, report: Report) -> Found:
     """An entry in full, as its place lists it. Raises Problem("entry-gone")."""
-    store = session.store(place, report)
-    return Found(place, session.details.of(session.reader, store, kind, path, report))
+    return Found(place, session.full(place, kind, path, report))
 
 
 def _of_key(session: Session, place: str, key: str, report: Report, beside: Found | None) -> Item:
@@ -129,14 +117,13 @@ def _of_key(session: Session, place: str, key: str, report: Report, beside: Foun
     same = (beside.place, *beside.entry.identity) if beside else None
 
     def rank(item: Item) -> tuple[bool, bool, int, str]:
-        return ((place, *item.identity) == same, item.kind != kind, KINDS.index(item.kind),
-                item.path)  # fmt: skip
+        itself = (place, *item.identity) == same
+        return itself, item.kind != kind, KINDS.index(item.kind), item.path
 
     return min(items, key=rank)
 
 
 def compare(a: Found, b: Found) -> Comparison:
-    """What differs between two entries of one kind."""
     if a.entry.kind in _GRAPHS:
         return comparing.compare(side_of(a.full), side_of(b.full))
     kind = a.entry.kind
@@ -155,16 +142,6 @@ def side_of(full: Full) -> Side:
         tuple(text if isinstance(text, str) else "" for text in graphs),
         guards if isinstance(guards, str) else None,
     )
-
-
-def factors_of(facts: Mapping[str, object]) -> list[tuple[str, str, str]]:
-    """(hash, name, value) of each key factor, uncut; none where none are recorded."""
-    listed = facts.get("factors")
-    return [
-        (str(one[0]), str(one[1]), str(one[2]))
-        for one in (listed if isinstance(listed, list) else [])
-        if isinstance(one, (list, tuple)) and len(one) == 3
-    ]
 
 
 def nearest_to(
@@ -243,27 +220,22 @@ def nearest_graph(
         if group not in known:
             if len(known) >= _GROUPS:
                 break
-            known[group] = _shared(session, place, one, report)
+            again = _again(session, [(place, one)], report)
+            own = factors_of(again[0].full.facts) if again else []
+            known[group] = dict(flat.prints(own).shared or {}) if own else None
     best = flat.nearest(of, [((p, one), prints(one)) for p, one in ranked], _READ)
     if not best:
         return None
-    # Hashes do not tell how much an input or a graph differs: the first few are looked at.
-    return min(_again(session, best, report), key=_Like(Side(factors)), default=None)
 
-
-class _Like:
-    """How much an entry differs from a list of factors, for those that are near it anyway."""
-
-    def __init__(self, side: Side) -> None:
-        self._side = side
-
-    def __call__(self, one: Found) -> tuple[float, int, int]:
-        other = comparing.compare(self._side, Side(factors_of(one.full.facts)))
+    def differs(one: Found) -> tuple[float, int, int]:
+        other = comparing.compare(Side(factors), Side(factors_of(one.full.facts)))
         causes = [x for x in other.differences if not x.follows]
         # The same change of five inputs is one change.
         ways = {x.fields or x.factor for x in causes}
-        graph = 1 - other.graph.alike if other.graph else 0.0
-        return graph, len(ways), len(causes)
+        return 1 - other.graph.alike if other.graph else 0.0, len(ways), len(causes)
+
+    # Hashes do not tell how much an input or a graph differs: the first few are looked at.
+    return min(_again(session, best, report), key=differs, default=None)
 
 
 def _again(
@@ -279,12 +251,6 @@ def _again(
         except Problem:
             continue
     return full
-
-
-def _shared(session: Session, place: str, one: Described, report: Report) -> dict[str, str] | None:
-    again = _again(session, [(place, one)], report)
-    factors = factors_of(again[0].full.facts) if again else []
-    return dict(flat.prints(factors).shared or {}) if factors else None
 
 
 def _nearest_flat(

@@ -26,10 +26,7 @@ _LONG = 3600.0
 
 
 def make() -> tuple[str, int]:
-    """The path of a new one and the handle that keeps it, to be closed when it is removed.
-
-    Raises OSError.
-    """
+    """The path of a new one, and the handle that keeps it until it is closed. Raises OSError."""
     for _ in range(_TRIES):
         path = tempfile.mkdtemp(prefix=_named())
         try:

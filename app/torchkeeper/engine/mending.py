@@ -36,8 +36,6 @@ _NAMED = 5
 
 
 class _Files(NamedTuple):
-    """A fix of files where they are, as it was planned."""
-
     fix: str
     paths: list[str]
     modes: list[int]
@@ -66,7 +64,7 @@ def mend(session: Session, params: MendParams, report: Report) -> MendResult:
 
 
 def _plan(session: Session, params: MendParams, fix: str, report: Report) -> MendResult:
-    place = path_of(params, "place")
+    place = path_of(params["place"])
     if fix in _SELECTS:
         select: Select = {**_SELECTS[fix], "envs": params.get("envs") or []}
         if fix == "trash-leftovers":
@@ -101,7 +99,6 @@ def _plan(session: Session, params: MendParams, fix: str, report: Report) -> Men
 
 
 def _amount(told: PlanPurgeResult | PurgeResult) -> MendResult:
-    """How much goes or has gone to the trash, as a purge tells it."""
     return {
         "entries": told["entries"], "locks": told["locks"], "headers": told["headers"],
         "files": told["files"], "bytes": told["bytes"], "disk_bytes": told["bytes"],
@@ -117,7 +114,6 @@ def _look(session: Session, place: str, report: Report) -> FolderLook:
 
 def _above(params: MendParams, place: str) -> str | None:
     """The folder on the way to a place that the finding is about, None where it is about another.
-
     Raises Problem("fix-unknown") for one that the place is not in.
     """
     one = params.get("params", {}).get("owned")

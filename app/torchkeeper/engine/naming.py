@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
 
 def names(_: Session, params: NamesParams, report: Report) -> NamesResult:
-    """A NamesRow for each object in the bundles ``files`` that was built by a
-    command as this environment has: path is that of its entry in the bundle, key the name it has
-    to have here. The result is their ``count``.
+    """A NamesRow for each object in the bundles ``files`` that was built by a command as this
+    environment has.
 
     Imports torch where a bundle tells how an object was built. Raises Problem as Bundle.
     """
@@ -31,7 +30,7 @@ def names(_: Session, params: NamesParams, report: Report) -> NamesResult:
     count = 0
     here: dict[str, str] | None = None
     for path in params["files"]:
-        with Bundle(path_of({"file": path}, "file"), report) as bundle, constants.private_folder():
+        with Bundle(path_of(path), report) as bundle, constants.private_folder():
             for item in bundle.items():
                 report.check()
                 if (built := bundle.built_with(item)) is None:

@@ -1,20 +1,14 @@
 """What an engine can be asked to do, by name.
 
 Every operation takes the session, its parameters and a Report, and returns its result. Rows are
-entries as JSON; ``left`` findings say what was not taken and why. A selection is ``{}`` for all,
-``{"filter": text}``, ``{"items": [[kind, path], …]}``, or ``{"held": true}`` for items sent before
-with ``hold``, for selections that are too long for one line. ``detail``, ``text``, ``factors`` and
-``needs`` are about one entry, named by place, kind and path. A ``list`` that is told ``unless``,
-the ``mark`` of an earlier one or an empty text, says a mark of its own, and sends no rows where a
-folder is still as it was. One of a server that is told ``times`` says when entries expire and were
-last used, and with ``facts`` also what only their payloads tell; one of a bundle that is told
-``signers``, a file, says who signed it (``bundles.signing.signature_of``). A selection or a
-``list`` with ``envs``, names of environments that ``know`` told, gives entries the best of their
-verdicts in these; without, no filter can ask for verdicts. ``places``, ``list``, ``du`` and
-``check`` say of a folder who else can change what lies in it, as ``owners`` (folders.owners); what
-writes into one or runs what is in it finds that first. What was cut off in a folder is told by all
-that look at it, as ``cut_off``, and brought to its end by ``recover`` and by all that change it, as
-``recovered`` (folders.guard).
+entries as JSON; ``left`` findings say what was not taken and why. A ``list`` that is told
+``unless``, the ``mark`` of an earlier one or an empty text, says a mark of its own, and sends no
+rows where a folder is still as it was. A selection or a ``list`` with ``envs``, names of
+environments that ``know`` told, gives entries the best of their verdicts in these; without, no
+filter can ask for verdicts. ``places``, ``list``, ``du`` and ``check`` say of a folder who else can
+change what lies in it (folders.owners); what writes into one or runs what is in it finds that
+first. What was cut off in a folder is told by all that look at it, as ``cut_off``, and brought to
+its end by ``recover`` and by all that change it, as ``recovered`` (folders.guard).
 """
 
 from __future__ import annotations
@@ -29,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 from torchkeeper.artifacts.entry import (
     COUNTED_APART,
     KINDS,
-    Entry,
     Problem,
     counted,
     holds,
@@ -58,46 +51,11 @@ from torchkeeper.stores.needs import Name, Relatives
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import MadeIn
+    from torchkeeper.engine.messages import compiling, entries
+    from torchkeeper.engine.messages import places as msg
     from torchkeeper.engine.messages.bundles import SignatureParams
-    from torchkeeper.engine.messages.compiling import (
-        PrepareParams,
-        PrepareResult,
-        VerifyParams,
-        VerifyResult,
-        WarmParams,
-        WarmResult,
-    )
     from torchkeeper.engine.messages.dead import TrashParams, TrashResult
-    from torchkeeper.engine.messages.entries import (
-        DetailParams,
-        DetailResult,
-        EntryParams,
-        FactorsParams,
-        FactorsResult,
-        NeedsParams,
-        NeedsResult,
-        Related,
-        Shown,
-        ShowParams,
-        ShowResult,
-        TextParams,
-        TextResult,
-    )
     from torchkeeper.engine.messages.environments import KnowParams, KnowResult, ProbeParams
-    from torchkeeper.engine.messages.places import (
-        DuKind,
-        DuParams,
-        DuResult,
-        HoldParams,
-        HoldResult,
-        ListParams,
-        ListResult,
-        PlacesParams,
-        PlacesResult,
-        PlacesRow,
-        SecretParams,
-        SecretResult,
-    )
     from torchkeeper.stores import shapes
     from torchkeeper.verdict.probed import Env
 
@@ -110,10 +68,10 @@ _MAX_TEXT = 60_000
 _MAX_NAMES = 500
 
 
-def places_(_: Session, params: PlacesParams, report: Report) -> PlacesResult:
+def places_(_: Session, params: msg.PlacesParams, report: Report) -> msg.PlacesResult:
     for place in places.find():
         report.check()
-        row: PlacesRow = {"path": place.path, "reason": place.reason, "exists": place.exists}
+        row: msg.PlacesRow = {"path": place.path, "reason": place.reason, "exists": place.exists}
         scheme = scheme_of(place.path)
         if params.get("sizes") and place.exists and scheme.local:
             try:
@@ -130,7 +88,6 @@ def places_(_: Session, params: PlacesParams, report: Report) -> PlacesResult:
 
 
 def _sizes(items: Iterable[Item]) -> dict[str, tuple[int, int]]:
-    """How many items there are of each kind, and their content in bytes."""
     found: dict[str, tuple[int, int]] = {}
     for item in items:
         count, size = found.get(item.kind, (0, 0))
@@ -138,20 +95,19 @@ def _sizes(items: Iterable[Item]) -> dict[str, tuple[int, int]]:
     return found
 
 
-def list_(session: Session, params: ListParams, report: Report) -> ListResult:
+def list_(session: Session, params: msg.ListParams, report: Report) -> msg.ListResult:
     asked = query.parse(params.get("filter") or "")
-    place = place_of(params, "place")
-    store = session.store(place, report)
+    place = place_of(params["place"])
+    store, items = session.store(place, report), None
     unless = params.get("unless")
-    items = None
     # The verdicts may be others, although the files are the same.
     if unless and store.marked and not params.get("envs"):
         items = store.survey(report)
         if store.mark(items) == unless:
-            same: ListResult = {"trash": None, "same": True, "mark": unless}
+            same: msg.ListResult = {"trash": None, "same": True, "mark": unless}
             store.tell_beside(same, ())
             return same
-    sums = _Listed()
+    kinds, sums = Counter[str](), Counter[str]()
     seen: list[MadeIn | None] = []
     listed: list[Item] = []
     briefly = not params.get("facts") and not params.get("envs")
@@ -162,16 +118,23 @@ def list_(session: Session, params: ListParams, report: Report) -> ListResult:
     )
     timed = asks_times(store, asked) or bool(params.get("times") or params.get("facts"))
     batches = store.timed(batches, timed)
-    for batch in with_verdicts(session, store, batches, params, asked, report):
+    for batch in with_verdicts(session, store, batches, params.get("envs"), asked, report):
         entries = [one.entry for one in batch if asked.matches(one.entry)]
         if store.marked:
             listed += [one.item for one in batch]
         else:
             seen += [one.facts.get("made_in") for one in batch]
-        sums.add(entries)
+        kinds.update(entry.kind for entry in entries)
+        for entry in entries:
+            apart = entry.kind in COUNTED_APART
+            sums["apart_files" if apart else "files"] += entry.files
+            sums["apart_bytes" if apart else "bytes"] += entry.size
+            sums["broken"] += not apart and entry.broken
+            sums["unread"] += not apart and entry.put_off
+            sums["orphans"] += not apart and entry.orphan is not None
         for start in range(0, len(entries), wire.MAX_ROWS):
             report.rows([e.to_json() for e in entries[start : start + wire.MAX_ROWS]])
-    totals = sums.to_json()
+    totals = _totals(kinds, sums)
     store.tell_beside(totals, seen)
     if store.marked:
         totals["mark"] = "" if unless is None else store.mark(listed)
@@ -185,50 +148,30 @@ def list_(session: Session, params: ListParams, report: Report) -> ListResult:
     return totals
 
 
-class _Listed:
+def _totals(kinds: Counter[str], sums: Counter[str]) -> msg.ListResult:
     """What a listing comes to. Files, bytes, and how many are broken, unread or orphans are of
     entries alone: ``apart_files`` and ``apart_bytes`` are of what is counted apart.
     """
-
-    def __init__(self) -> None:
-        self._kinds: Counter[str] = Counter()
-        self._files: Counter[bool] = Counter()
-        self._bytes: Counter[bool] = Counter()
-        self._broken = self._unread = self._orphans = 0
-
-    def add(self, entries: list[Entry]) -> None:
-        """Some more rows."""
-        self._kinds.update(entry.kind for entry in entries)
-        for entry in entries:
-            apart = entry.kind in COUNTED_APART
-            self._files[apart] += entry.files
-            self._bytes[apart] += entry.size
-            self._broken += not apart and entry.broken
-            self._unread += not apart and entry.put_off
-            self._orphans += not apart and entry.orphan is not None
-
-    def to_json(self) -> ListResult:
-        """All of it."""
-        counts = counted(self._kinds)
-        return {
-            "trash": None,
-            "entries": counts["entries"],
-            "locks": counts["locks"],
-            "headers": counts["headers"],
-            "unknown": counts["unknown"],
-            "files": self._files[False],
-            "bytes": self._bytes[False],
-            "content_bytes": self._bytes[False],
-            "broken": self._broken,
-            "unread": self._unread,
-            "orphans": self._orphans,
-            "apart_files": self._files[True],
-            "apart_bytes": self._bytes[True],
-        }
+    counts = counted(kinds)
+    return {
+        "trash": None,
+        "entries": counts["entries"],
+        "locks": counts["locks"],
+        "headers": counts["headers"],
+        "unknown": counts["unknown"],
+        "files": sums["files"],
+        "bytes": sums["bytes"],
+        "content_bytes": sums["bytes"],
+        "broken": sums["broken"],
+        "unread": sums["unread"],
+        "orphans": sums["orphans"],
+        "apart_files": sums["apart_files"],
+        "apart_bytes": sums["apart_bytes"],
+    }
 
 
-def du(session: Session, params: DuParams, report: Report) -> DuResult:
-    store = session.store(place_of(params, "place"), report)
+def du(session: Session, params: msg.DuParams, report: Report) -> msg.DuResult:
+    store = session.store(place_of(params["place"]), report)
     items = store.survey(report) if store.on_disk else []
     counts, files, sizes = Counter[str](), Counter[str](), Counter[str]()
     kept: dict[str, list[File]] = {}
@@ -238,7 +181,7 @@ def du(session: Session, params: DuParams, report: Report) -> DuResult:
         sizes[item.kind] += item.size
         if store.on_disk:
             kept.setdefault(item.kind, []).extend(item.files)
-    kinds: list[DuKind] = [
+    kinds: list[msg.DuKind] = [
         {
             "kind": kind, **tallied(counts[kind], kind), "files": files[kind],
             **measured(sizes[kind], on_disk=False),
@@ -256,9 +199,9 @@ def du(session: Session, params: DuParams, report: Report) -> DuResult:
             "disk_bytes": disk, **store.strays()}  # fmt: skip
 
 
-def show(session: Session, params: ShowParams, report: Report) -> ShowResult:
+def show(session: Session, params: entries.ShowParams, report: Report) -> entries.ShowResult:
     kinds = []
-    with session.store(place_of(params, "place"), report) as store:
+    with session.store(place_of(params["place"]), report) as store:
         for one, related in store.in_full(params["key"], session, report):
             _send_shown(one, related, report)
             kinds.append(one.entry.kind)
@@ -271,24 +214,19 @@ def _send_shown(one: Described, related: Relatives, report: Report) -> None:
     limit = _MAX_TEXT
     while True:
         facts = {name: _cut(value, limit) for name, value in one.facts.items()}
-        shown: Shown = {
-            "entry": one.entry.to_json(),
-            "facts": facts,
-            "files": files,
-            **_related(related),
-        }
+        entry = one.entry.to_json()
+        shown: entries.Shown = {"entry": entry, "facts": facts, "files": files, **_related(related)}
         try:
-            report.finding(shown=shown)
-            return
+            return report.finding(shown=shown)
         except wire.WireError:
             limit //= 2
             if limit < 50:
                 raise
 
 
-def _related(related: Relatives) -> Related:
+def _related(related: Relatives) -> entries.Related:
     """Who needs whom as kinds and keys; ``unread`` only where not all could be looked at."""
-    told: Related = {
+    told: entries.Related = {
         "needs": _first((item.kind, item.key) for item in related.needs),
         "missing": _first((kind, key[:100]) for kind, key in related.missing),
         "needed_by": _first((item.kind, item.key) for item in related.needed_by),
@@ -299,12 +237,11 @@ def _related(related: Relatives) -> Related:
 
 
 def _first(names: Iterable[Name]) -> list[Name]:
-    """Names, each once, and not too many."""
     return list(dict.fromkeys(names))[:_MAX_NAMES]
 
 
-def needs(session: Session, params: NeedsParams, report: Report) -> NeedsResult:
-    with session.store(place_of(params, "place"), report) as store:
+def needs(session: Session, params: entries.NeedsParams, report: Report) -> entries.NeedsResult:
+    with session.store(place_of(params["place"]), report) as store:
         return _related(store.relatives(params["kind"], params["path"], session, report))
 
 
@@ -318,36 +255,34 @@ def _cut(value: Any, limit: int) -> Any:
     return value
 
 
-def _full(session: Session, params: EntryParams, report: Report) -> detail.Full:
-    kind, path = params["kind"], params["path"]
-    store = session.store(place_of(params, "place"), report)
-    return session.details.of(session.reader, store, kind, path, report)
+def _full(session: Session, params: entries.EntryParams, report: Report) -> detail.Full:
+    return session.full(params["place"], params["kind"], params["path"], report)
 
 
-def detail_(session: Session, params: DetailParams, report: Report) -> DetailResult:
+def detail_(session: Session, params: entries.DetailParams, report: Report) -> entries.DetailResult:
     return detail.send_detail(_full(session, params, report), report)
 
 
-def text(session: Session, params: TextParams, report: Report) -> TextResult:
-    full = _full(session, params, report)
-    return detail.page(full, params["name"], params.get("offset", 0))
+def text(session: Session, params: entries.TextParams, report: Report) -> entries.TextResult:
+    return detail.page(_full(session, params, report), params["name"], params.get("offset", 0))
 
 
-def factors(session: Session, params: FactorsParams, report: Report) -> FactorsResult:
+def factors(
+    session: Session, params: entries.FactorsParams, report: Report
+) -> entries.FactorsResult:
     return detail.send_factors(_full(session, params, report), report)
 
 
-def hold(session: Session, params: HoldParams, _: Report) -> HoldResult:
+def hold(session: Session, params: msg.HoldParams, _: Report) -> msg.HoldResult:
     session.held += [(kind, path) for kind, path in params["items"]]
     return {"held": len(session.held)}
 
 
 def trash(_: Session, params: TrashParams, report: Report) -> TrashResult:
-    place = path_of(params, "place")
+    place = path_of(params["place"])
     tell_cut_off(place, report)
     found = [receipt.to_json() for receipt in receipts.in_trash(place)]
-    for start in range(0, len(found), wire.MAX_ROWS):
-        report.rows(found[start : start + wire.MAX_ROWS])
+    report.rows(found)
     return receipts.totals(place)
 
 
@@ -357,26 +292,30 @@ def probe_(_: Session, __: ProbeParams, ___: Report) -> Env:
     return probe()
 
 
-def warm_(_: Session, params: WarmParams, report: Report) -> WarmResult:
+def warm_(_: Session, params: compiling.WarmParams, report: Report) -> compiling.WarmResult:
     from torchkeeper.warm.supervise import warm
 
     return warm(params, report)
 
 
-def verify_(session: Session, params: VerifyParams, report: Report) -> VerifyResult:
+def verify_(
+    session: Session, params: compiling.VerifyParams, report: Report
+) -> compiling.VerifyResult:
     from torchkeeper.engine.cells import explainer
     from torchkeeper.warm.verify import verify
 
     return verify(params, report, explainer(session, params["place"], report))
 
 
-def prepare_(_: Session, params: PrepareParams, report: Report) -> PrepareResult:
+def prepare_(
+    _: Session, params: compiling.PrepareParams, report: Report
+) -> compiling.PrepareResult:
     from torchkeeper.warm.prepare import prepare
 
     return prepare(params, report)
 
 
-def secret(session: Session, params: SecretParams, _: Report) -> SecretResult:
+def secret(session: Session, params: msg.SecretParams, _: Report) -> msg.SecretResult:
     """The password of a server for what is asked from now on; None to forget it."""
     session.secrets.pop(params["place"], None)
     if params["password"] is not None:
@@ -391,9 +330,7 @@ def know(session: Session, params: KnowParams, _: Report) -> KnowResult:
 
 
 def _point_out(session: Session, of: Owned, params: Mapping[str, object], report: Report) -> None:
-    """Tell what a look at a place finds that an operation changes or runs programs with:
-    ``owners``, where there is something.
-    """
+    """Tell who else can change the place that an operation changes or runs programs with."""
     place = params.get(of.parameter) or (places.default_folder() if of.runs else None)
     if not isinstance(place, str):
         return
@@ -402,18 +339,14 @@ def _point_out(session: Session, of: Owned, params: Mapping[str, object], report
         # What is wrong with it the operation says itself.
         with contextlib.suppress(Problem), session.store(place, report) as store:
             found = store.owners()
-    elif (
-        os.path.isabs(place) and "\0" not in place and not of.only_servers and not params.get("dry")
-    ):
+    elif os.path.isabs(place) and "\0" not in place and not (of.only_servers or params.get("dry")):
         found = owners.of_program(place) if of.runs else owners.glance(place)
     if found:
         report.finding(owners=found)
 
 
 def _handler(operation: Operation) -> Handler:
-    """What does an operation. Its module is loaded when it is asked for: a listing shall start at
-    once.
-    """
+    """What does an operation; its module is loaded at its first request, for a quick start."""
     module, name = operation.handler.split(".")
 
     def handle(session: Session, params: Any, report: Report) -> Any:

@@ -11,28 +11,21 @@ from torchkeeper.settings.process_origins import of_process
 from torchkeeper.settings.processes import running
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.environments import (
-        ProcessesParams,
-        ProcessesResult,
-        ProcessSettingsParams,
-        ProcessSettingsResult,
-        SettingsParams,
-        SettingsResult,
-    )
+    from torchkeeper.engine.messages import environments as msg
 
 
-def settings(_: Session, __: SettingsParams, ___: Report) -> SettingsResult:
+def settings(_: Session, __: msg.SettingsParams, ___: Report) -> msg.SettingsResult:
     """``settings``, in an interpreter's engine: as ``held.settings``."""
     return held.settings()
 
 
-def processes(_: Session, __: ProcessesParams, report: Report) -> ProcessesResult:
+def processes(_: Session, __: msg.ProcessesParams, report: Report) -> msg.ProcessesResult:
     """``processes``: a row for each of this user's that has torch, as ``processes.running``."""
     return running(report)
 
 
 def process_settings(
-    _: Session, params: ProcessSettingsParams, ___: Report
-) -> ProcessSettingsResult:
+    _: Session, params: msg.ProcessSettingsParams, ___: Report
+) -> msg.ProcessSettingsResult:
     """``process_settings``: as ``process_origins.of_process``."""
     return of_process(params["pid"])

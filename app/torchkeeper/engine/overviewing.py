@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem, holds, measured, tallied
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.engine import wire
 from torchkeeper.engine.nesting import At, Inner, where
 from torchkeeper.engine.parallel import STALL, Work, in_parallel
 from torchkeeper.engine.session import Session, environments, place_of
@@ -29,15 +28,7 @@ from torchkeeper.stores.store import Store
 from torchkeeper.verdict.probed import Env
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.places import (
-        GroupRow,
-        Looking,
-        OverviewParams,
-        OverviewResult,
-        OverviewRow,
-        PlaceLooked,
-        ReclaimRow,
-    )
+    from torchkeeper.engine.messages import places as msg
     from torchkeeper.verdict.judging import Verdict
 
 #: Seconds that a place on the disk has to say what it is.
@@ -49,8 +40,8 @@ class Found(NamedTuple):
     could not be read; apart: those of places in it that are counted by themselves.
     """
 
-    rows: list[OverviewRow]
-    told: PlaceLooked
+    rows: list[msg.OverviewRow]
+    told: msg.PlaceLooked
     unseen: tuple[str, ...] = ()
     apart: frozenset[str] = frozenset()
 
@@ -70,36 +61,29 @@ class _Asked:
     now: float = field(default_factory=time.time)
 
 
-def overview(session: Session, params: OverviewParams, report: Report) -> OverviewResult:
+def overview(session: Session, params: msg.OverviewParams, report: Report) -> msg.OverviewResult:
     """What the places ``places`` hold, as groups, and what of it could go.
 
-    Rows are ``{place, kind, torch, age, verdict, entries, locks, headers, unknown, bytes,
-    content_bytes, compile_s, timed}``, of which a kind counts in one: ``torch`` is
-    "" where nothing tells, ``age`` one of summing.AGES or "" where no time is kept, ``verdict`` ""
-    of what was not judged; ``compile_s`` is of the ``timed`` entries that say how long they took.
-    Others are ``{reclaim, place, why}`` and what ``Dead.told`` says: for each reason of stores.dead
-    what would come free, "trash", and "total", where what has several reasons counts once and what
-    is in the trash not; ``why``: the problem for which nobody can know.
+    Of the rows of groups a kind counts in one: ``torch`` is "" where nothing tells, ``age`` one of
+    summing.AGES or "" where no time is kept, ``verdict`` "" of what was not judged. The others
+    (``reclaim``) say as ``Dead.told`` for each reason of stores.dead what would come free, "trash",
+    and "total", where what has several reasons counts once and what is in the trash not.
 
-    The result is ``{places: [{place, trash_bytes, free_bytes, total_bytes, disk, rests,
-    problem}]}`` with what each ``holds``, ``disk`` the same of places on one disk or server; each
-    is also a finding ``looked`` when it is done, and ``looking`` with its number when it is begun.
+    Each place is also a finding ``looked`` when it is done, and ``looking`` when it is begun.
     A place that is another's, or lies in one, is left out: "place-same" and "place-within"; but
     where nothing of it is recognised from there, it is the other that is counted without it.
 
-    ``envs``: as of ``list``. ``everywhere``: the environments in all of which stale is stale, by
-    default the same. ``older``, ``keep``: as of ``suggest``. ``facts``: whether values of servers
-    are fetched; without, what their keys tell is all. Raises as ``session.environments``.
+    ``older``, ``keep``: as of ``suggest``. Raises as ``session.environments``.
     """
-    names = list(dict.fromkeys(place_of({"place": one}, "place") for one in params["places"]))
+    names = list(dict.fromkeys(place_of(one) for one in params["places"]))
     return _Overview(session, _asked(session, params), report).of(names)
 
 
-def _asked(session: Session, params: OverviewParams) -> _Asked:
+def _asked(session: Session, params: msg.OverviewParams) -> _Asked:
     everywhere = params.get("everywhere")
     everywhere = params.get("envs") if everywhere is None else everywhere
     for some in (params.get("envs"), everywhere):
-        environments(session, {"envs": some}, False)
+        environments(session, some, False)
     dead = wanted_of(params)
     wanted = Wanted(bool(everywhere), True, True, dead.older, dead.keep)
     facts, known = params.get("facts", False), dict(session.environments)
@@ -108,8 +92,6 @@ def _asked(session: Session, params: OverviewParams) -> _Asked:
 
 
 class _Overview:
-    """One request."""
-
     def __init__(self, session: Session, asked: _Asked, report: Report) -> None:
         self._session = session
         self._asked = asked
@@ -122,16 +104,14 @@ class _Overview:
         self._lock = threading.Lock()
         self._begun = 0
 
-    def of(self, names: list[str]) -> OverviewResult:
-        """Look at all of them; what the operation returns."""
-        told: dict[str, PlaceLooked] = {}
+    def of(self, names: list[str]) -> msg.OverviewResult:
+        told: dict[str, msg.PlaceLooked] = {}
         for name, outcome in self._outcomes(names):
             if isinstance(outcome, Problem):
                 told[name] = _nothing(name)
                 told[name]["problem"] = {"code": outcome.code, "params": outcome.params}
             else:
-                for start in range(0, len(outcome.rows), wire.MAX_ROWS):
-                    self._report.rows(outcome.rows[start : start + wire.MAX_ROWS])
+                self._report.rows(outcome.rows)
                 told[name] = outcome.told
             self._report.finding(looked=told[name])
         return {"places": [told[name] for name in names]}
@@ -161,7 +141,7 @@ class _Overview:
         with self._lock:
             self._begun += 1
             number = self._begun
-        looking: Looking = {"place": place, "number": number, "of": of}
+        looking: msg.Looking = {"place": place, "number": number, "of": of}
         report.finding(looking=looking)
         self._leave_out(place)
         try:
@@ -201,32 +181,23 @@ class _Overview:
             if path and not unseen and path not in found.apart:
                 raise Problem("place-within", place=place, other=name)
 
-    def _inner(self, place: str) -> set[str]:
-        """The paths of the places that lie in one."""
-        here = self._at.get(place)
-        paths = {at.below(here) for at in self._at.values()} if here else set[str]()
-        return paths - {""}
-
     def _in(self, session: Session, place: str, store: Store, report: Report) -> Found:
         self._meet(place, store)
+        sums = Sum(self._asked.now)
         if store.tells_unread(frozenset({"kind", "size"})) and not self._asked.facts:
-            sums = Sum(self._asked.now)
             for item in store.stream(report):
                 sums.add_unread(item.kind, item.size)
-            return _found_in(place, store, sums)
-        if store.purgeable:
+        elif store.purgeable:
             return self._with_dead(session, place, store, report)
-        sums = Sum(self._asked.now)
-        batches = store.entries(session, report)
-        if not self._asked.envs:
-            for batch in batches:
-                for one in batch:
-                    sums.add(one)
-            return _found_in(place, store, sums)
-        found = [one for batch in batches for one in batch]
-        own, _ = self._verdicts(session, store, found, report)
-        for one, verdict in zip(found, own, strict=True):
-            sums.add(one, verdict)
+        else:
+            every = (one for batch in store.entries(session, report) for one in batch)
+            if self._asked.envs:
+                found = list(every)
+                own, _ = self._verdicts(session, store, found, report)
+                for one, verdict in zip(found, own, strict=True):
+                    sums.add(one, verdict)
+            for one in every:
+                sums.add(one)
         return _found_in(place, store, sums)
 
     def _meet(self, place: str, store: Store) -> None:
@@ -242,7 +213,9 @@ class _Overview:
         """As ``_in``, of a place from which entries can be purged."""
         found, used, rests = with_uses(session, store, False, report)
         own, everywhere = self._verdicts(session, store, found, report)
-        inner = Inner(self._inner(place), found)
+        here = self._at.get(place)
+        paths = {at.below(here) for at in self._at.values()} if here else set[str]()
+        inner = Inner(paths - {""}, found)
         sums = Sum(self._asked.now)
         for one, verdict, anywhere in zip(found, own, everywhere, strict=True):
             if inner.counts(one.entry):
@@ -289,10 +262,8 @@ class _Overview:
 
 def _reasons(
     dead: Dead, asked: Wanted, rests: str | None, place: str, may: May, report: Report
-) -> Iterator[ReclaimRow]:
-    """For each reason what would come free by itself, and "total" for all of them together; both
-    as of ``Dead.told``.
-    """
+) -> Iterator[msg.ReclaimRow]:
+    """What would come free for each reason by itself, and for all together ("total")."""
     wanted = Wanted(asked.stale, asked.broken, asked.orphans) if rests is None else asked
     for reason, one in {**by_reason(asked, asked.stale), "total": wanted}.items():
         report.check()
@@ -301,8 +272,7 @@ def _reasons(
         yield {"place": place, "reclaim": reason, **dead.told(going), "why": why}
 
 
-def _nothing(place: str) -> PlaceLooked:
-    """What the result says of a place of which nothing is known."""
+def _nothing(place: str) -> msg.PlaceLooked:
     return {
         "place": place, **holds({}), "trash_bytes": 0, "free_bytes": None,
         "total_bytes": None, "disk": None, "rests": None, "problem": None,
@@ -310,8 +280,7 @@ def _nothing(place: str) -> PlaceLooked:
 
 
 def _found_in(place: str, store: Store, sums: Sum) -> Found:
-    """What was found, put in rows."""
-    rows: list[GroupRow] = [
+    rows: list[msg.GroupRow] = [
         {
             "place": place, "kind": kind, "torch": torch, "age": age, "verdict": verdict,
             **tallied(int(count), kind), **measured(int(size), on_disk=False),
@@ -323,5 +292,5 @@ def _found_in(place: str, store: Store, sums: Sum) -> Found:
     for (kind, *_), (count, size, *_) in sums.groups.items():
         before = sizes.get(kind, (0, 0))
         sizes[kind] = before[0] + int(count), before[1] + int(size)
-    told: PlaceLooked = {**_nothing(place), **holds(sizes), **store.room()}
+    told: msg.PlaceLooked = {**_nothing(place), **holds(sizes), **store.room()}
     return Found([*rows], told, tuple(path for path, _ in store.unreadable))

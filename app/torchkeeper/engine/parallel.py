@@ -144,7 +144,8 @@ def in_parallel(
                     if lane.silent() < stall or not lane.done.empty():
                         continue
                     lane.leave()
-                    place, outcome = lane.place, _stuck(lane.place, stall)
+                    place = lane.place
+                    outcome = Problem("place-stuck", place=place, seconds=round(stall))
                 if isinstance(outcome, BaseException) and not isinstance(outcome, Problem):
                     raise outcome
                 if not lane.next():
@@ -153,7 +154,3 @@ def in_parallel(
     finally:
         for lane in running:
             lane.leave()
-
-
-def _stuck(place: str, seconds: float) -> Problem:
-    return Problem("place-stuck", place=place, seconds=round(seconds))

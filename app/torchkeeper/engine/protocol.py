@@ -98,7 +98,6 @@ class Operation(NamedTuple):
 
     @property
     def result(self) -> Any:
-        """The TypedDict of its result."""
         return self._type("Result")
 
     def _type(self, what: str) -> Any:
@@ -199,7 +198,7 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
     "doctor": (
         Operation(DIAGNOSE, "diagnosing.diagnose"),
         Operation(TOOLCHAIN, "diagnosing.toolchain"),
-        Operation(MEND, "diagnosing.mend", Ends.STAYS, "place", removes=True, entry_rows=True),
+        Operation(MEND, "mending.mend", Ends.STAYS, "place", removes=True, entry_rows=True),
     ),
     "compiling": (
         Operation(CELLS, "cells.cells"),

@@ -24,27 +24,16 @@ from torchkeeper.stores.preconditions import strange_in
 from torchkeeper.stores.store import Removal, Store
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.dead import (
-        EmptyTrashParams,
-        EmptyTrashResult,
-        PlanPurgeParams,
-        PlanPurgeResult,
-        PurgeParams,
-        PurgeResult,
-        RecoverParams,
-        RecoverResult,
-        UndoParams,
-        UndoResult,
-        UndoRow,
-        Unknown,
-    )
+    from torchkeeper.engine.messages import dead as msg
     from torchkeeper.engine.messages.selecting import Select
 
 #: Plans that are kept: one is shown at a time.
 _MAX_PLANS = 4
 
 
-def plan_purge(session: Session, params: PlanPurgeParams, report: Report) -> PlanPurgeResult:
+def plan_purge(
+    session: Session, params: msg.PlanPurgeParams, report: Report
+) -> msg.PlanPurgeResult:
     """What removing a selection would take: rows of the entries, and the number of the plan.
 
     In a folder what processes use is left out, unless ``in_use`` says to take that too. Of what
@@ -58,16 +47,16 @@ def plan_purge(session: Session, params: PlanPurgeParams, report: Report) -> Pla
     are named, and as ``suggesting.chosen``.
     """
     select, insisted = params.get("select", {}), params.get("in_use", False)
-    with session.store(place_of(params, "place"), report) as store:
+    with session.store(place_of(params["place"]), report) as store:
         store.check_purgeable()
         return _planned(session, store, select, insisted, report)
 
 
 def _planned(
     session: Session, store: Store, select: Select, insisted: bool, report: Report
-) -> PlanPurgeResult:
+) -> msg.PlanPurgeResult:
     removal = store.removal(insisted)
-    unknown: Unknown = {"goes": 0, "stays": 0}
+    unknown: msg.Unknown = {"goes": 0, "stays": 0}
     left, dead, reasons = partial(tell_left, report), None, []
     if suggesting.wanted_of(select):
         dead = suggesting.chosen(session, store, select, report)
@@ -79,7 +68,7 @@ def _planned(
             going = removal.add(chosen, report, left)
             _send((chosen[number].entry.to_json() for number in going), report)
     size = removal.told()
-    told: PlanPurgeResult = {
+    told: msg.PlanPurgeResult = {
         "plan": _keep(session, removal),
         "entries": size["entries"],
         "locks": size["locks"],
@@ -96,7 +85,7 @@ def _planned(
 
 
 def _chosen(
-    session: Session, store: Store, select: Select, unknown: Unknown, report: Report
+    session: Session, store: Store, select: Select, unknown: msg.Unknown, report: Report
 ) -> Iterator[list[Described]]:
     """What a selection means of a store, without what no known writer wrote unless by its name."""
     items, strange = None, None
@@ -118,7 +107,7 @@ def _names_known(select: Select) -> bool:
     return bool(rows or query.parse(select.get("filter") or "").kinds - {"unknown"})
 
 
-def _without_strange(select: Select, chosen: list[Described], told: Unknown) -> list[Described]:
+def _without_strange(select: Select, chosen: list[Described], told: msg.Unknown) -> list[Described]:
     """What goes of what was chosen: nothing that no known writer wrote, unless by its name."""
     rows = ("items" in select or select.get("held")) and not select.get("everything")
     named = rows or "unknown" in query.parse(select.get("filter") or "").kinds
@@ -145,7 +134,7 @@ def _keep(session: Session, plan: Removal) -> int:
     return number
 
 
-def purge(session: Session, params: PurgeParams, report: Report) -> PurgeResult:
+def purge(session: Session, params: msg.PurgeParams, report: Report) -> msg.PurgeResult:
     """Carry a plan out: a folders.trash.Done; from a server there is no receipt."""
     plan = session.plans.pop(params["plan"], None)
     if not isinstance(plan, Removal):
@@ -155,30 +144,28 @@ def purge(session: Session, params: PurgeParams, report: Report) -> PurgeResult:
     return plan.carry_out(now, report, left, password)
 
 
-def undo(_: Session, params: UndoParams, report: Report) -> UndoResult:
-    """Put the latest purge of a folder back, or that of a ``receipt``: a restoring.Purged. Rows are
-    the kind and path of each entry that is back.
-    """
-    place, only = path_of(params, "place"), params.get("receipt")
+def undo(_: Session, params: msg.UndoParams, report: Report) -> msg.UndoResult:
+    """Put the latest purge of a folder back, or that of a ``receipt``; rows are what is back."""
+    place, only = path_of(params["place"]), params.get("receipt")
 
     def told(items: list[Item]) -> None:
-        rows: Iterator[UndoRow] = ({"kind": item.kind, "path": item.path} for item in items)
+        rows: Iterator[msg.UndoRow] = ({"kind": item.kind, "path": item.path} for item in items)
         _send(rows, report)
 
     return trash.undo(place, report, partial(tell_left, report), only or None, told).to_json()
 
 
-def empty_trash(_: Session, params: EmptyTrashParams, report: Report) -> EmptyTrashResult:
+def empty_trash(_: Session, params: msg.EmptyTrashParams, report: Report) -> msg.EmptyTrashResult:
     """Remove what lies in the trash of a folder for good: the counts of a restoring.Purged."""
-    return trash.empty(path_of(params, "place"), report).amount
+    return trash.empty(path_of(params["place"]), report).amount
 
 
-def recover(_: Session, params: RecoverParams, report: Report) -> RecoverResult:
+def recover(_: Session, params: msg.RecoverParams, report: Report) -> msg.RecoverResult:
     """Bring what was cut off in a folder to its end: ``{"recovered": [guard.Recovered]}``.
 
     insisted: as of ``guard.recover``. dry: nothing is done; what would be is told.
     """
-    place = path_of(params, "place")
+    place = path_of(params["place"])
     Root(place)  # it is there, and can be read
     if params.get("dry"):
         told = cut_off(place)

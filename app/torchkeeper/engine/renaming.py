@@ -22,32 +22,25 @@ from torchkeeper.verdict import machine
 from torchkeeper.verdict.objects import why_not, why_not_library
 
 if TYPE_CHECKING:
+    from torchkeeper.engine.messages import entries as msg
     from torchkeeper.engine.messages.bundles import CopyParams, ImportParams
-    from torchkeeper.engine.messages.entries import (
-        CompareParams,
-        NamedParams,
-        NamedResult,
-        Origin,
-        OriginParams,
-        OriginResult,
-    )
     from torchkeeper.verdict.probed import Env
 
 
-def origin(_: Session, params: OriginParams, report: Report) -> OriginResult:
+def origin(_: Session, params: msg.OriginParams, report: Report) -> msg.OriginResult:
     """What bundles say of where they were made, unproven."""
-    found: list[Origin] = []
+    found: list[msg.Origin] = []
     for path in params["files"]:
-        with Bundle(path_of({"file": path}, "file"), report) as bundle:
+        with Bundle(path_of(path), report) as bundle:
             found.append({"file": path, "made_in": bundle.made_in, **claims(bundle)})
     return {"files": found}
 
 
-def named(session: Session, params: NamedParams, _: Report) -> NamedResult:
+def named(session: Session, params: msg.NamedParams, _: Report) -> msg.NamedResult:
     """Remember the names of a file's objects in the environment that is to be asked for next:
     ``rows`` of [path in the bundle, new key]; ``first``: and forget those that were told before.
     """
-    file = path_of(params, "file")
+    file = path_of(params["file"])
     rows = dict(params["rows"])
     if params.get("first"):
         session.names.pop(file, None)
@@ -58,7 +51,7 @@ def named(session: Session, params: NamedParams, _: Report) -> NamedResult:
 
 def for_environment(
     session: Session,
-    params: ImportParams | CompareParams | CopyParams,
+    params: ImportParams | msg.CompareParams | CopyParams,
     bundle: Bundle,
     report: Report,
     offered: Offered | None = None,
@@ -73,7 +66,7 @@ def for_environment(
     if python is None:
         here = {"cpu_flags": machine.cpu_flags(), "libc": machine.libc()}
     else:
-        [here] = environments(session, {"envs": [python]}, True)
+        [here] = environments(session, [python], True)
     offered = bundle if offered is None else offered
     made = [item for item in offered.items() if has_object(item)]
     names = session.names.get(bundle.path, {}) if python is not None else {}

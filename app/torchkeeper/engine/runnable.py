@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.artifacts.facts import NAMED, PICKLES
 from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.messages.entries import RunnableKind, RunnableName
 from torchkeeper.engine.session import Session, place_of
 from torchkeeper.stores.items import File, Item, Source
 from torchkeeper.stores.reader import MAX_PAYLOAD, Budget, Reading
@@ -27,45 +27,25 @@ _SOURCES = (".py", ".cpp", ".c", ".cu", ".h", ".source", ".ttir", ".ttgir", ".ll
 _OBJECTS = (".so", ".o", ".a", ".cubin", ".hsaco", ".amdgcn", ".gch")
 
 
-@dataclass
-class _Kind:
-    """What one kind comes to."""
-
-    entries: int = 0
-    pickles: int = 0
-    sources: int = 0
-    objects: int = 0
-    unread: int = 0
-
-
-@dataclass
-class _Name:
-    """A class or function that pickles name."""
-
-    strange: bool
-    entries: int = 0
-    kinds: list[str] = field(default_factory=list)
-    key: str = ""
-
-
 def runnable(session: Session, params: RunnableParams, report: Report) -> RunnableResult:
     """What of ``place``, a folder or a bundle, can run, in the order of KINDS, and what pickles
     name; what is strange is said by artifacts.named.
     """
-    with session.store(place_of(params, "place"), report) as store:
+    with session.store(place_of(params["place"]), report) as store:
         return _of(session, store, store.survey(report), report)
 
 
 def _of(session: Session, source: Source, items: list[Item], report: Report) -> RunnableResult:
-    kinds: dict[str, _Kind] = {}
-    names: dict[str, _Name] = {}
+    kinds: dict[str, RunnableKind] = {}
+    names: dict[str, RunnableName] = {}
     strange, more = 0, False
     done = 0
     for item in items:
-        kind = kinds.setdefault(item.kind, _Kind())
-        kind.entries += 1
-        kind.sources += sum(file.name.endswith(_SOURCES) for file in item.files)
-        kind.objects += sum(file.name.endswith(_OBJECTS) for file in item.files)
+        none = RunnableKind(kind=item.kind, entries=0, pickles=0, sources=0, objects=0, unread=0)
+        kind = kinds.setdefault(item.kind, none)
+        kind["entries"] += 1
+        kind["sources"] += sum(file.name.endswith(_SOURCES) for file in item.files)
+        kind["objects"] += sum(file.name.endswith(_OBJECTS) for file in item.files)
     budget = Budget()
     for batch in _batches(items, source):
         for item, _ in batch:
@@ -76,46 +56,27 @@ def _of(session: Session, source: Source, items: list[Item], report: Report) -> 
             found = next(answers) if reading else {"problem": "file-unreadable"}
             kind = kinds[item.kind]
             if found.get("problem"):
-                kind.unread += 1
+                kind["unread"] += 1
                 more = True
                 continue
             pickles = found.get("pickles")
-            kind.pickles += pickles if isinstance(pickles, int) else 0
+            kind["pickles"] += pickles if isinstance(pickles, int) else 0
             more = more or bool(found.get("more"))
             odd = set(found.get("strange") or ())
             strange += bool(odd)
             for name in found.get("globals") or ():
-                about = names.setdefault(name, _Name(name in odd, key=item.key))
-                about.strange = about.strange or name in odd
-                about.entries += 1
-                if item.kind not in about.kinds:
-                    about.kinds.append(item.kind)
+                first = RunnableName(name=name, strange=False, entries=0, kinds=[], key=item.key)
+                about = names.setdefault(name, first)
+                about["strange"] |= name in odd
+                about["entries"] += 1
+                if item.kind not in about["kinds"]:
+                    about["kinds"].append(item.kind)
         done += len(batch)
         report.progress(done, None, "entries")
-    told = sorted(names.items(), key=lambda pair: (not pair[1].strange, pair[0]))
+    told = sorted(names.values(), key=lambda one: (not one["strange"], one["name"]))
     return {
-        "kinds": [
-            {
-                "kind": kind,
-                "entries": of.entries,
-                "pickles": of.pickles,
-                "sources": of.sources,
-                "objects": of.objects,
-                "unread": of.unread,
-            }
-            for kind in KINDS
-            if (of := kinds.get(kind))
-        ],
-        "globals": [
-            {
-                "name": name,
-                "strange": about.strange,
-                "entries": about.entries,
-                "kinds": about.kinds,
-                "key": about.key,
-            }
-            for name, about in told[:_MAX_NAMES]
-        ],
+        "kinds": [kinds[kind] for kind in KINDS if kind in kinds],
+        "globals": told[:_MAX_NAMES],
         "strange": strange,
         "more": more or len(told) > _MAX_NAMES,
     }

@@ -40,9 +40,8 @@ _MAX_ROWS = 60
 
 @dataclass
 class Held:
-    """The keys that a folder held, each with its payloads as paths in it; of a time.
-
-    traces: the files that the folder of the trace held.
+    """The keys that a folder held, each with its payloads as paths in it; traces: the files of the
+    folder of the trace.
     """
 
     place: str
@@ -58,16 +57,13 @@ class Held:
 
 def held(session: Session, params: HeldParams, report: Report) -> HeldResult:
     """Remember what a folder holds now, and a trace: that will not be taken for the run's."""
-    found = holding(path_of(params, "place"), report)
-    trace = path_of(params, "trace") if params.get("trace") else ""
+    found = holding(path_of(params["place"]), report)
+    trace = path_of(params["trace"]) if params.get("trace") else ""
     if os.path.isdir(trace):
         found.traces = frozenset(traces.files_in(trace))
     session.before = found
-    return {
-        "fxgraph": len(found.fxgraph),
-        "aotautograd": len(found.aotautograd),
-        "exists": found.exists,
-    }
+    graphs, autograd = len(found.fxgraph), len(found.aotautograd)
+    return {"fxgraph": graphs, "aotautograd": autograd, "exists": found.exists}
 
 
 def holding(place: str, report: Report) -> Held:
@@ -112,8 +108,8 @@ def explain_trace(
     """
     before = session.before if params.get("known") else None
     assert before is None or isinstance(before, Held)
-    trace = traces.read(path_of(params, "trace"), report, before.traces if before else ())
-    place = place_of(params, "place") if params.get("place") else None
+    trace = traces.read(path_of(params["trace"]), report, before.traces if before else ())
+    place = place_of(params["place"]) if params.get("place") else None
     near = Near(session, before, trace, report, place)
     made: set[str] = set()
     totals: Counter[str] = Counter()
@@ -167,7 +163,6 @@ def _tell(graph: GraphTold, report: Report) -> None:
 
 
 def told(graph: Graph) -> GraphTold:
-    """A graph as JSON, without its factors."""
     return {
         "id": graph.id,
         "process": graph.process,
@@ -206,11 +201,8 @@ def _aot(aot: traces.Aot, trace: Trace, before: Held | None) -> AotTold:
     dropped: the entry was found, and so were its graphs, and PyTorch did not take it as another
     rank had not found it (sync_cache_decision_cross_ranks in autograd_cache.py, since 2.15).
     """
-    graphs = [
-        graph
-        for graph in trace.graphs
-        if (graph.process, graph.compile_id) == (aot.process, aot.compile_id)
-    ]
+    of = aot.process, aot.compile_id
+    graphs = [graph for graph in trace.graphs if (graph.process, graph.compile_id) == of]
     local = None if before is None or not aot.key else aot.key in before.aotautograd
     return {
         "id": aot.compile_id,
@@ -228,11 +220,8 @@ def _aot(aot: traces.Aot, trace: Trace, before: Held | None) -> AotTold:
 
 def _elsewhere(trace: Trace, before: Held | None, report: Report) -> bool | None:
     """Whether the program has its cache in another folder: what it compiled is not in this one."""
-    made = {
-        graph.key
-        for graph in trace.graphs
-        if graph.outcome == "miss" and graph.key and not graph.failed
-    }
+    misses = [graph for graph in trace.graphs if graph.outcome == "miss"]
+    made = {graph.key for graph in misses if graph.key and not graph.failed}
     if before is None or not made:
         return None
     after = holding(before.place, report)
@@ -261,7 +250,6 @@ class Near:
 
     @property
     def looked_at(self) -> int:
-        """How many entries were looked at."""
         return len(self._among or ())
 
     def cause(self, graph: Graph) -> CauseTold | None:
@@ -314,13 +302,13 @@ class Near:
 
     def _there(self) -> list[tuple[str, Described]]:
         """The graphs that were there and still are; or those that are in the place now."""
-        if self._among is None:
-            if self._before:
-                self._among = self._of_before(self._before)
-            else:
-                self._among = explaining.candidates(
-                    self._session, "fxgraph", [self._place or ""], self._made, self._report
-                )
+        if self._among is None and self._before:
+            self._among = self._of_before(self._before)
+        elif self._among is None:
+            places = [self._place or ""]
+            self._among = explaining.candidates(
+                self._session, "fxgraph", places, self._made, self._report
+            )
         return self._among
 
     def _of_before(self, before: Held) -> list[tuple[str, Described]]:

@@ -24,15 +24,9 @@ from torchkeeper.stores.screening import Screen
 from torchkeeper.stores.store import Store
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.bundles import (
-        CopyParams,
-        ExportParams,
-        LeaksParams,
-        LeaksResult,
-        PlanExportParams,
-    )
+    from torchkeeper.engine.messages import bundles as msg
 
-    _Leaving = ExportParams | PlanExportParams | CopyParams
+    _Leaving = msg.ExportParams | msg.PlanExportParams | msg.CopyParams
 
 #: Names that say nothing of anybody.
 _COMMON = frozenset({
@@ -56,12 +50,7 @@ def own_names() -> dict[str, str]:
 
 
 def screen_of(
-    session: Session,
-    params: _Leaving,
-    report: Report,
-    left: Left,
-    target: str,
-    dry: bool = False,
+    session: Session, params: _Leaving, report: Report, left: Left, target: str, dry: bool = False
 ) -> Screen:
     """What looks at the entries of a request that go to a target, as ``stores.copying`` calls it.
 
@@ -109,11 +98,11 @@ def _texts(said: object) -> list[str]:
     return [text for one in said for text in _texts(one)] if isinstance(said, list) else []
 
 
-def leaks(session: Session, params: LeaksParams, report: Report) -> LeaksResult:
+def leaks(session: Session, params: msg.LeaksParams, report: Report) -> msg.LeaksResult:
     """What of ``place``, or of its entry of a ``kind`` at a ``path``, nobody else should read:
     findings ``secret={…}``, and the summary. Nothing of it is changed.
     """
-    with session.store(place_of(params, "place"), report) as store:
+    with session.store(place_of(params["place"]), report) as store:
         store.be_patient()
         if "path" in params:
             every = _entry(session, store, params, report)
@@ -125,7 +114,9 @@ def leaks(session: Session, params: LeaksParams, report: Report) -> LeaksResult:
         return quiet.told.to_json()
 
 
-def _entry(session: Session, store: Store, params: LeaksParams, report: Report) -> list[Described]:
+def _entry(
+    session: Session, store: Store, params: msg.LeaksParams, report: Report
+) -> list[Described]:
     """Raises Problem("entry-gone")."""
     named = params["kind"], params["path"]
     items = [item for item in store.items_beside(named[1], report) if item.identity == named]

@@ -50,8 +50,6 @@ class _Out:
 
 
 class _Request(Report):
-    """The Report of one request: what it is told goes over the wire."""
-
     def __init__(self, out: _Out, ident: int) -> None:
         self._out = out
         self._ident = ident
@@ -59,28 +57,28 @@ class _Request(Report):
         self._begun = False
 
     def send(self, kind: str, **body: Any) -> None:
-        """One message about this request."""
         self._out.send({"type": kind, "id": self._ident, **body})
 
     def progress(self, done: int, total: int | None, unit: str) -> None:
         self.send("progress", done=done, total=total, unit=unit)
 
     def rows(self, rows: Sequence[Mapping[str, object]]) -> None:
-        half = len(rows) // 2
-        most = wire.MAX_ROWS if self._begun else FIRST_ROWS
-        if len(rows) > most:
-            self.rows(rows[:most])
-            self.rows(rows[most:])
-            return
-        self._begun = True
+        start = 0
+        while start < len(rows):
+            most = wire.MAX_ROWS if self._begun else FIRST_ROWS
+            self._begun = True
+            self._send_rows(rows[start : start + most])
+            start += most
+
+    def _send_rows(self, rows: Sequence[Mapping[str, object]]) -> None:
         try:
             self.send("rows", rows=rows)
         except wire.WireError:
             # File names that are not text grow sixfold on the wire.
-            if not half:
+            if not (half := len(rows) // 2):
                 raise
-            self.rows(rows[:half])
-            self.rows(rows[half:])
+            self._send_rows(rows[:half])
+            self._send_rows(rows[half:])
 
     def finding(self, **what: Any) -> None:
         self.send("finding", **what)
@@ -95,7 +93,6 @@ _Asked = tuple[_Request, str, Mapping[str, object]]
 
 
 def main() -> None:
-    """Run the engine on this process's standard input and output."""
     # A big folder is some hundred thousand small tuples, none of them garbage: looking through
     # them again and again would take a fifth of a listing.
     gc.set_threshold(2_000_000, 10, 10)
@@ -173,16 +170,12 @@ def _take_streams() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _refuse(out: _Out) -> None:
-    """Say that a line is no request."""
     error = {"code": "request-malformed", "params": {}}
     out.send({"type": "error", "id": None, "error": error})
 
 
 def _take(
-    line: bytes,
-    out: _Out,
-    requests: queue.Queue[_Asked | None],
-    running: dict[int, _Request],
+    line: bytes, out: _Out, requests: queue.Queue[_Asked | None], running: dict[int, _Request]
 ) -> None:
     try:
         obj = wire.decode(line)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -19,14 +19,7 @@ from torchkeeper.stores.redis.packed import Packed
 from torchkeeper.stores.redis.store import Redis
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.places import (
-        FactsParams,
-        FactsResult,
-        ServerParams,
-        ServerResult,
-        TtlParams,
-        TtlResult,
-    )
+    from torchkeeper.engine.messages import places as msg
 
 #: Entries that are told of at once, and bytes of a value that is fetched for that.
 MAX_ITEMS = 64
@@ -42,7 +35,7 @@ def server_of(session: Session, place: str, report: Report) -> Redis:
     return store
 
 
-def facts_(session: Session, params: FactsParams, report: Report) -> FactsResult:
+def facts_(session: Session, params: msg.FactsParams, report: Report) -> msg.FactsResult:
     """The entries ``items``, [[kind, path], …], as rows: what their payloads say, when they
     expire, and when they were last used.
 
@@ -68,42 +61,20 @@ def facts_(session: Session, params: FactsParams, report: Report) -> FactsResult
             for entry in (one.entry for one in batch):
                 expires, used = times_of.get(entry.path, (None, None))
                 rows.append(entry._replace(expires=expires, used=used).to_json())
-            if rows:
-                report.rows(rows)
+            report.rows(rows)
             count += len(rows)
     return {"entries": count}
 
 
-def server(session: Session, params: ServerParams, report: Report) -> ServerResult:
-    """The page of a server."""
+def server(session: Session, params: msg.ServerParams, report: Report) -> msg.ServerResult:
     from torchkeeper.stores.redis.server import look
 
     with server_of(session, params["place"], report) as store:
         page = look(store)
-    return {
-        "place": store.place,
-        "version": page.version,
-        "uptime_s": page.uptime_s,
-        "used_memory": page.used_memory,
-        "max_memory": page.max_memory,
-        "policy": page.policy,
-        "evicted": page.evicted,
-        "hits": page.hits,
-        "misses": page.misses,
-        "keys": page.keys,
-        "expiring": page.expiring,
-        "role": page.role,
-        "read_only": page.read_only,
-        "quiet": page.quiet,
-        "clients": page.clients,
-        "forbidden": page.forbidden,
-        "meanings": page.meanings,
-        "changes": page.changes,
-        "owners": page.owners,
-    }
+    return cast("msg.ServerResult", {"place": store.place, **vars(page)})
 
 
-def ttl(session: Session, params: TtlParams, report: Report) -> TtlResult:
+def ttl(session: Session, params: msg.TtlParams, report: Report) -> msg.TtlResult:
     """Have a selection expire in ``ttl_s`` seconds, or with None never.
 
     Raises Problem("ttl-wrong" | "server-read-only"), and as stores.redis.store.

@@ -39,8 +39,6 @@ _OF_FILES = frozenset({"kind", "size", "files", "age", query.OWNER})
 
 @dataclass
 class Session:
-    """What an engine remembers between requests."""
-
     reader: Reader = field(default_factory=Reader)
     details: detail.Details = field(default_factory=detail.Details)
     plans: dict[int, object] = field(default_factory=dict)
@@ -69,13 +67,16 @@ class Session:
         return os.environ.get(wire.INDEX)
 
     def store(self, place: str, report: Report) -> Store:
-        """The place, open for reading; of a folder it is told what was cut off there. Raises
-        Problem as Scheme.opened.
-        """
+        """The place, open for reading; tells what was cut off there. Raises as Scheme.opened."""
         scheme = scheme_of(place)
         if scheme.local:
             tell_cut_off(place, report)
         return scheme.opened(place, report, self.secrets.get(place))
+
+    def full(self, place: str, kind: str, path: str, report: Report) -> detail.Full:
+        """An entry in full, as its place lists it. Raises Problem("entry-gone")."""
+        store = self.store(place_of(place), report)
+        return self.details.of(self.reader, store, kind, path, report)
 
     def hold_unsigned(self, bundle: AtomicFile | None) -> None:
         """Keep a bundle until it is signed, and let go of the one before."""
@@ -84,7 +85,6 @@ class Session:
         self.unsigned = bundle
 
     def close(self) -> None:
-        """End what runs, and let go of what was not finished."""
         self.hold_unsigned(None)
         self.reader.close()
 
@@ -99,9 +99,8 @@ def tell_cut_off(folder: str, report: Report) -> None:
             report.finding(cut_off=one.to_json())
 
 
-def path_of(params: Mapping[str, object], name: str) -> str:
+def path_of(path: str) -> str:
     """A path from a request, which must be absolute: an engine runs in a folder of its own."""
-    path = _text_of(params, name)
     if not os.path.isabs(path):
         raise Problem("path-not-absolute", path=path)
     if "\0" in path:
@@ -109,49 +108,36 @@ def path_of(params: Mapping[str, object], name: str) -> str:
     return path
 
 
-def place_of(params: Mapping[str, object], name: str) -> str:
+def place_of(place: str) -> str:
     """A place from a request: an absolute path, or the name of a server."""
-    place = _text_of(params, name)
-    return path_of(params, name) if scheme_of(place).local else place
-
-
-def _text_of(params: Mapping[str, object], name: str) -> str:
-    text = params[name]
-    if not isinstance(text, str):
-        raise TypeError(f"{name} is not a text")
-    return text
+    return path_of(place) if scheme_of(place).local else place
 
 
 def asks_times(store: Store, asked: Query) -> bool:
-    """Whether a filter is about times that a server knows. Raises Problem for what a store cannot
-    tell, as ``Store.check_asked``.
-    """
+    """Whether a filter is about times that a server knows. Raises as ``Store.check_asked``."""
     store.check_asked(asked.fields)
     return bool(asked.fields & query.TIMES)
 
 
-def environments(session: Session, params: Mapping[str, object], wanted: bool) -> list[Env]:
-    """The environments that a request or a selection names in ``envs``.
+def environments(session: Session, names: Sequence[str] | None, wanted: bool) -> list[Env]:
+    """The environments that a request or a selection names as its ``envs``.
 
     Raises Problem("environment-wanted") where some are wanted and none is named, and
     "environment-forgotten" for one that this engine does not know.
     """
-    names = params.get("envs") or []
-    if not isinstance(names, list):
-        raise TypeError("envs is not a list")
-    for name in names:
-        if name not in session.environments:
-            raise Problem("environment-forgotten", python=str(name))
     if wanted and not names:
         raise Problem("environment-wanted")
-    return [session.environments[name] for name in names]
+    for name in names or ():
+        if name not in session.environments:
+            raise Problem("environment-forgotten", python=name)
+    return [session.environments[name] for name in names or ()]
 
 
 def with_verdicts(
     session: Session,
     store: Store,
     batches: Iterable[list[Described]],
-    params: Mapping[str, object],
+    names: Sequence[str] | None,
     asked: Query,
     report: Report,
 ) -> Iterator[list[Described]]:
@@ -160,7 +146,7 @@ def with_verdicts(
 
     Raises as ``environments``.
     """
-    if not (envs := environments(session, params, query.VERDICT in asked.fields)):
+    if not (envs := environments(session, names, query.VERDICT in asked.fields)):
         return iter(batches)
     # Loaded where it is needed: an engine that lists a folder shall start at once.
     from torchkeeper.engine.verdicts import told
@@ -172,9 +158,7 @@ def with_verdicts(
 def batches_of(
     session: Session, store: Store, select: Select, report: Report, items: list[Item] | None = None
 ) -> Iterator[list[Described]]:
-    """The entries of a store that a selection means, some at a time where they need not be read
-    for that; ``items``: as of ``chosen_of``.
-    """
+    """As ``chosen_of``, some at a time where they need not be read for that."""
     asked = query.parse(select.get("filter") or "")
     if not store.tells_unread(asked.fields) or select.get("envs"):
         yield chosen_of(session, store, select, report, items=items)
@@ -209,14 +193,12 @@ def chosen_of(
         # In order, so that the same entries make the same bundle.
         items = store.survey(report) if items is None else items
         batches = store.timed(store.entries(session, report, items, carried), timed)
-        batches = with_verdicts(session, store, batches, select, asked, report)
+        batches = with_verdicts(session, store, batches, select.get("envs"), asked, report)
     return [one for batch in batches for one in batch if picks(one.entry)]
 
 
 def carrying(select: Select, with_needed: bool) -> Carried | None:
-    """How much is to be read of what is copied by a selection; ``with_needed``: with what the
-    entries need, which their facts tell.
-    """
+    """How much is to be read of what is copied; with_needed: with what the entries need."""
     fields = query.parse(select.get("filter") or "").fields
     if fields & {"is", query.VERDICT} or select.get("envs"):
         return None  # whether something is broken is for the reading to tell
@@ -226,18 +208,13 @@ def carrying(select: Select, with_needed: bool) -> Carried | None:
 
 def picker(session: Session, select: Select) -> Callable[[Entry], bool]:
     """Whether a selection means an entry. Takes what is held, so that it is to be made once."""
-    wanted = _wanted(session, select)
+    wanted: set[tuple[str, str]] | None = None
+    if select.get("held"):
+        wanted, session.held = set(session.held), []
+    elif "items" in select:
+        wanted = {(kind, path) for kind, path in select["items"]}
     matches = query.parse(select.get("filter") or "").matches
     return lambda entry: (wanted is None or entry.identity in wanted) and matches(entry)
-
-
-def _wanted(session: Session, select: Select) -> set[tuple[str, str]] | None:
-    if select.get("held"):
-        held, session.held = set(session.held), []
-        return held
-    if "items" in select:
-        return {(kind, path) for kind, path in select["items"]}
-    return None
 
 
 def tell_left(report: Report, item: Item, problem: Problem, file: str | None = None) -> None:
@@ -261,9 +238,6 @@ def _tell_left(
     report.finding(left=said)
 
 
-# Selections together with what they need.
-
-
 def chosen_with_needed(
     session: Session, store: Store, select: Select, report: Report, carried: Carried | None = None
 ) -> list[Described]:
@@ -275,7 +249,7 @@ def chosen_with_needed(
     asks_times(store, asked)
     picks = picker(session, select)
     batches = store.entries(session, report, store.survey(report), carried)
-    batches = with_verdicts(session, store, batches, select, asked, report)
+    batches = with_verdicts(session, store, batches, select.get("envs"), asked, report)
     return _with_needed([one for batch in batches for one in batch], picks)
 
 
@@ -293,7 +267,6 @@ def entries_among(chosen: Iterable[Described]) -> tuple[list[Described], Tally]:
 
 
 def is_part(select: Select) -> bool:
-    """Whether a selection is not the whole place."""
     return bool(select.get("filter") or select.get("held") or "items" in select)
 
 

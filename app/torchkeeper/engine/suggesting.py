@@ -18,12 +18,7 @@ from torchkeeper.verdict.probed import Env
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Fault, Sized
-    from torchkeeper.engine.messages.dead import (
-        PlanPurgeRow,
-        Reason,
-        SuggestParams,
-        SuggestResult,
-    )
+    from torchkeeper.engine.messages.dead import PlanPurgeRow, Reason, SuggestParams, SuggestResult
     from torchkeeper.engine.messages.selecting import Dying, Select
 
 
@@ -43,21 +38,13 @@ class Look:
 
 
 def wanted_of(params: Dying) -> Wanted:
-    """Which entries a request or a selection asks for as dead; none where it asks for no such.
-
-    Raises TypeError for a number that is less than nothing.
-    """
+    """Which entries are asked for as dead. Raises TypeError for a number less than nothing."""
     older, keep = params.get("older"), params.get("keep")
     for number in (older, keep):
         if number is not None and not number >= 0:
             raise TypeError("an age or a budget is not a number of at least 0")
-    return Wanted(
-        stale=params.get("stale", False),
-        broken=params.get("broken", False),
-        orphans=params.get("orphans", False),
-        older=older,
-        keep=keep,
-    )
+    stale, broken = params.get("stale", False), params.get("broken", False)
+    return Wanted(stale, broken, params.get("orphans", False), older, keep)
 
 
 def suggest(session: Session, params: SuggestParams, report: Report) -> SuggestResult:
@@ -74,7 +61,7 @@ def suggest(session: Session, params: SuggestParams, report: Report) -> SuggestR
     asked = query.parse(params.get("filter") or "")
     envs = tuple(params.get("envs") or ())
     if look is None or (envs and envs != look.judged):
-        with session.store(place_of(params, "place"), report) as store:
+        with session.store(place_of(params["place"]), report) as store:
             if look is None:
                 look = _look(session, store, params, asks_times(store, asked), report)
             else:
@@ -88,8 +75,7 @@ def suggest(session: Session, params: SuggestParams, report: Report) -> SuggestR
             reasons[reason] = {**dead.told(()), "why": unknown_use(look.place)}
         else:
             reasons[reason] = {**dead.told(dead.chosen(one, may)), "why": None}
-    some = by_reason(wanted, bool(look.judged))
-    known = {name: one for name, one in some.items() if reasons[name]["why"] is None}
+    known = {name for name, one in reasons.items() if one["why"] is None}
     every = Wanted(
         "stale" in known, "broken" in known, "orphan" in known,
         wanted.older if "unused" in known else None, wanted.keep if "budget" in known else None,
@@ -102,14 +88,13 @@ def suggest(session: Session, params: SuggestParams, report: Report) -> SuggestR
 
 def by_reason(wanted: Wanted, stale: bool) -> dict[str, Wanted]:
     """What goes for each reason by itself; stale: whether that can be known."""
-    tries = {
-        "stale": Wanted(stale=True) if stale else None,
-        "broken": Wanted(broken=True),
-        "orphan": Wanted(orphans=True),
-        "unused": Wanted(older=wanted.older) if wanted.older is not None else None,
-        "budget": Wanted(keep=wanted.keep) if wanted.keep is not None else None,
-    }
-    return {reason: one for reason, one in tries.items() if one is not None}
+    tries = {"stale": Wanted(stale=True)} if stale else {}
+    tries |= {"broken": Wanted(broken=True), "orphan": Wanted(orphans=True)}
+    if wanted.older is not None:
+        tries["unused"] = Wanted(older=wanted.older)
+    if wanted.keep is not None:
+        tries["budget"] = Wanted(keep=wanted.keep)
+    return tries
 
 
 def unknown_use(place: str) -> Fault:
@@ -128,15 +113,12 @@ class Going(NamedTuple):
     rests: str | None
 
     def row(self, number: int) -> PlanPurgeRow:
-        """An entry as JSON, with ``because`` and ``last_used``."""
         row = self.entries[number].entry.to_json()
         return {**row, "because": self.why[number], "last_used": self.used[number]}
 
 
 def chosen(session: Session, store: Store, select: Select, report: Report) -> Going:
-    """The entries that a selection means which asks for what is dead.
-
-    Its filter says which may go. ``look``: the number of a look that is to be taken as it is.
+    """The entries that a selection means which asks for what is dead; its filter says which may go.
     Raises Problem as ``environments``, and "use-unknown".
     """
     wanted = wanted_of(select)
@@ -167,9 +149,7 @@ def check_is_cache(place: str, strange: Strange | None) -> None:
 
 
 def totals(going: list[tuple[Item, list[str]]], on_disk: bool) -> dict[str, Sized]:
-    """{reason: ``tally`` and ``measured``} of items and why they go; one with several counts for
-    each.
-    """
+    """How much goes for each reason; what has several counts for each."""
     found: dict[str, Sized] = {}
     for reason in REASONS:
         items = [item for item, why in going if reason in why]
@@ -194,7 +174,6 @@ def _looked(session: Session, params: Select | SuggestParams) -> Look | None:
 def _look(
     session: Session, store: Store, params: Select | SuggestParams, timed: bool, report: Report
 ) -> Look:
-    """Look at all that a place holds, and remember it."""
     store.check_purgeable()
     _environments(session, params)  # before anything that takes long
     found, used, rests = with_uses(session, store, timed, report)
@@ -207,9 +186,8 @@ def _look(
 def with_uses(
     session: Session, store: Store, timed: bool, report: Report
 ) -> tuple[list[Described], list[float | None], str | None]:
-    """All entries of a store, when each was last used, and what that rests on, as ``Look``.
-
-    timed: whether they are to have the times that a server knows.
+    """All entries of a store, when each was last used, and what that rests on; timed: with the
+    times that a server knows.
     """
     items = store.survey(report)
     # First of all: to read a file of somebody else's is to use it.
@@ -236,4 +214,4 @@ def _judge(
 def _environments(session: Session, params: Select | SuggestParams) -> list[Env]:
     asked = query.parse(params.get("filter") or "")
     wanted = bool(params.get("stale")) or query.VERDICT in asked.fields
-    return environments(session, params, wanted)
+    return environments(session, params.get("envs"), wanted)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import VERDICTS, WITHOUT_VERDICT
 from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.detail import factors_of
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import in_order
 from torchkeeper.stores.needs import YOUNG
@@ -35,9 +36,7 @@ _RANKS: dict[str | None, int] = {name: rank for rank, name in enumerate(VERDICTS
 def told(
     reader: Reader, store: Store, found: list[Described], envs: Sequence[Env], report: Report
 ) -> list[Described]:
-    """All entries of a place with their verdicts, as ``judged``; as they are without an
-    environment.
-    """
+    """All entries of a place with their verdicts as ``judged``, if there is an environment."""
     if envs:
         verdicts = judged(reader, store, found, envs, report)
         for one, said in zip(found, verdicts, strict=True):
@@ -48,10 +47,7 @@ def told(
 def judged(
     reader: Reader, store: Store, found: list[Described], envs: Sequence[Env], report: Report
 ) -> list[Verdict]:
-    """The verdict of each entry, in their order; of several environments the best.
-
-    found: all entries of the store, which is open.
-    """
+    """The verdict of each of all entries of the open store; of several environments the best."""
     best: list[Verdict] | None = None
     for said in in_each(reader, store, found, envs, report):
         best = said if best is None else list(map(better, best, said))
@@ -70,13 +66,8 @@ def in_each(
         yield _Judge(factors, env, sure, store.remote_cache).all(found)
 
 
-def _rank(said: Verdict) -> int:
-    return _RANKS.get(said.verdict, len(_RANKS))
-
-
 def better(one: Verdict, other: Verdict) -> Verdict:
-    """The better of two verdicts of one entry."""
-    return other if _rank(other) < _rank(one) else one
+    return min(one, other, key=lambda said: _RANKS.get(said.verdict, len(_RANKS)))
 
 
 def _factors(reader: Reader, store: Store, found: list[Described], report: Report) -> _Factors:
@@ -94,18 +85,10 @@ def _factors(reader: Reader, store: Store, found: list[Described], report: Repor
         for batch in store.read(items, reader, report, full=True, budget=budget):
             for one in batch:
                 if (group := one.facts.get("group")) in waiting:
-                    factors[str(group)] = _listed(one.facts.get("factors"))
+                    factors[str(group)] = factors_of(one.facts)
         # What is gone or changed meanwhile tells nothing; the next of its group does.
         waiting = {g: ones for g, ones in waiting.items() if ones and g not in factors}
     return factors
-
-
-def _listed(factors: object) -> list[tuple[str, str, str]]:
-    return [
-        (str(one[0]), str(one[1]), str(one[2]))
-        for one in (factors if isinstance(factors, list) else [])
-        if isinstance(one, (list, tuple)) and len(one) == 3
-    ]
 
 
 def _built(found: list[Described]) -> dict[str, list[Described]]:
@@ -137,8 +120,6 @@ def _beside(found: list[Described], own: list[Verdict]) -> list[Verdict]:
 
 
 class _Judge:
-    """Judges the entries of one place in one environment."""
-
     def __init__(self, factors: _Factors, env: Env, sure: float | None, server: str | None) -> None:
         """sure: what entries from before that time need has been seen if it is there; None where
         that is never sure. server: the place where it is a remote cache.
@@ -156,7 +137,6 @@ class _Judge:
         self._joined: dict[tuple[int, ...], Verdict] = {}
 
     def all(self, found: list[Described]) -> list[Verdict]:
-        """The verdicts of all of its entries, in their order."""
         self._built = _built(found)
         own = _beside(found, [self._own(one) for one in found])
         graphs: dict[str, Verdict] = {}
@@ -171,7 +151,6 @@ class _Judge:
         ]
 
     def _own(self, one: Described) -> Verdict:
-        """The verdict of an entry by itself."""
         kind = one.entry.kind
         if kind in WITHOUT_VERDICT:
             return _NONE

@@ -5,7 +5,7 @@ from typing import Literal, TypedDict
 
 from torchkeeper.artifacts.builds import MadeIn
 from torchkeeper.artifacts.shapes import Leaks, Secrets, Tally
-from torchkeeper.engine.messages.selecting import Select
+from torchkeeper.engine.messages.selecting import OfPlace, Select
 
 #: How an environment builds objects, as its probe says (``native``); a bundle tells that.
 Builders = Mapping[str, object]
@@ -38,8 +38,6 @@ class Space(TypedDict):
 
 
 class Counts(TypedDict):
-    """How much."""
-
     entries: int
     files: int
     bytes: int
@@ -56,23 +54,21 @@ class Outcomes(TypedDict):
     left: Counts
 
 
-class KindCounts(Counts):
-    """How much of a kind."""
+class Written(Counts):
+    """How much goes elsewhere; its bytes are those of contents."""
 
+    content_bytes: int
+
+
+class KindCounts(Counts):
     kind: str
 
 
 class KindOutcomes(Outcomes):
-    """What becomes of the entries of a kind."""
-
     kind: str
 
 
-class _PlanExportParams(TypedDict):
-    place: str
-
-
-class PlanExportParams(_PlanExportParams, total=False):
+class PlanExportParams(OfPlace, total=False):
     """needs: with what the entries need."""
 
     select: Select
@@ -81,17 +77,13 @@ class PlanExportParams(_PlanExportParams, total=False):
     secrets: Secrets | None
 
 
-class PlanExportResult(Described):
+class PlanExportResult(Described, Written):
     """As of ``stores.bundles.export.Planned``.
 
     lacking: how many would be without FX graphs that they need and that the place has. stays: how
     many of the selection are no entries.
     """
 
-    entries: int
-    files: int
-    bytes: int
-    content_bytes: int
     size: int
     room: int
     kinds: list[KindCounts]
@@ -103,8 +95,7 @@ class PlanExportResult(Described):
     stays: Tally
 
 
-class _ExportParams(TypedDict):
-    place: str
+class _ExportParams(OfPlace):
     output: str
 
 
@@ -119,11 +110,7 @@ class ExportParams(_ExportParams, total=False):
     secrets: Secrets | None
 
 
-class _ExportResult(Described):
-    entries: int
-    files: int
-    bytes: int
-    content_bytes: int
+class _ExportResult(Described, Written):
     stays: Tally
     output: str
     size: int
@@ -146,11 +133,13 @@ class FilesParams(TypedDict, total=False):
     file: str
 
 
-class _ImportParams(TypedDict):
+class Into(TypedDict):
+    """A place that gets something."""
+
     into: str
 
 
-class ImportParams(_ImportParams, FilesParams, total=False):
+class ImportParams(Into, FilesParams, total=False):
     """env: the environment that objects are for. manifests: the sha256 of each manifest as it was
     looked at, by the file. vouched: a file of allowed signers, one of whom must have signed.
     """
@@ -160,15 +149,12 @@ class ImportParams(_ImportParams, FilesParams, total=False):
     vouched: str
 
 
-class ImportResult(TypedDict):
+class ImportResult(Counts):
     """What was placed, and how many were there already.
 
     renamed: how many objects have another name there.
     """
 
-    entries: int
-    files: int
-    bytes: int
     exists: int
     renamed: int
 
@@ -181,12 +167,7 @@ class ImportRow(TypedDict):
     path: str
 
 
-class _CopyParams(TypedDict):
-    place: str
-    into: str
-
-
-class CopyParams(_CopyParams, total=False):
+class CopyParams(OfPlace, Into, total=False):
     """dry: only say what it would come to. alone: without what the entries need. The others are as
     of ImportParams and ExportParams.
     """
@@ -202,8 +183,6 @@ class CopyParams(_CopyParams, total=False):
 
 
 class TargetParams(TypedDict):
-    """A path where something is to be written."""
-
     path: str
 
 
@@ -216,12 +195,8 @@ class TargetResult(TypedDict):
     space: Space
 
 
-class _CopyResult(TypedDict):
+class _CopyResult(Written):
     what: str
-    entries: int
-    files: int
-    bytes: int
-    content_bytes: int
     exists: int
     stays: Tally
     leaks: Leaks | None
@@ -242,19 +217,14 @@ class CopyResult(_CopyResult, total=False):
     there: TargetResult | None
 
 
-class _LeaksParams(TypedDict):
-    place: str
-
-
-class LeaksParams(_LeaksParams, total=False):
+class LeaksParams(OfPlace, total=False):
     """kind, path: one entry; without them all of the place."""
 
     kind: str
     path: str
 
 
-class LeaksResult(Leaks):
-    """What was found."""
+LeaksResult = Leaks
 
 
 class _SignatureParams(TypedDict):
@@ -298,8 +268,6 @@ class CopyManifestParams(_CopyManifestParams, Signed, total=False):
 
 
 class CopyManifestResult(TypedDict):
-    """manifest: its sha256."""
-
     manifest: str
 
 
@@ -313,8 +281,6 @@ class AttachSignatureParams(_AttachSignatureParams, Signed, total=False):
 
 
 class AttachSignatureResult(TypedDict):
-    """size: bytes of the signed bundle."""
-
     size: int
 
 

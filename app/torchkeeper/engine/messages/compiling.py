@@ -14,8 +14,6 @@ class CellsParams(shapes.Compiling, total=False):
 
 
 class CellsResult(TypedDict):
-    """How many cells there are, and how many of them have a problem."""
-
     cells: int
     problems: int
 
@@ -43,25 +41,9 @@ class CellsRow(TypedDict):
     problem: Fault | None
 
 
-class WarmParams(shapes.Warming):
-    """A warm-up: the place to fill, and with what."""
-
-
-class WarmResult(shapes.Warmed):
-    """What became of the cells of a warm-up, and how many entries the place has more."""
-
-
-class VerifyParams(shapes.Verifying):
-    """A verification: the place, and what is run with it."""
-
-
-class VerifyResult(shapes.Verified):
-    """What a verification came to."""
-
-
-class PrepareParams(shapes.Preparing):
-    """Where headers go that are built ahead."""
-
-
-class PrepareResult(shapes.Prepared):
-    """The headers that are there now."""
+WarmParams = shapes.Warming
+WarmResult = shapes.Warmed
+VerifyParams = shapes.Verifying
+VerifyResult = shapes.Verified
+PrepareParams = shapes.Preparing
+PrepareResult = shapes.Prepared

@@ -3,22 +3,16 @@
 from typing import TypedDict
 
 from torchkeeper.artifacts.shapes import Amount, EntryRow, Fault, Measured, Sized, Tally
-from torchkeeper.engine.messages.selecting import Dying, Select
-from torchkeeper.stores.shapes import CutOff, Done, ReceiptRow, Trash, Users
+from torchkeeper.engine.messages.selecting import Dying, OfPlace, Select
+from torchkeeper.stores.shapes import CutOff, Done, Trash, Users
 
 
 class Unknown(TypedDict):
-    """Of what no known writer wrote, how much goes and how much stays."""
-
     goes: int
     stays: int
 
 
-class _PlanPurgeParams(TypedDict):
-    place: str
-
-
-class PlanPurgeParams(_PlanPurgeParams, total=False):
+class PlanPurgeParams(OfPlace, total=False):
     """in_use: what processes use goes, too."""
 
     select: Select
@@ -52,11 +46,7 @@ class PlanPurgeRow(EntryRow, total=False):
     last_used: float | None
 
 
-class _SuggestParams(Dying):
-    place: str
-
-
-class SuggestParams(_SuggestParams, total=False):
+class SuggestParams(OfPlace, Dying, total=False):
     """envs: in all of which stale is stale. filter: which may go. look: the number of an earlier
     answer, to count anew without looking again.
     """
@@ -99,11 +89,7 @@ class PurgeParams(_PurgeParams, total=False):
 PurgeResult = Done
 
 
-class _UndoParams(TypedDict):
-    place: str
-
-
-class UndoParams(_UndoParams, total=False):
+class UndoParams(OfPlace, total=False):
     """receipt: of a purge, by default of the latest."""
 
     receipt: str | None
@@ -113,29 +99,19 @@ UndoResult = Done
 
 
 class UndoRow(TypedDict):
-    """An entry that is back."""
-
     kind: str
     path: str
 
 
-class TrashParams(TypedDict):
-    """A folder."""
-
-    place: str
+TrashParams = OfPlace
 
 
 TrashResult = Trash
-TrashRow = ReceiptRow
 EmptyTrashParams = TrashParams
 EmptyTrashResult = Amount
 
 
-class _RecoverParams(TypedDict):
-    place: str
-
-
-class RecoverParams(_RecoverParams, total=False):
+class RecoverParams(OfPlace, total=False):
     """insisted: what becomes of what is not believed (``folders.guard.recover``). dry: nothing
     is done; what would be is told.
     """
@@ -145,8 +121,6 @@ class RecoverParams(_RecoverParams, total=False):
 
 
 class RecoverResult(TypedDict):
-    """What was cut off, and has become of it."""
-
     recovered: list[CutOff]
 
 

@@ -34,8 +34,6 @@ class LeftCheck(TypedDict):
 
 
 class DiagnoseResult(TypedDict):
-    """The names of the checks that were made, and those that could not be."""
-
     checks: list[str]
     left: list[LeftCheck]
 
@@ -46,8 +44,7 @@ class ToolchainParams(TypedDict, total=False):
     limit_s: float | None
 
 
-class ToolchainResult(Toolchain):
-    """What an interpreter can do."""
+ToolchainResult = Toolchain
 
 
 class _MendParams(TypedDict):

@@ -5,26 +5,23 @@ from typing import TypedDict
 
 from torchkeeper.artifacts.builds import Claims, MadeIn
 from torchkeeper.artifacts.shapes import EntryRow, Tally
-from torchkeeper.engine.messages.bundles import FilesParams, KindOutcomes, Outcomes, Space
+from torchkeeper.engine.messages.bundles import FilesParams, Into, KindOutcomes, Outcomes, Space
+from torchkeeper.engine.messages.selecting import Nothing, OfPlace
 
 
-class EntryParams(TypedDict):
-    """An entry of a place."""
-
-    place: str
+class EntryParams(OfPlace):
     kind: str
     path: str
 
 
-class ShowParams(TypedDict):
+class ShowParams(OfPlace):
     """key: the key of entries, or the start of only one."""
 
-    place: str
     key: str
 
 
-class ShowResult(Tally):
-    """How many entries were shown."""
+#: How many entries were shown.
+ShowResult = Tally
 
 
 class EntryFile(TypedDict):
@@ -58,13 +55,10 @@ class Shown(Related):
 DetailParams = EntryParams
 
 
-class DetailResult(TypedDict):
-    """All is in a finding."""
+DetailResult = Nothing
 
 
 class LongText(TypedDict):
-    """A text that is fetched in parts (``text``)."""
-
     name: str
     chars: int
 
@@ -110,23 +104,16 @@ FactorsParams = EntryParams
 
 
 class FactorsRow(TypedDict):
-    """A factor of a key."""
-
     hash: str
     name: str
     value: str
 
 
 class FactorsResult(TypedDict):
-    """How many there are."""
-
     count: int
 
 
-class RunnableParams(TypedDict):
-    """A folder or a bundle."""
-
-    place: str
+RunnableParams = OfPlace
 
 
 class RunnableKind(TypedDict):
@@ -166,11 +153,7 @@ class RunnableResult(TypedDict):
     more: bool
 
 
-class _CompareParams(TypedDict):
-    into: str
-
-
-class CompareParams(_CompareParams, FilesParams, total=False):
+class CompareParams(Into, FilesParams, total=False):
     """What would be imported into a folder. rows: a row for each entry is wanted."""
 
     env: str | None
@@ -211,21 +194,15 @@ class CompareRow(TypedDict):
 
 
 class OriginParams(TypedDict):
-    """Bundles."""
-
     files: Sequence[str]
 
 
 class Origin(Claims):
-    """What a bundle says of where it was made."""
-
     file: str
     made_in: MadeIn | None
 
 
 class OriginResult(TypedDict):
-    """In the order of the files."""
-
     files: list[Origin]
 
 
@@ -241,20 +218,13 @@ class NamedParams(_NamedParams, total=False):
 
 
 class NamedResult(TypedDict):
-    """names: how many are known."""
-
     names: int
 
 
-class NamesParams(TypedDict):
-    """Bundles."""
-
-    files: Sequence[str]
+NamesParams = OriginParams
 
 
 class NamesResult(TypedDict):
-    """count: how many rows there were."""
-
     count: int
 
 

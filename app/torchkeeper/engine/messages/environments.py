@@ -2,6 +2,7 @@
 
 from typing import TypedDict
 
+from torchkeeper.engine.messages.selecting import Nothing, OfPlace
 from torchkeeper.settings.shapes import OfProcessTold, ProcessesTold, ProcessTold, SettingsTold
 from torchkeeper.verdict.probed import Env
 
@@ -23,53 +24,28 @@ class KnowParams(TypedDict):
     env: Env
 
 
-class KnowResult(TypedDict):
-    """Nothing."""
-
-
-class SettingsParams(TypedDict):
-    """Of the engine's interpreter."""
-
-
-class SettingsResult(SettingsTold):
-    """Each setting of that."""
-
-
-class ProcessesParams(TypedDict):
-    """Of all of this user's."""
-
-
-class ProcessesRow(ProcessTold):
-    """A process that has torch."""
-
-
-class ProcessesResult(ProcessesTold):
-    """How many there are."""
+KnowResult = Nothing
+SettingsParams = Nothing
+SettingsResult = SettingsTold
+ProcessesParams = Nothing
+ProcessesRow = ProcessTold
+ProcessesResult = ProcessesTold
 
 
 class ProcessSettingsParams(TypedDict):
-    """Of one process."""
-
     pid: int
 
 
-class ProcessSettingsResult(OfProcessTold):
-    """What that process has."""
+ProcessSettingsResult = OfProcessTold
 
 
-class _HeldParams(TypedDict):
-    place: str
-
-
-class HeldParams(_HeldParams, total=False):
+class HeldParams(OfPlace, total=False):
     """trace: the folder of the trace; what it holds already is not the program's."""
 
     trace: str
 
 
 class HeldResult(TypedDict):
-    """How many graphs the folder holds, and whether it is there."""
-
     fxgraph: int
     aotautograd: int
     exists: bool

@@ -16,8 +16,6 @@ from torchkeeper.stores.shapes import CutOff, Owned
 from torchkeeper.verdict.shapes import AotTold, CauseTold, GraphTold, VerdictTold
 from torchkeeper.warm.shapes import Autograd, Device, Header, Proof
 
-# What any operation may find.
-
 
 class TakenBackFinding(TypedDict):
     """An import was taken back: how many files are gone, and how many are left. whole: all are."""
@@ -44,8 +42,6 @@ class LeftoversFinding(TypedDict):
 
 
 class UnreadableFinding(TypedDict):
-    """A folder could not be read."""
-
     path: str
     why: str
 
@@ -63,13 +59,8 @@ class LeftFinding(_Left, total=False):
 
 
 class NowFinding(TypedDict):
-    """The entry that is being copied."""
-
     kind: str
     key: str
-
-
-# Compile jobs.
 
 
 class _Cell(TypedDict):
@@ -136,12 +127,7 @@ class SweptFinding(TypedDict):
 
 
 class BuiltFinding(TypedDict):
-    """An object that was built though it should have been there."""
-
     path: str
-
-
-# Verdicts.
 
 
 class JudgedFinding(TypedDict):

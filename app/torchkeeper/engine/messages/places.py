@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TypedDict, final
 
-from torchkeeper.artifacts.shapes import Amount, EntryRow, Fault, Held, Sized
+from torchkeeper.artifacts.shapes import Amount, Fault, Held, Sized
 from torchkeeper.engine.messages.bundles import SignatureResult
-from torchkeeper.engine.messages.selecting import Dying, Select
+from torchkeeper.engine.messages.selecting import Dying, Nothing, OfPlace, Select
 from torchkeeper.stores.shapes import Beside, Orphans, Owned, Strays, Trash
 
 
@@ -16,8 +16,7 @@ class PlacesParams(TypedDict, total=False):
     sizes: bool
 
 
-class PlacesResult(TypedDict):
-    """All is in the rows."""
+PlacesResult = Nothing
 
 
 class _PlacesRow(TypedDict):
@@ -43,11 +42,7 @@ class PlacesRow(_PlacesRow, total=False):
     apart_bytes: int
 
 
-class _ListParams(TypedDict):
-    place: str
-
-
-class ListParams(_ListParams, total=False):
+class ListParams(OfPlace, total=False):
     """unless: the mark of an earlier listing, or an empty text to be told one. times: also when a
     server drops entries. facts: also what only its payloads tell. all: what takes longer to be read
     than the place is given is read, too. signers: a file.
@@ -86,18 +81,10 @@ class ListResult(Beside, total=False):
     signature: SignatureResult
 
 
-ListRow = EntryRow
-
-
-class DuParams(TypedDict):
-    """A place."""
-
-    place: str
+DuParams = OfPlace
 
 
 class DuKind(Amount):
-    """How much a place holds of a kind."""
-
     kind: str
 
 
@@ -111,13 +98,7 @@ class DuResult(Strays):
     disk_bytes: int | None
 
 
-class _SumParams(TypedDict):
-    place: str
-
-
-class SumParams(_SumParams, total=False):
-    """A selection of a place."""
-
+class SumParams(OfPlace, total=False):
     select: Select
 
 
@@ -129,8 +110,6 @@ class Summed(Amount):
 
 
 class SumKind(Summed):
-    """The same of a kind."""
-
     kind: str
 
 
@@ -192,16 +171,10 @@ class PlaceLooked(Held):
 
 
 class OverviewResult(TypedDict):
-    """All places, in the order in which they were named."""
-
     places: list[PlaceLooked]
 
 
-class _Looking(TypedDict):
-    place: str
-
-
-class Looking(_Looking, total=False):
+class Looking(OfPlace, total=False):
     """The place that is being looked at; of an overview its number, and of how many."""
 
     number: int
@@ -209,37 +182,24 @@ class Looking(_Looking, total=False):
 
 
 class HoldParams(TypedDict):
-    """The kind and path of some entries."""
-
     items: list[tuple[str, str]]
 
 
 class HoldResult(TypedDict):
-    """How many there are by now."""
-
     held: int
 
 
-# Operations about servers.
-
-
-class FactsParams(TypedDict):
+class FactsParams(OfPlace):
     """items: the kind and path of each entry that is asked for."""
 
-    place: str
     items: list[tuple[str, str]]
 
 
 class FactsResult(TypedDict):
-    """entries: how many were told."""
-
     entries: int
 
 
-class ServerParams(TypedDict):
-    """A server."""
-
-    place: str
+ServerParams = OfPlace
 
 
 class ServerResult(TypedDict):
@@ -266,22 +226,16 @@ class ServerResult(TypedDict):
     owners: list[Owned]
 
 
-class SecretParams(TypedDict):
+class SecretParams(OfPlace):
     """password: None to forget that of a place."""
 
-    place: str
     password: str | None
 
 
-class SecretResult(TypedDict):
-    """Nothing."""
+SecretResult = Nothing
 
 
-class _TtlParams(TypedDict):
-    place: str
-
-
-class TtlParams(_TtlParams, total=False):
+class TtlParams(OfPlace, total=False):
     """ttl_s: seconds from now on, None for no end."""
 
     select: Select
@@ -289,7 +243,5 @@ class TtlParams(_TtlParams, total=False):
 
 
 class TtlResult(TypedDict):
-    """How many entries have a new time to live, and how many could not be given one."""
-
     entries: int
     failed: int

@@ -3,6 +3,16 @@
 from typing import TypedDict
 
 
+class OfPlace(TypedDict):
+    """What is asked about a place: a path, or the address of a server."""
+
+    place: str
+
+
+class Nothing(TypedDict):
+    """Nothing is asked for besides, or all is in rows and findings."""
+
+
 class Dying(TypedDict, total=False):
     """What is dead is meant (``stores.dead.Wanted``).
 

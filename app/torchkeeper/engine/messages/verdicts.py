@@ -3,13 +3,13 @@
 from typing import TypedDict
 
 from torchkeeper.artifacts.shapes import EntryRow
+from torchkeeper.engine.messages.selecting import OfPlace
 from torchkeeper.stores.shapes import Owned
 from torchkeeper.verdict.probed import Env
-from torchkeeper.verdict.shapes import ComparedTold, ComparisonTold, DifferenceTold, FactorTold
+from torchkeeper.verdict.shapes import ComparedTold, ComparisonTold, DifferenceTold
 
 
-class _CheckParams(TypedDict):
-    place: str
+class _CheckParams(OfPlace):
     env: Env
 
 
@@ -21,8 +21,6 @@ class CheckParams(_CheckParams, total=False):
 
 
 class CheckRow(EntryRow):
-    """An entry with its verdict, and why it has it."""
-
     reasons: list[DifferenceTold]
     conditions: list[DifferenceTold]
 
@@ -35,10 +33,9 @@ class SharedRow(EntryRow):
     said: int
 
 
-class JudgeParams(TypedDict):
+class JudgeParams(OfPlace):
     """envs: names of environments that ``know`` told."""
 
-    place: str
     envs: list[str]
 
 
@@ -71,25 +68,15 @@ class Wanted(_Asked, total=False):
     place: str
 
 
-class _ExplainParams(_Asked):
-    place: str
-
-
-class ExplainParams(_ExplainParams, total=False):
+class ExplainParams(OfPlace, _Asked, total=False):
     """An entry, and ``other``; or ``nearest``, the places to look in for the one nearest to it."""
 
     other: Wanted
     nearest: list[str]
 
 
-class PlacedEntry(EntryRow):
+class PlacedEntry(OfPlace, EntryRow):
     """An entry, and the place it is in."""
-
-    place: str
-
-
-class ExplainRow(FactorTold):
-    """A factor that differs."""
 
 
 class _ExplainResult(TypedDict):
