@@ -39,7 +39,7 @@ def tiles(count: int) -> list[Tile]:
             f"triton_poi_fused_add_gelu_{number}",
             10_000_000 // (number + 60),
             1,
-            layout.of_kind(_KINDS[number % len(_KINDS)]),
+            layout.shade_of("kind", _KINDS[number % len(_KINDS)]),
         )
         for number in range(count)
     ]

@@ -20,6 +20,7 @@ from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.client.words import checkwords
 from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.gui.dialogs.purging import MendDialog
+from torchkeeper.gui.pages.doctor.mender import Mended
 from torchkeeper.gui.pages.doctor.page import DoctorPage
 from torchkeeper.gui.pages.profiles.page import SettingsPage
 from torchkeeper.gui.window import Window
@@ -56,6 +57,12 @@ def over(qtbot: QtBot, page: DoctorPage) -> None:
 
 def codes(page: DoctorPage) -> set[str]:
     return {one.finding.code for one in page.diagnosis.found} - OF_THE_DISK
+
+
+def mended_of(page: DoctorPage, code: str) -> Mended | None:
+    """What was mended of a code; None where nothing was."""
+    found = (one for one in page.mender.mended if one.told.finding.code == code)
+    return next(found, None)
 
 
 def press(qtbot: QtBot, page: DoctorPage, code: str) -> MendDialog:
@@ -116,7 +123,7 @@ def test_what_is_broken_goes_is_looked_at_again_and_comes_back(
     click(qtbot, preview.go)
     over(qtbot, page)
     assert "entries-broken" not in codes(page)
-    mended = page.mended("entries-broken")
+    mended = mended_of(page, "entries-broken")
     assert mended is not None
     assert mended.gone
     idle(qtbot, window)
@@ -130,7 +137,7 @@ def test_what_is_broken_goes_is_looked_at_again_and_comes_back(
     over(qtbot, page)
     idle(qtbot, window)
     assert "entries-broken" in codes(page)
-    assert page.mended("entries-broken") is None
+    assert mended_of(page, "entries-broken") is None
     assert snapshot(fixture_cache) == before
 
 
@@ -219,7 +226,7 @@ def test_undo_brings_back_its_own_purge_and_no_other(
         plan = engine.call("plan_purge", purge)
         engine.call("purge", {"plan": plan["plan"]})
     assert not other.exists()
-    mended = page.mended("entries-broken")
+    mended = mended_of(page, "entries-broken")
     assert mended is not None
     page.mender.undo(mended)
     over(qtbot, page)
@@ -457,7 +464,7 @@ def test_with_a_real_environment(
     assert preview.model.count > 0
     click(qtbot, preview.go)
     over(qtbot, page)
-    mended = page.mended(stale)
+    mended = mended_of(page, stale)
     assert mended is not None
     assert mended.gone
     card = page.cards.of(mended)

@@ -147,7 +147,7 @@ def test_a_profile_is_made_mended_and_kept(qtbot: QtBot, open_window: OpenWindow
     type_in(qtbot, line(page, FOLDER), "/var/cache/x")
     type_in(qtbot, tab.about, "For the nodes")
     click(qtbot, tab.save)
-    qtbot.waitUntil(lambda: not tab.unsaved, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not tab.list.unsaved, timeout=PATIENCE)
     wanted = Profile("cluster", {AOT: "1", GRAPHS: "1", FOLDER: "/var/cache/x"}, "For the nodes")
     assert keeping.load("cluster") == wanted
     assert not tab.save.isEnabled()
@@ -156,13 +156,13 @@ def test_a_profile_is_made_mended_and_kept(qtbot: QtBot, open_window: OpenWindow
     assert tab.current.name == "cluster-2"
     page.profiles.list.choose("cluster")
     pick(switch(page, AOT), 2)
-    assert tab.unsaved[0].name == "cluster"
+    assert tab.list.unsaved[0].name == "cluster"
     click(qtbot, tab.revert)
     assert switch(page, AOT).text == "1"
     # And read from the disk again.
     page = shown(qtbot, window)
     page.profiles.discard()
-    assert [one.name for one in page.profiles.drafts] == ["cluster"]
+    assert [one.name for one in page.profiles.list.drafts] == ["cluster"]
     assert page.profiles.current is not None
     assert page.profiles.current.profile == wanted
     assert line(page, FOLDER).text() == "/var/cache/x"
@@ -178,7 +178,7 @@ def test_a_profile_is_renamed_removed_and_put_back(qtbot: QtBot, open_window: Op
     tab = page.profiles
     click(qtbot, tab.rename)
     rename(qtbot, page, "c")
-    qtbot.waitUntil(lambda: [one.name for one in tab.drafts] == ["b", "c"], timeout=PATIENCE)
+    qtbot.waitUntil(lambda: [one.name for one in tab.list.drafts] == ["b", "c"], timeout=PATIENCE)
     assert keeping.names() == ["b", "c"]
     assert keeping.load("c").values == first.values
     # A name that another has, and one that is none.
@@ -310,15 +310,15 @@ def test_what_another_program_has_written_is_not_lost_unasked(
 
     click(qtbot, asked().cancel)
     assert keeping.load("a") == theirs
-    assert tab.unsaved
+    assert tab.list.unsaved
     question = asked()
     [again] = (x for x in question.findChildren(QPushButton) if x.text() == "&Read it again")
     click(qtbot, again)
     qtbot.waitUntil(lambda: line(page, FOLDER).text() == "/theirs", timeout=PATIENCE)
-    assert not tab.unsaved
+    assert not tab.list.unsaved
     theirs = Profile("a", {FOLDER: "/theirs/too"})
     click(qtbot, asked().go)
-    qtbot.waitUntil(lambda: not tab.unsaved, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not tab.list.unsaved, timeout=PATIENCE)
     assert keeping.load("a").values == {FOLDER: "/theirs", AOT: "0"}
 
 
@@ -343,11 +343,11 @@ def test_a_damaged_file_is_told_and_left(qtbot: QtBot, open_window: OpenWindow) 
         click(qtbot, tab.save)
         if os.geteuid():
             qtbot.waitUntil(tab.notice.isVisible, timeout=PATIENCE)
-            assert tab.unsaved
+            assert tab.list.unsaved
     finally:
         folder.chmod(0o700)
     click(qtbot, tab.save) if tab.save.isEnabled() else None
-    qtbot.waitUntil(lambda: not tab.unsaved, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not tab.list.unsaved, timeout=PATIENCE)
     assert folder.joinpath("bad.toml").read_text() == "[settings]\nnothing = 1\n"
 
 
@@ -385,7 +385,7 @@ def test_a_manifest_is_imported_as_far_as_it_says(
     qtbot.waitUntil(lambda: keeping.names() == ["decoder"], timeout=PATIENCE)
     values = {GRAPHS: "1", URL: "redis://:hidden-one@cache:6379/0"}
     assert keeping.load("decoder").values == values
-    qtbot.waitUntil(lambda: not page.profiles.unsaved, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not page.profiles.list.unsaved, timeout=PATIENCE)
     field = page.profiles.form.field(URL)
     assert field is not None
     assert isinstance(field.editor, AddressEdit)
@@ -536,7 +536,7 @@ def test_it_is_done_with_the_keyboard_alone(qtbot: QtBot, open_window: OpenWindo
     # Who has pressed it is at what it has changed.
     assert QApplication.focusWidget() is switch(page, GRAPHS).combo
     press(Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
-    qtbot.waitUntil(lambda: not tab.unsaved, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not tab.list.unsaved, timeout=PATIENCE)
     assert keeping.load("keys").values == {AOT: "1", GRAPHS: "1"}
 
 

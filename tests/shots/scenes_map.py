@@ -23,7 +23,7 @@ _BYTES = (1_900_000_000, 1_400_000_000, 640_000_000, 510_000_000, 47_000_000, 21
 def _kinds(count: int) -> list[Tile]:
     sizes = (*_BYTES, *(9_000_000 // n for n in range(1, len(KINDS))))
     return [
-        Tile((kind,), kind_words(kind), size, 1 + size // 190_000, layout.of_kind(kind))
+        Tile((kind,), kind_words(kind), size, 1 + size // 190_000, layout.shade_of("kind", kind))
         for kind, size in list(zip(KINDS, sizes, strict=False))[:count]
     ]
 
@@ -35,7 +35,7 @@ def _many() -> tuple[list[Tile], Tile]:
             f"decoder_layer_{number}: addmm, gelu, native_layer_norm",
             40_000_000 // (number + 9),
             1,
-            layout.of_kind("aotautograd" if number % 3 else "fxgraph"),
+            layout.shade_of("kind", "aotautograd" if number % 3 else "fxgraph"),
         )
         for number in range(MOST)
     ]
@@ -73,7 +73,7 @@ def _tiles(stage: Stage) -> None:
     versions = ("2.13.0+cu130", "2.12.1+cu130", "2.11.0", "2.9.1+cu128", "2.8.0")
     view.show_tiles(
         [
-            Tile((name,), f"torch {name}", size, 40, layout.of_step(at, len(versions)))
+            Tile((name,), f"torch {name}", size, 40, layout.shade_of("step", "", at, len(versions)))
             for at, (name, size) in enumerate(zip(versions, _BYTES, strict=False))
         ]
     )

@@ -262,8 +262,8 @@ class Shell(QMainWindow):
         from torchkeeper.gui.entrymap.pane import MapPane
 
         made = MapPane(self.table, self.group_by.group_by_kind)
-        made.closed.connect(lambda: self.map_splitter.want(False))
-        made.menu_asked.connect(lambda at: self.open_menu("entries", made.view, at))
+        made.close_button.clicked.connect(lambda: self.map_splitter.want(False))
+        made.view.menu_asked.connect(lambda at: self.open_menu("entries", made.view, at))
         self.map_splitter.placed.connect(
             lambda: self._put_in_order(
                 self.head.box, made.up_button, made.close_button, made.view, self.table

@@ -108,7 +108,7 @@ class Window(Parts):
         new = not any(map(self.settings.contains, (CURRENT, PAGE)))
         self.guide = Guide(context, self.inspector_frame, self.top, new=new)
         making = Making(context, self.discovery, self.head, lambda: self.flows, self.open_menu)
-        self.pages.make_by(making.makers())
+        self.pages.makers = making.makers()
         self.host = Host(self, self._remedies)
         self.host.dialog_shown.connect(late(lambda: self.drops.attend))
         self.trash_label.asked.connect(self.actions_["empty-trash"].trigger)

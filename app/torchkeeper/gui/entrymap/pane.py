@@ -7,14 +7,15 @@ the table only what the user does on it.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple
 
-from PySide6.QtCore import QCoreApplication, QModelIndex, QPoint, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QModelIndex, Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtWidgets import QFrame
 
 from torchkeeper.artifacts.entry import KINDS, Entry, tallied
 from torchkeeper.client.words import say
@@ -51,10 +52,7 @@ def _tr(text: str) -> str:
 
 @dataclass
 class Shown:
-    """What is on the map.
-
-    groups: the groups that are tiles, by key; rows: the keys of the entries that are.
-    """
+    """What is on the map. groups: those that are tiles, by key; rows: the keys of entries."""
 
     tiles: list[Tile] = field(default_factory=list)
     rest: Tile | None = None
@@ -84,48 +82,35 @@ def group_name(model: EntriesModel) -> Callable[[Row], Name]:
 def gathered_groups(model: EntriesModel) -> Work[Shown]:
     """In steps: each group as a tile."""
     which = by(model)
-    sizes: dict[Name, int] = {}
-    counts: dict[Name, int] = {}
+    sizes, counts = Counter[Name](), Counter[Name]()
     held_of: dict[Name, str] = {}
     if model.grouping == "none":
         for rows in [group.rows for group in model.groups]:
             for piece in pieces(rows):
-                kinds = [row.entry.kind for row in piece]
-                for kind, size in zip(kinds, map(_SIZE, piece), strict=True):
-                    sizes[kind] = sizes.get(kind, 0) + size
-                for kind in set(kinds):
-                    counts[kind] = counts.get(kind, 0) + kinds.count(kind)
+                counts.update(row.entry.kind for row in piece)
+                for row in piece:
+                    sizes[row.entry.kind] += row.entry.size
                 yield
     else:
         for group in model.groups:
             sizes[group.name], counts[group.name] = group.size, len(group.rows)
             held_of[group.name] = group.counted
             yield
-    shown = Shown(entries=sum(counts.values()), bytes=sum(sizes.values()))
+    shown = Shown(entries=counts.total(), bytes=sizes.total())
     names = in_order(which, counts)
     hint = _tr("A double click, or Enter, looks inside")
     for number, name in enumerate(names):
         key = (f"{number}:{name}",)
         title = Group(which, name).title
-        shade = _shade(which, name, number, len(names))
+        shade = layout.shade_of(which, "" if name is None else str(name), number, len(names))
         held = say.held(tallied(counts[name], str(name))) if which == "kind" else held_of[name]
         shown.tiles.append(Tile(key, title, sizes[name], counts[name], shade, hint, held))
         shown.groups[key] = name
     return shown
 
 
-def _shade(which: str, name: Name, number: int, count: int) -> str:
-    if which == "kind":
-        return layout.of_kind(str(name))
-    if which == "verdict":
-        return layout.of_verdict("" if name is None else str(name))
-    return layout.of_step(number, count)
-
-
 def gathered_entries(model: EntriesModel, name: Name, skipped: int) -> Work[Shown]:
-    """In steps: the largest entries of a group as tiles, after so many larger ones, and one for
-    all that are smaller.
-    """
+    """In steps: the largest entries of a group, after so many, and a tile for all smaller ones."""
     shown, kept = Shown(), list[Row]()
     # What is empty takes no room on a map.
     floor, most = 0, skipped + MOST
@@ -152,8 +137,7 @@ def gathered_entries(model: EntriesModel, name: Name, skipped: int) -> Work[Show
         size -= sum(map(_SIZE, kept))
         text = _tr("{} smaller").format(f"{left:,}")
         hint = _tr("A double click, or Enter, shows the largest of them")
-        if not size:
-            hint = _tr("They take no room")
+        hint = hint if size else _tr("They take no room")
         shown.rest = Tile(("", "smaller"), text, size, left, detail=hint)
     return shown
 
@@ -178,9 +162,9 @@ def _tile(entry: Entry) -> Tile:
     verdict = verdict_words(entry.verdict) if entry.verdict else ""
     torch = _tr("torch {}").format(printable(entry.torch, 60)) if entry.torch else ""
     about = [kind_words(entry.kind), verdict, torch, cell_text(entry, CHANGED)]
-    kind = entry.kind if entry.kind in KINDS else "unknown"
+    shade = layout.shade_of("kind", entry.kind if entry.kind in KINDS else "unknown")
     detail = " · ".join(filter(None, about))
-    return Tile(entry.identity, shown_name(entry), entry.size, 1, layout.of_kind(kind), detail)
+    return Tile(entry.identity, shown_name(entry), entry.size, 1, shade, detail)
 
 
 # Which tiles of the map are selected: what is selected in the table, looked at in short steps.
@@ -196,23 +180,16 @@ class Marks(NamedTuple):
 def marked(
     shown: Shown, lines: Sequence[Line], name: Callable[[Row], Name], inside: bool, where: Name
 ) -> Work[Marks]:
-    """In steps: the tiles in which these lines of the table are.
-
-    inside, where: whether the tiles are the entries of a group, and of which.
-    """
+    """In steps: the tiles in which these lines are; where ``inside``, of the group ``where``."""
     if inside:
         return (yield from _entries(shown, lines, name, where))
-    counts: dict[Name, int] = {}
+    counts = Counter[Name]()
     for piece in pieces(lines):
-        for line in piece:
-            if isinstance(line, Row):
-                which = name(line)
-                counts[which] = counts.get(which, 0) + 1
+        counts.update(name(line) for line in piece if isinstance(line, Row))
         yield
     marks = Marks([], [])
     for tile in shown.tiles:
-        count = counts.get(shown.groups[tile.key], 0)
-        if count:
+        if count := counts[shown.groups[tile.key]]:
             (marks.whole if count >= tile.entries else marks.partly).append(tile.key)
     return marks
 
@@ -224,11 +201,10 @@ def _entries(
     for piece in pieces(lines):
         for line in piece:
             if isinstance(line, Row):
-                key = shown.rows.get(line)
-                if key is not None:
+                if (key := shown.rows.get(line)) is not None:
                     whole.append(key)
-                elif not smaller:
-                    smaller = name(line) == where
+                else:
+                    smaller = smaller or name(line) == where
         yield
     return Marks(whole, [shown.rest.key] if smaller and shown.rest is not None else [])
 
@@ -249,21 +225,13 @@ class Level(NamedTuple):
 class MapPane(QFrame):
     """The entries that the filter shows, as tiles in the groups of the table."""
 
-    #: A context menu is asked for, at a point of the tiles.
-    menu_asked = Signal(QPoint)
-    #: It is not wanted any more.
-    closed = Signal()
-
     def __init__(
-        self,
-        table: EntryTable,
-        group_by_kind: Callable[[Callable[[], None]], None],
-        parent: QWidget | None = None,
+        self, table: EntryTable, group_by_kind: Callable[[Callable[[], None]], None]
     ) -> None:
         """group_by_kind: groups the table, where what is selected would lie scattered in it, and
         calls what it is given when that is done.
         """
-        super().__init__(parent)
+        super().__init__()
         self.setObjectName("pane")
         self._table, self._model = table, table.entries
         self._group_by_kind = group_by_kind
@@ -276,36 +244,24 @@ class MapPane(QFrame):
         self._left: Level | None = None
         self._begun = self._took = 0.0
         self._timer = once(self, self._gather)
-        self.up_button = forms.icon_button("back", self.tr("Up to the groups (Backspace)"))
+        self.view = Treemap()
+        self.view.setAccessibleName(self.tr("Map of the entries"))
+        self.view.nothing = self.tr("Nothing here takes any room")
+        up = self.tr("Up to the groups (Backspace)")
+        self.up_button = forms.icon_button("back", up, self.view.leave)
         self.title = forms.label("", "heading")
         self.about = forms.label("", "muted")
         self.close_button = forms.icon_button("close", self.tr("Hide the map (Ctrl+M)"))
         self.close_button.setAccessibleName(self.tr("Hide the map"))
-        self.close_button.clicked.connect(self.closed)
-        self.view = Treemap()
-        self.view.setAccessibleName(self.tr("Map of the entries"))
-        self.view.nothing = self.tr("Nothing here takes any room")
-        head = forms.row(gap=8)
-        head.setContentsMargins(16, 4, 8, 0)
-        head.addWidget(self.up_button)
-        head.addWidget(self.title)
-        head.addWidget(self.about)
-        head.addStretch(1)
-        head.addWidget(self.close_button)
-        whole = forms.column(gap=2)
-        whole.addLayout(head)
-        inner = forms.column(gap=0)
-        inner.setContentsMargins(12, 0, 12, 8)
-        inner.addWidget(self.view, 1)
-        whole.addLayout(inner, 1)
-        self.setLayout(whole)
+        head = self.up_button, self.title, self.about, 1, self.close_button
+        above = forms.row(*head, margin=(16, 4, 8, 0))
+        inner = forms.column((self.view, 1), margin=(12, 0, 12, 8))
+        self.setLayout(forms.column(above, (inner, 1), gap=2))
         self.setMinimumHeight(150)
-        self.up_button.clicked.connect(self.view.leave)
         self.view.turned.connect(self._entitle)
         self.view.opened.connect(self._open)
         self.view.up.connect(self._up)
         self.view.chosen.connect(self._choose)
-        self.view.menu_asked.connect(self.menu_asked)
         self._model.changed.connect(self._soon)
         self._model.modelReset.connect(self._reset)
         table.selection_changed.connect(self._mark)
@@ -353,11 +309,9 @@ class MapPane(QFrame):
         if which != self._by:
             self._by = which
             del self._way[1:]
-        level = self.level
-        if level.inside:
+        work = gathered_groups(self._model)
+        if (level := self.level).inside:
             work = gathered_entries(self._model, level.name, level.skipped)
-        else:
-            work = gathered_groups(self._model)
         self._dirty, self._begun = False, time.monotonic()
         found: list[Shown] = []
         self._gathering.start(_kept(work, found), lambda: self._show(found[0]))
@@ -389,13 +343,12 @@ class MapPane(QFrame):
         }
         title = Group(self._by, level.name).title if level.inside else titles[self._by]
         self.title.setText(title)
-        numbers = f"{say.count(shown.entries, 'entry', 'entries')} · {say.size(shown.bytes)}"
+        numbers = [say.count(shown.entries, "entry", "entries"), say.size(shown.bytes)]
         if level.skipped:
-            after = self.tr("after the {} largest").format(f"{level.skipped:,}")
-            numbers = f"{numbers} · {after}"
+            numbers.append(self.tr("after the {} largest").format(f"{level.skipped:,}"))
         if self.view.zoomed:
-            numbers = f"{numbers} · {self.tr('the smaller ones')}"
-        self.about.setText(numbers)
+            numbers.append(self.tr("the smaller ones"))
+        self.about.setText(" · ".join(numbers))
         inside = level.inside or self.view.zoomed
         if not inside and self.up_button.hasFocus():
             self.view.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -411,8 +364,7 @@ class MapPane(QFrame):
         elif shown.rest is not None and key == shown.rest.key:
             if not shown.rest.bytes:
                 return
-            further = Level(True, level.name, level.skipped + MOST)
-            self._go(*self._way[1:], further)
+            self._go(*self._way[1:], level._replace(skipped=level.skipped + MOST))
         else:
             self._choose([key])
             self._table.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -424,7 +376,12 @@ class MapPane(QFrame):
 
     def _choose(self, keys: list[Key]) -> None:
         if not self.level.inside:
-            self._choose_groups([self._shown.groups[key] for key in keys])
+            names = [self._shown.groups[key] for key in keys]
+            if names and self._model.grouping == "none":
+                # One by one they would be as many pieces of the selection as there are entries.
+                self._group_by_kind(lambda: self._select_groups(names))
+            else:
+                self._select_groups(names)
             return
         wanted = set(keys)
         found = {row.entry.identity for row, key in self._shown.rows.items() if key in wanted}
@@ -434,25 +391,16 @@ class MapPane(QFrame):
             return
         self._model.expand_to(found)
         self._table.select(found)
-        rows = self._model.rows_of(found)
-        if rows:
+        if rows := self._model.rows_of(found):
             self._reach(self._model.index(rows[0], 0))
-
-    def _choose_groups(self, names: list[Name]) -> None:
-        if names and self._model.grouping == "none":
-            # One by one they would be as many pieces of the selection as there are entries.
-            self._group_by_kind(lambda: self._select_groups(names))
-        else:
-            self._select_groups(names)
 
     def _select_groups(self, names: list[Name]) -> None:
         groups = [group for group in self._model.groups if group.name in names]
         self._model.collapse(groups, False)
         self._table.select_groups(groups)
-        if groups:
-            at = self._model.where({groups[0]}).get(groups[0])
-            if at is not None:
-                self._reach(self._model.index(at, 0))
+        at = self._model.where({groups[0]}).get(groups[0]) if groups else None
+        if at is not None:
+            self._reach(self._model.index(at, 0))
 
     def _reach(self, index: QModelIndex) -> None:
         """Have the table show a line, and its keys begin there."""
@@ -464,10 +412,8 @@ class MapPane(QFrame):
         """Show what is selected in the table."""
         if not self.isVisible():
             return
-        level = self.level
-        name = group_name(self._model)
-        lines = self._table.selected_lines()
-        work = marked(self._shown, lines, name, level.inside, level.name)
+        level, lines = self.level, self._table.selected_lines()
+        work = marked(self._shown, lines, group_name(self._model), level.inside, level.name)
         found: list[Marks] = []
         self._marking.start(_kept(work, found), lambda: self.view.select(*found[0]))
 

@@ -21,21 +21,15 @@ class MapSplitter(QSplitter):
 
     def __init__(self, settings: QSettings, table: QWidget, make: Callable[[], QWidget]) -> None:
         super().__init__(Qt.Orientation.Vertical)
-        self._settings = settings
-        self._make = make
+        self._settings, self._make = settings, make
         self._map: QWidget | None = None
         #: Whether it is wanted, and whether there is anything that it could show.
-        self._wanted = False
+        self.wanted = False
         self._of_use = False
         self.addWidget(table)
         self.setChildrenCollapsible(False)
         self.setStretchFactor(0, 1)
-        self.splitterMoved.connect(lambda *_: self._moved())
-
-    @property
-    def wanted(self) -> bool:
-        """Whether the map is shown where there is anything to show."""
-        return self._wanted
+        self.splitterMoved.connect(self._moved)
 
     def restore(self) -> None:
         """As it was left."""
@@ -44,7 +38,7 @@ class MapSplitter(QSplitter):
 
     def want(self, wanted: bool) -> None:
         """Show the map from now on, or hide it."""
-        self._wanted = wanted
+        self.wanted = wanted
         self._settings.setValue(SHOWN, "true" if wanted else "false")
         self._show()
 
@@ -55,7 +49,7 @@ class MapSplitter(QSplitter):
             self._show()
 
     def _show(self) -> None:
-        shown = self._wanted and self._of_use
+        shown = self.wanted and self._of_use
         if self._map is None:
             if not shown:
                 return
@@ -63,17 +57,14 @@ class MapSplitter(QSplitter):
             self.insertWidget(0, self._map)
             self.setStretchFactor(0, 0)
             self.setStretchFactor(1, 1)
-            high = self._kept_height()
+            try:
+                high = int(str(self._settings.value(HEIGHT) or _HIGH))
+            except ValueError:
+                high = _HIGH
             self.setSizes([high, max(1, self.height() - high)])
             self.placed.emit()
         self._map.setVisible(shown)
 
-    def _kept_height(self) -> int:
-        try:
-            return int(str(self._settings.value(HEIGHT) or _HIGH))
-        except ValueError:
-            return _HIGH
-
-    def _moved(self) -> None:
+    def _moved(self, *_: int) -> None:
         if self._map is not None and not self._map.isHidden():
             self._settings.setValue(HEIGHT, self._map.height())

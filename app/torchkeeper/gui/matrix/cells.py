@@ -120,9 +120,7 @@ class CellState:
 
 @dataclass
 class Cells:
-    """All cells of a job, in their order; ``dirty`` are those that changed since it was last
-    emptied.
-    """
+    """All cells of a job, in their order; ``dirty``: those that changed since it was emptied."""
 
     rows: list[CellState] = field(default_factory=list)
     dirty: set[int] = field(default_factory=set)
@@ -134,9 +132,7 @@ class Cells:
         return bool(self.rows)
 
     def hear(self, found: Finding) -> bool:
-        """Take note of a finding ``cells``, ``cell``, ``graph`` or ``log`` of a cell; False where
-        it is none of them.
-        """
+        """Take note of ``cells``, a ``cell``, its ``graph`` or ``log``; False for all else."""
         if "cells" in found:
             self._add(found["cells"])
             return True
@@ -174,11 +170,9 @@ class Cells:
         for cell in self.rows:
             if not cell.ended:
                 cell.seconds = cell.took(now)
-                if error is not None and len(self.rows) == 1:
-                    cell.error = error
-                    self._turn(cell, FAILED)
-                else:
-                    self._turn(cell, CANCELLED)
+                failed = error is not None and len(self.rows) == 1
+                cell.error = error if failed else cell.error
+                self._turn(cell, FAILED if failed else CANCELLED)
 
     def told(self, result: Sequence[CellFinding]) -> None:
         """What the result of the job says of its cells, which is the last word."""
@@ -198,14 +192,8 @@ class Cells:
             if index in by_index or len(rows) >= MOST:
                 continue
             by_index[index] = len(rows)
-            rows.append(
-                CellState(
-                    index,
-                    one.get("recipe", "")[:_TEXT],
-                    one.get("name", "")[:_TEXT],
-                    one.get("source", "")[:40],
-                )
-            )
+            recipe, name = one.get("recipe", "")[:_TEXT], one.get("name", "")[:_TEXT]
+            rows.append(CellState(index, recipe, name, one.get("source", "")[:40]))
         self.counts[QUEUED] = self.counts.get(QUEUED, 0) + len(rows) - before
 
     def _turn(self, cell: CellState, state: str) -> None:

@@ -132,14 +132,9 @@ class CellsModel(QAbstractTableModel):
         graphs: list[Graph] = []
         if row is not None and position is not None:
             graphs = list((self.cells.rows[row].graphs or {}).values())
-        if row == self._open and len(graphs) >= len(self._graphs):
-            self._add_graphs(graphs, position)
-            return
-        self._close()
-        self._open = row if position is not None else None
-        self._add_graphs(graphs, position)
-
-    def _add_graphs(self, graphs: list[Graph], position: int | None) -> None:
+        if row != self._open or len(graphs) < len(self._graphs):
+            self._close()
+            self._open = row if position is not None else None
         if position is None or len(graphs) == len(self._graphs):
             self._graphs = graphs
             return
@@ -204,8 +199,7 @@ class CellsModel(QAbstractTableModel):
         if orientation != Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.DisplayRole:
-            titles = _tr("Cell"), _tr("Hits"), _tr("Misses"), _tr("Time"), _tr("Phases")
-            return titles[section]
+            return (_tr("Cell"), _tr("Hits"), _tr("Misses"), _tr("Time"), _tr("Phases"))[section]
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _RIGHT if section in NUMBERS else _LEFT
         return None
@@ -251,6 +245,6 @@ class CellsModel(QAbstractTableModel):
             how = outcome_words(line.outcome)
             if line.outcome == "none":
                 how = _tr("compiled, no cache asked")
-            return "\n".join(x for x in (graph_name(line), how, reason_of(line)) if x)
+            return "\n".join(filter(None, (graph_name(line), how, reason_of(line))))
         said = f"{name_of(line, True)}\n{state_words(line.state)}"
         return f"{said}\n{line.error.what}" if line.error else said

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from PySide6.QtCore import (
     QModelIndex,
-    QPersistentModelIndex,
     QRect,
     QRectF,
     QSize,
@@ -15,12 +14,11 @@ from PySide6.QtCore import (
     QTimer,
     Signal,
 )
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QGuiApplication, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
     QCheckBox,
-    QHBoxLayout,
     QHeaderView,
     QPlainTextEdit,
     QSizePolicy,
@@ -39,16 +37,15 @@ from torchkeeper.gui.matrix.model import CELL, HITS, MISSES, NUMBERS, PHASES, TI
 from torchkeeper.gui.matrix.phases import PHASES as NAMES
 from torchkeeper.gui.matrix.words import name_of, told, uncached
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.lists import Index
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.gui.widgets.texts import CopyKey
 
 # How the table of cells is painted: its state, its numbers, and the phases as a bar.
 
-Index = QModelIndex | QPersistentModelIndex
-
 ROW_HEIGHT = 28
-_PAD, _BAR = 8, 12
+_PAD, _BAR, _SHIFT = 8, 12, 24
 _LEFT = (Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter).value
 _RIGHT = (Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter).value
 #: The icon of each state, and the name of its colour.
@@ -74,10 +71,7 @@ class CellDelegate(QStyledItemDelegate):
 
     def __init__(self, view: QTableView, model: CellsModel) -> None:
         super().__init__(view)
-        self._view = view
-        self._model = model
-        self._font = QFont()
-        self._metrics = QFontMetrics(self._font)
+        self._view, self._model = view, model
         theme.follow(self, self._dress)
 
     def _dress(self) -> None:
@@ -99,13 +93,12 @@ class CellDelegate(QStyledItemDelegate):
         left, width = box.left() + _PAD, box.width() - 2 * _PAD
         quiet = not isinstance(line, CellState) or line.state in ("queued", "starting", "cancelled")
         if column == CELL:
-            shift = 24
             if isinstance(line, CellState):
                 name, shade = mark(line)
                 scale = self._view.devicePixelRatioF()
                 drawn = theme.pixmap(name, 16, getattr(shades, shade), scale)
                 painter.drawPixmap(left, box.center().y() - 7, drawn)
-            left, width = left + shift, width - shift
+            left, width = left + _SHIFT, width - _SHIFT
         painter.setFont(self._font)
         painter.setPen(QColor(shades.muted if quiet else shades.text))
         shown = self._metrics.elidedText(text, Qt.TextElideMode.ElideRight, width)
@@ -116,12 +109,10 @@ class CellDelegate(QStyledItemDelegate):
         """The phases, as long as they took beside the cell that took longest."""
         shades = theme.shades()
         every = line.phases or []
-        longest = max(self._model.cells.longest, 1.0)
-        now = time.monotonic()
-        took = line.took(now) if isinstance(line, CellState) else None
+        took = line.took(time.monotonic()) if isinstance(line, CellState) else None
         # Graphs that are compiled at once take more together than the cell.
         whole = max(took or 0.0, sum(every))
-        longest = max(longest, whole)
+        longest = max(self._model.cells.longest, 1.0, whole)
         if whole <= 0:
             return
         room = box.width() - 2 * _PAD
@@ -173,15 +164,12 @@ class Legend(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setAccessibleName(self.tr("Phases of a compile"))
-        line = QHBoxLayout()
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(5)
+        line = forms.row(gap=5)
         for name in phases.PHASES:
             swatch, label = _Swatch(name), forms.label(phases.title(name), "muted")
             for widget in (swatch, label):
                 widget.setToolTip(tip(phases.about(name)))
-            line.addWidget(swatch)
-            line.addWidget(label)
+            forms.fill(line, swatch, label)
             line.addSpacing(9)
         line.addStretch(1)
         self.setLayout(line)
@@ -217,8 +205,7 @@ class CellsPane(QWidget):
         self.bad.toggled.connect(self._only_bad)
         self.name = forms.label("", "heading", wrap=True)
         self.facts = forms.label("", "muted", wrap=True)
-        self.uncached = forms.label("", "warning", wrap=True)
-        self.uncached.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.uncached = forms.label("", "warning", wrap=True, selectable=True)
         self.uncached.hide()
         self.notice = Notice()
         self.log = QPlainTextEdit()
@@ -228,13 +215,11 @@ class CellsPane(QWidget):
         self.log.setMinimumHeight(88)
         self.log.setMaximumBlockCount(LINES)
         self.log.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.copy = forms.button(self.tr("Co&py log"), enter=False)
-        self.copy.setToolTip(self.tr("Copy what is said of this cell, and its log"))
-        self.copy.clicked.connect(self._copy_log)
-        self.recipe = forms.button(self.tr("Ed&it recipe…"), enter=False)
-        self.recipe.setToolTip(self.tr("Close this, and change the text of its recipe"))
+        hint = self.tr("Copy what is said of this cell, and its log")
+        self.copy = forms.button(self.tr("Co&py log"), self._copy_log, hint, enter=False)
+        hint = self.tr("Close this, and change the text of its recipe")
+        self.recipe = forms.button(self.tr("Ed&it recipe…"), self._edit, hint, enter=False)
         self.recipe.hide()
-        self.recipe.clicked.connect(self._edit)
         self._chosen: int | None = None
         #: Whether the user has chosen a cell; before, it is the one that is compiled.
         self._touched = False
@@ -271,27 +256,13 @@ class CellsPane(QWidget):
 
     def _lay_out(self) -> None:
         head = forms.column(gap=4) if self._narrow else forms.row()
-        head.addWidget(self.legend, 1)
-        head.addWidget(self.bad)
-        line = forms.row()
-        line.addWidget(self.name, 1)
-        line.addWidget(self.recipe)
-        line.addWidget(self.copy)
-        below = forms.column(gap=4)
-        below.setContentsMargins(0, 4, 0, 0)
-        below.addLayout(line)
-        below.addWidget(self.facts)
-        below.addWidget(self.uncached)
-        below.addWidget(self.notice)
-        below.addWidget(self.log, 1)
+        forms.fill(head, (self.legend, 1), self.bad)
+        line = forms.row((self.name, 1), self.recipe, self.copy)
+        below = line, self.facts, self.uncached, self.notice, (self.log, 1)
         self.detail = QWidget()
-        self.detail.setLayout(below)
-        whole = forms.column()
-        whole.addLayout(head)
-        whole.addWidget(self.view, _TABLE)
-        whole.addWidget(self.detail)
-        self._layout = whole
-        self.setLayout(whole)
+        self.detail.setLayout(forms.column(*below, margin=(0, 4, 0, 0), gap=4))
+        self._layout = forms.column(head, (self.view, _TABLE), self.detail)
+        self.setLayout(self._layout)
 
     def _paint(self) -> None:
         self.log.setFont(theme.monospace())
@@ -322,8 +293,7 @@ class CellsPane(QWidget):
         self._go_to(row)
 
     def _go_to(self, row: int) -> None:
-        line = self.model.line_of(row)
-        if line is not None:
+        if (line := self.model.line_of(row)) is not None:
             index = self.model.index(line, CELL)
             self.view.setCurrentIndex(index)
             self.view.scrollTo(index)
@@ -353,8 +323,7 @@ class CellsPane(QWidget):
     def _only_bad(self, on: bool) -> None:
         kept = self._chosen
         self.model.only_bad(on)
-        line = self.model.line_of(kept) if kept is not None else None
-        if line is not None and kept is not None:
+        if kept is not None and self.model.line_of(kept) is not None:
             self._go_to(kept)
         elif self.model.rowCount():
             self.view.setCurrentIndex(self.model.index(0, CELL))
@@ -368,32 +337,21 @@ class CellsPane(QWidget):
         if current.isValid():
             self._chosen = self.model.row_of(current.row())
             # Not within the signal: lines come and go.
-            QTimer.singleShot(0, self, self._open)
+            QTimer.singleShot(0, self, lambda: self.model.open(self._chosen))
         self._tell()
-
-    def _open(self) -> None:
-        self.model.open(self._chosen)
 
     # The chosen cell.
 
     def _tell(self) -> None:
         cell = self.cell
         self.detail.setEnabled(cell is not None)
-        if cell is None:
-            self.name.setText("")
-            self.facts.setText("")
-            self.uncached.hide()
-            self.recipe.hide()
-            self._show_log(None)
-            return
-        self.name.setText(name_of(cell, self.model.several))
-        self.facts.setText(told(cell))
-        self.uncached.setText(uncached(cell))
-        self.uncached.setVisible(bool(self.uncached.text()))
-        if cell.error is not self.notice.error:
+        self.name.setText(name_of(cell, self.model.several) if cell else "")
+        self.facts.setText(told(cell) if cell else "")
+        forms.tell(self.uncached, uncached(cell) if cell else "")
+        if cell is not None and cell.error is not self.notice.error:
             self.notice.tell(cell.error)
-        bad = cell.ended and not cell.good
-        self.recipe.setVisible(bad and bool(self.file_of(cell.recipe)))
+        bad = cell is not None and cell.ended and not cell.good
+        self.recipe.setVisible(cell is not None and bad and bool(self.file_of(cell.recipe)))
         self._show_log(cell)
 
     def _show_log(self, cell: CellState | None) -> None:
@@ -425,8 +383,7 @@ class CellsPane(QWidget):
     # Copying.
 
     def _copy_log(self) -> None:
-        cell = self.cell
-        if cell is not None:
+        if (cell := self.cell) is not None:
             said = str(cell.error).splitlines() if cell.error else []
             head = [name_of(cell, True), told(cell), *uncached(cell).splitlines()]
             text = [*head, *said, "", *cell.lines()]

@@ -59,11 +59,8 @@ def is_time(value: float | None) -> TypeGuard[float]:
 
 def summed(every: Iterable[Spent]) -> Spent:
     """All of them together."""
-    found = [0.0] * len(PHASES)
-    for one in every:
-        for number, seconds in enumerate(one):
-            found[number] += seconds
-    return found
+    nothing = [0.0] * len(PHASES)
+    return [sum(some) for some in zip(nothing, *every, strict=True)]
 
 
 def words(one: Spent, whole: float | None = None) -> list[str]:

@@ -52,9 +52,7 @@ def outcome_words(outcome: str) -> str:
 
 
 def name_of(cell: CellState, several: bool) -> str:
-    """What a cell is called; with its recipe where there are ``several`` and it does not begin
-    with that.
-    """
+    """What a cell is called; of ``several`` recipes with its own, if it does not begin so."""
     name, recipe = printable(cell.name, 200), printable(cell.recipe, 80)
     if several and name and not name.startswith(recipe):
         return f"{recipe} · {name}"
@@ -89,11 +87,10 @@ def told(cell: CellState) -> str:
         parts.append(said)
     if cell.of is not None:
         parts.append(_tr("found again: {} of {}").format(f"{cell.found or 0:,}", f"{cell.of:,}"))
-    if cell.device:
-        parts.append(printable(cell.device, 60))
+    parts.append(printable(cell.device, 60))
     if cell.threads:
         parts.append(say.count(cell.threads, "thread", "threads"))
-    return " · ".join(part for part in parts if part)
+    return " · ".join(filter(None, parts))
 
 
 def uncached(cell: CellState) -> str:

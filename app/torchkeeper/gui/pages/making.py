@@ -1,6 +1,4 @@
-"""How each page is made, and what is done about what it asks for. Each is loaded when it is first
-shown.
-"""
+"""How each page is made when it is first shown, and what is done about what it asks for."""
 
 from __future__ import annotations
 
@@ -95,7 +93,8 @@ class Making(NamedTuple):
         from torchkeeper.gui.pages.activity.page import ActivityPage
 
         page = ActivityPage(self.context)
-        page.menu_asked.connect(lambda at: self.menu("jobs", page.list.viewport(), at))
+        seen = page.list.viewport()
+        page.list.customContextMenuRequested.connect(lambda at: self.menu("jobs", seen, at))
         page.showing.connect(late(lambda: self.flows().results.show_result))
         page.opening.connect(late(lambda: self.flows().results.open))
         page.revealing.connect(late(lambda: self.flows().results.reveal))

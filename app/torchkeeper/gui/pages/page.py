@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPoint, Signal
-from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtWidgets import QFrame, QLineEdit, QVBoxLayout, QWidget
 
 from torchkeeper.gui import taborder
 from torchkeeper.gui.widgets import forms
@@ -22,7 +22,6 @@ _HEAD = 32
 
 class Page(QFrame):
     """A page is made when it is first shown, and lives as long as the window.
-
     heading: its name, and beside it, in ``tools``, what is done with all of it. body: the rest.
     """
 
@@ -37,15 +36,9 @@ class Page(QFrame):
         # As high as what may stand beside it, so that it is at the same place on every page.
         self.heading.setMinimumHeight(_HEAD)
         self.tools = forms.row()
-        head = forms.row(gap=16)
-        head.addWidget(self.heading)
-        head.addStretch(1)
-        head.addLayout(self.tools)
-        self.body: QVBoxLayout = forms.column(gap=forms.GAP)
-        whole = forms.column(margin=MARGIN, gap=12)
-        whole.addLayout(head)
-        whole.addLayout(self.body, 1)
-        self.setLayout(whole)
+        self.body: QVBoxLayout = forms.column()
+        head = forms.row(self.heading, 1, self.tools, gap=16)
+        self.setLayout(forms.column(head, (self.body, 1), margin=MARGIN, gap=12))
 
     @property
     def unsaved(self) -> bool:
@@ -63,6 +56,7 @@ class Page(QFrame):
 
     def entered(self) -> None:
         """It is shown from now on."""
+        self.refresh()
 
     def left(self) -> None:
         """Another page is shown from now on; what it was at may go on."""
@@ -90,3 +84,10 @@ class Page(QFrame):
 
     def let_go(self) -> None:
         """The window closes: nothing is waited for any more."""
+
+
+def go_to_field(field: QLineEdit) -> bool:
+    """Go to a search field, with what is in it selected; it is there."""
+    field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+    field.selectAll()
+    return True

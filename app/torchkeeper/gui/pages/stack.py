@@ -19,7 +19,6 @@ _MOST = 50
 
 class Pages(QStackedWidget):
     """Shows one page of the window at a time; ``entries`` is the one that is there from the start.
-
     Emits ``changed`` with the id of the page that is shown from now on.
     """
 
@@ -30,14 +29,11 @@ class Pages(QStackedWidget):
     def __init__(self, entries: QWidget) -> None:
         super().__init__()
         self._made: dict[str, QWidget] = {ENTRIES: entries}
-        self._makers: Mapping[str, Callable[[], QWidget]] = {}
+        #: What makes each of the others.
+        self.makers: Mapping[str, Callable[[], QWidget]] = {}
         self._way: list[str] = [ENTRIES]
         self._at = 0
         self.addWidget(entries)
-
-    def make_by(self, makers: Mapping[str, Callable[[], QWidget]]) -> None:
-        """What makes each of the others."""
-        self._makers = makers
 
     @property
     def current(self) -> str:
@@ -63,7 +59,7 @@ class Pages(QStackedWidget):
     def of(self, ident: str) -> QWidget:
         """A page by its id; made when it is first asked for. Raises KeyError where none is it."""
         if ident not in self._made:
-            self._made[ident] = page = self._makers[ident]()
+            self._made[ident] = page = self.makers[ident]()
             self.addWidget(page)
         return self._made[ident]
 

@@ -1,7 +1,6 @@
-"""Which pages there are: one table, from which the sidebar and the stack are made.
+"""Which pages there are: from this the sidebar and the stack are made, by ``pages.making``.
 
-The id of a page is that of the action that goes to it (gui.actions), which has its text, icon,
-shortcut and hint; ``pages.making`` makes it.
+The id of a page is that of its action, with its text, icon, shortcut and hint (gui.actions).
 """
 
 from __future__ import annotations

@@ -67,7 +67,6 @@ class Tile(NamedTuple):
 
 class Folded(NamedTuple):
     """The tiles that are drawn, how large each is, and those that the last one stands for.
-
     shrunk: whether the last one is drawn smaller than it is, so that there is room for the others.
     """
 
@@ -102,12 +101,12 @@ def fold(
     if len(smaller) == 1 and rest is None and smaller[0].bytes:
         last, smaller = smaller[0], []
     elif smaller:
+        every = [*smaller, rest] if rest else smaller
         count = len(smaller) + (rest.entries if rest else 0)
-        entries = sum(tile.entries for tile in smaller) + (rest.entries if rest else 0)
-        size = sum(tile.bytes for tile in smaller) + (rest.bytes if rest else 0)
+        entries, size = sum(tile.entries for tile in every), sum(tile.bytes for tile in every)
         key = rest.key if rest else (*smaller[0].key[:-1], REST)
-        last = Tile(key, name.format(f"{count:,}"), size, entries,
-                    detail=detail if size else empty)  # fmt: skip
+        said = name.format(f"{count:,}")
+        last = Tile(key, said, size, entries, detail=detail if size else empty)
     if last is None:
         return Folded(shown, sizes, smaller)
     shown.append(last)
@@ -157,10 +156,6 @@ class Box(NamedTuple):
         """How large it is."""
         return self.width * self.height
 
-    def holds(self, x: float, y: float) -> bool:
-        """Whether a point is in it."""
-        return self.left <= x < self.right and self.top <= y < self.bottom
-
 
 def squarify(sizes: Sequence[float], room: Box) -> list[Box]:
     """A box for each size, in the same order, which fill the room together.
@@ -206,9 +201,7 @@ def _parts(sizes: Sequence[float]) -> list[float]:
 def _row(
     parts: list[float], where: list[int], at: int, left: float, room: Box
 ) -> tuple[int, float]:
-    """How many of the next ones stand beside each other, and their sum: as long as that makes the
-    worst of them squarer.
-    """
+    """How many of the next stand in a row, while that makes the worst squarer; their sum."""
     short = min(room.width, room.height)
     scale = room.area / left if left > 0 else 0.0
     if short <= 0 or scale <= 0:
@@ -240,49 +233,35 @@ def _cut(room: Box, long: float, upright: bool) -> tuple[Box, Box]:
     if upright:
         long = min(long, room.width)
         rest = room.width - long
-        first = Box(room.left, room.top, long, room.height)
-        return first, Box(room.right - rest, room.top, rest, room.height)
+        return room._replace(width=long), room._replace(left=room.right - rest, width=rest)
     long = min(long, room.height)
     rest = room.height - long
-    first = Box(room.left, room.top, room.width, long)
-    return first, Box(room.left, room.bottom - rest, room.width, rest)
+    return room._replace(height=long), room._replace(top=room.bottom - rest, height=rest)
 
 
 def neighbour(boxes: Sequence[Box], at: int, dx: int, dy: int) -> int:
-    """The box that lies beside another: to the right with dx 1, below it with dy 1.
+    """The box beside another: to the right with dx 1, below with dy 1; the same where none is."""
 
-    Where none does, the same.
-    """
-    here = boxes[at]
+    def edges(box: Box) -> tuple[float, float, float, float]:
+        """Where it begins and ends in the direction that is gone, and across that."""
+        along, across = (box.left, box.right), (box.top, box.bottom)
+        return (*along, *across) if dx else (*across, *along)
+
+    begin, end, first, last = edges(boxes[at])
+    middle = (first + last) / 2
     best, nearest = at, (math.inf, math.inf, math.inf)
     for number, box in enumerate(boxes):
-        if number == at or box.width <= 0 or box.height <= 0:
+        near, far, low, high = edges(box)
+        gap = near - end if dx + dy > 0 else begin - far
+        if number == at or box.width <= 0 or box.height <= 0 or gap < -0.5:
             continue
-        if dx:
-            gap = box.left - here.right if dx > 0 else here.left - box.right
-            off = _beside(here.top, here.bottom, box.top, box.bottom)
-            depth = abs(_middle(here.top, here.bottom) - _middle(box.top, box.bottom))
-        else:
-            gap = box.top - here.bottom if dy > 0 else here.top - box.bottom
-            off = _beside(here.left, here.right, box.left, box.right)
-            depth = abs(_middle(here.left, here.right) - _middle(box.left, box.right))
-        if gap < -0.5:
-            continue
-        # Half a pixel is no gap: edges that were rounded touch.
-        found = (off, max(0.0, round(gap)), depth)
+        # How far it is from the middle of here comes first; half a pixel is no gap: edges that were
+        # rounded touch.
+        off = max(0.0, low - middle, middle - high)
+        found = (off, max(0.0, round(gap)), abs(middle - (low + high) / 2))
         if found < nearest:
             best, nearest = number, found
     return best
-
-
-def _middle(first: float, last: float) -> float:
-    return (first + last) / 2
-
-
-def _beside(first: float, last: float, begin: float, end: float) -> float:
-    """How far the middle of a stretch is from another stretch; 0 where it is in it."""
-    middle = _middle(first, last)
-    return max(0.0, begin - middle, middle - end)
 
 
 # What a map says of its tiles: where the pointer rests, and to a screen reader.
@@ -307,11 +286,6 @@ def told(tile: Tile, total: int, *, shrunk: bool = False) -> str:
     numbers = f"{part} · {say.count(tile.entries, 'entry', 'entries')}"
     small = _tr("Drawn smaller than it is, so that the others can be seen") if shrunk else ""
     return "\n".join(filter(None, (tile.name, size, numbers, tile.detail, small)))
-
-
-def counted(count: int) -> str:
-    """How many tiles there are."""
-    return say.count(count, "tile", "tiles")
 
 
 def aloud(tile: Tile, total: int, at: int, count: int, *, chosen: bool, partly: bool) -> str:
@@ -383,19 +357,9 @@ _STEPS = (1.0, 0.25)
 DEPTHS = 6
 
 
-def of_kind(kind: str) -> str:
-    """The shade of a kind of entries."""
-    return f"kind:{kind}"
-
-
-def of_verdict(verdict: str) -> str:
-    """The shade of a verdict; empty for none."""
-    return f"verdict:{verdict}"
-
-
-def of_step(number: int, count: int) -> str:
-    """The shade of one of several that have no colour of their own: places, versions, ages."""
-    return f"step:{number}:{max(1, count)}"
+def shade_of(what: str, which: str, number: int = 0, count: int = 1) -> str:
+    """The shade of a kind, of a verdict ("" for none), or of one of several without own colours."""
+    return f"{what}:{which}" if what in ("kind", "verdict") else f"step:{number}:{max(1, count)}"
 
 
 @functools.lru_cache(maxsize=512)
@@ -409,15 +373,14 @@ def _fill(dark: bool, colour: str, base: str, text: str, depth: int) -> str:
 
 def fill(shades: Shades, shade: str, depth: int = 0) -> str:
     """The ground of a tile; the smaller one is, the greater its depth, and the paler it is."""
-    what, _, which = shade.partition(":")
+    what, *which = shade.split(":")
     if what == "kind":
-        colour = shades.kinds.get(which, shades.muted)
+        colour = shades.kinds.get(which[0], shades.muted)
     elif what == "verdict":
-        colour = shades.verdict(which)
+        colour = shades.verdict(which[0])
     elif what == "step":
-        number, _, count = which.partition(":")
-        part = int(number) / max(1, int(count) - 1)
-        strength = _STEPS[0] + (_STEPS[1] - _STEPS[0]) * min(1.0, part)
+        number, count = map(int, which)
+        strength = _STEPS[0] + (_STEPS[1] - _STEPS[0]) * min(1.0, number / max(1, count - 1))
         colour = _mixed(shades.accent, shades.selected_quiet, strength)
     else:
         return shades.selected_quiet
@@ -425,9 +388,7 @@ def fill(shades: Shades, shade: str, depth: int = 0) -> str:
 
 
 def hovered(shades: Shades, ground: str) -> str:
-    """The ground of a tile under the pointer: nearer to the page, where text is read more easily,
-    not less.
-    """
+    """The ground of a tile under the pointer, nearer to the page: its text is read more easily."""
     return _mixed(ground, shades.base, 0.8)
 
 
@@ -449,12 +410,8 @@ def _light(colour: str) -> float:
 def _mixed(colour: str, ground: str, strength: float) -> str:
     """So much of a colour on a ground."""
     above, below = QColor(colour), QColor(ground)
-    red, green, blue = (
-        round(a * strength + b * (1 - strength))
-        for a, b in (
-            (above.red(), below.red()),
-            (above.green(), below.green()),
-            (above.blue(), below.blue()),
-        )
+    parts = (
+        round(part(above) * strength + part(below) * (1 - strength))
+        for part in (QColor.red, QColor.green, QColor.blue)
     )
-    return f"#{red:02x}{green:02x}{blue:02x}"
+    return QColor(*parts).name()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
@@ -23,7 +23,7 @@ from PySide6.QtGui import (
     QPixmap,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtWidgets import QSizePolicy, QToolTip
 
 from torchkeeper.client.words import say
 from torchkeeper.gui import theme
@@ -68,9 +68,8 @@ class Writer:
             self._large.setPixelSize(round(font.pixelSize() * _LARGER))
         else:
             self._large.setPointSizeF(font.pointSizeF() * _LARGER)
-        self._metrics = {
-            id(each): QFontMetricsF(each) for each in (self._plain, self._bold, self._large)
-        }
+        fonts = self._plain, self._bold, self._large
+        self._metrics = {id(font): QFontMetricsF(font) for font in fonts}
         bold = self._metrics[id(self._bold)]
         self._narrowest = bold.averageCharWidth() * _FEWEST * 0.8
         self._lowest = math.ceil(bold.height())
@@ -111,11 +110,10 @@ class Writer:
 
 def inner(box: Box, scale: float) -> QRectF:
     """Where a tile is drawn: on whole pixels, so that all gaps are alike, and inside its gap."""
-    left, top = round(box.left * scale) / scale, round(box.top * scale) / scale
-    right, bottom = round(box.right * scale) / scale, round(box.bottom * scale) / scale
-    half = GAP / 2
-    return QRectF(left + half, top + half, max(0.0, right - left - GAP),
-                  max(0.0, bottom - top - GAP))  # fmt: skip
+    edges = box.left, box.top, box.right, box.bottom
+    left, top, right, bottom = (round(edge * scale) / scale for edge in edges)
+    width, height = max(0.0, right - left - GAP), max(0.0, bottom - top - GAP)
+    return QRectF(left + GAP / 2, top + GAP / 2, width, height)
 
 
 def depth(size: float, largest: float) -> int:
@@ -125,53 +123,12 @@ def depth(size: float, largest: float) -> int:
     return min(layout.DEPTHS - 1, int(math.log(largest / size, _DEPTH)))
 
 
-def paint_tile(painter: QPainter, box: QRectF, ground: str) -> None:
-    """Draw one tile. The painter has no pen."""
-    if box.width() <= 0 or box.height() <= 0:
-        return
-    painter.setBrush(QColor(ground))
-    bend = min(_ROUND, box.width() / 4, box.height() / 4)
-    if bend < 1:
-        painter.drawRect(box)
-    else:
-        painter.drawRoundedRect(box, bend, bend)
-
-
-def write(painter: QPainter, ink: str, lines: list[Line]) -> None:
-    """Write into a tile, and leave the painter without a pen."""
-    if lines:
-        painter.setPen(QColor(ink))
-        for line in lines:
-            painter.setFont(line.font)
-            painter.drawText(line.at, line.text)
-        painter.setPen(Qt.PenStyle.NoPen)
-
-
-def paint_shrunk(painter: QPainter, box: QRectF, shades: Shades) -> None:
-    """Hatch the tile that is drawn smaller than it is."""
-    painter.setBrush(QBrush(QColor(shades.line), Qt.BrushStyle.BDiagPattern))
-    painter.drawRoundedRect(box, _ROUND, _ROUND)
-
-
-def paint_chosen(painter: QPainter, box: QRectF, shades: Shades, partly: bool = False) -> None:
-    """Draw the outline of what is selected: dark and light side by side, so that it is seen on
-    every colour. partly: only some of what the tile stands for is.
-    """
+def paint_chosen(painter: QPainter, box: QRectF, shades: Shades, *, partly: bool) -> None:
+    """The outline of what is selected, ``partly`` of some: dark and light, seen on every colour."""
     thick = 2.0 if min(box.width(), box.height()) >= 14 else 1.0
     _outline(painter, box, shades.text, thick, 0.0, dashed=partly)
     if not partly:
         _outline(painter, box, shades.base, thick, thick)
-
-
-def paint_hovered(painter: QPainter, box: QRectF, shades: Shades) -> None:
-    """Draw the outline of what the pointer is over."""
-    _outline(painter, box, shades.text, 1.0, 0.0)
-
-
-def paint_current(painter: QPainter, box: QRectF, shades: Shades) -> None:
-    """Draw the ring of the tile that keys are about; it fits into that of what is selected."""
-    inset = 5.0 if min(box.width(), box.height()) >= 20 else 2.0
-    _outline(painter, box, shades.text, 1.0, inset, dashed=True)
 
 
 def _outline(
@@ -185,10 +142,9 @@ def _outline(
     inside = box.adjusted(by, by, -by, -by)
     painter.setPen(pen)
     painter.setBrush(Qt.BrushStyle.NoBrush)
-    if inside.width() < 1 or inside.height() < 1:
-        return
-    bend = max(0.0, min(_ROUND - by / 2, inside.width() / 4, inside.height() / 4))
-    painter.drawRoundedRect(inside, bend, bend)
+    if inside.width() >= 1 and inside.height() >= 1:
+        bend = max(0.0, min(_ROUND - by / 2, inside.width() / 4, inside.height() / 4))
+        painter.drawRoundedRect(inside, bend, bend)
 
 
 #: How far a ring around the whole stands from its tiles.
@@ -199,13 +155,10 @@ _ARROWS = {
     Qt.Key.Key_Up: (0, -1),
     Qt.Key.Key_Down: (0, 1),
 }
-_CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
 class Treemap(layout.Heard):
-    """Shows tiles. It tells what the user selects and opens, and does nothing itself but show what
-    is behind the tile of the smallest ones.
-    """
+    """Shows tiles, and what is behind that of the smallest; tells what is selected and opened."""
 
     #: The key of a tile that is to be gone into: a double click, or Enter.
     opened = Signal(tuple)
@@ -218,8 +171,8 @@ class Treemap(layout.Heard):
     #: A context menu is asked for, at this point of the map.
     menu_asked = Signal(QPoint)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -294,22 +247,16 @@ class Treemap(layout.Heard):
         number = self._number(key)
         return self._boxes[number] if number >= 0 else QRectF()
 
-    def tile_at(self, at: QPoint | QPointF) -> Tile | None:
-        """The tile at a point."""
-        number = self._number_at(QPointF(at))
-        return self._folded.tiles[number] if number >= 0 else None
-
     def go_to(self, key: Key) -> None:
         """Make a tile the current one."""
-        number = self._number(key)
-        if number >= 0:
+        if (number := self._number(key)) >= 0:
             self._go(number)
 
     def spoken(self) -> str:
         """The current tile for whoever listens: what it is, and which of how many."""
         tile, count = self.current, len(self._folded.tiles)
         if tile is None:
-            return layout.counted(count) if count else self.nothing
+            return say.count(count, "tile", "tiles") if count else self.nothing
         partly = tile.key in self._partly
         chosen = tile.key in self._selected
         return layout.aloud(tile, self._total, self._at, count, chosen=chosen, partly=partly)
@@ -328,9 +275,9 @@ class Treemap(layout.Heard):
         return next((n for n, box in enumerate(self._boxes) if box.contains(at)), -1)
 
     def _room(self) -> Box:
-        half = GAP / 2
-        return Box(_EDGE - half, _EDGE - half, max(1.0, self.width() - 2 * _EDGE + 2 * half),
-                   max(1.0, self.height() - 2 * _EDGE + 2 * half))  # fmt: skip
+        edge = _EDGE - GAP / 2
+        width, height = self.width() - 2 * edge, self.height() - 2 * edge
+        return Box(edge, edge, max(1.0, width), max(1.0, height))
 
     def _lay_out(self) -> None:
         room, scale = self._room(), self.devicePixelRatioF()
@@ -394,12 +341,23 @@ class Treemap(layout.Heard):
         return picture
 
     def _draw_tile(self, painter: QPainter, writer: Writer, number: int, ground: str) -> None:
+        """Draw one with a painter that has no pen, before and after."""
         tile, box, shades = self._folded.tiles[number], self._boxes[number], theme.shades()
-        paint_tile(painter, box, ground)
+        bend = min(_ROUND, box.width() / 4, box.height() / 4)
+        painter.setBrush(QColor(ground))
+        if bend >= 1:
+            painter.drawRoundedRect(box, bend, bend)
+        elif not box.isEmpty():
+            painter.drawRect(box)
         if self._folded.shrunk and number == len(self._folded.tiles) - 1:
-            paint_shrunk(painter, box, shades)
-        lines = writer.lines(tile, box, layout.share(tile, self._total))
-        write(painter, shades.text, lines)
+            # It is drawn smaller than it is.
+            painter.setBrush(QBrush(QColor(shades.line), Qt.BrushStyle.BDiagPattern))
+            painter.drawRoundedRect(box, _ROUND, _ROUND)
+        painter.setPen(QColor(shades.text))
+        for line in writer.lines(tile, box, layout.share(tile, self._total)):
+            painter.setFont(line.font)
+            painter.drawText(line.at, line.text)
+        painter.setPen(Qt.PenStyle.NoPen)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         self._lay_out()
@@ -416,19 +374,21 @@ class Treemap(layout.Heard):
                 painter.setPen(Qt.PenStyle.NoPen)
                 ground = layout.hovered(shades, self._grounds[self._hovered])
                 self._draw_tile(painter, Writer(self.font()), self._hovered, ground)
-                paint_hovered(painter, self._boxes[self._hovered], shades)
+                _outline(painter, self._boxes[self._hovered], shades.text, 1.0, 0.0)
             if self._selected or self._partly:
                 for tile, box in zip(self._folded.tiles, self._boxes, strict=True):
-                    if tile.key in self._selected and box.intersects(seen):
-                        paint_chosen(painter, box, shades)
-                    elif tile.key in self._partly and box.intersects(seen):
-                        paint_chosen(painter, box, shades, partly=True)
+                    whole = tile.key in self._selected
+                    if (whole or tile.key in self._partly) and box.intersects(seen):
+                        paint_chosen(painter, box, shades, partly=not whole)
             if self.hasFocus():
                 painter.setPen(QPen(QColor(shades.accent), 2))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 6, 6)
                 if 0 <= self._at < len(self._boxes):
-                    paint_current(painter, self._boxes[self._at], shades)
+                    # The tile that keys are about; this fits into the ring of what is selected.
+                    box = self._boxes[self._at]
+                    inset = 5.0 if min(box.width(), box.height()) >= 20 else 2.0
+                    _outline(painter, box, shades.text, 1.0, inset, dashed=True)
 
     def _repaint(self, number: int) -> None:
         if 0 <= number < len(self._boxes):
@@ -443,29 +403,28 @@ class Treemap(layout.Heard):
             self._repaint(number)
             self._tell()
 
-    def _choose(self, keys: Sequence[Key]) -> None:
-        self._selected, self._partly = dict.fromkeys(keys), frozenset()
-        self.update()
-        self._tell()
+    def _choose(self, *keys: Key) -> None:
+        self.select(keys)
         self.chosen.emit(list(keys))
 
-    def _toggle(self, key: Key) -> None:
-        kept = [each for each in self._selected if each != key]
-        self._choose(kept if len(kept) < len(self._selected) else [*kept, key])
+    def _press(self, key: Key, held: Qt.KeyboardModifier) -> None:
+        """Choose one alone, or with Control one more, or one less."""
+        if not held & Qt.KeyboardModifier.ControlModifier:
+            self._choose(key)
+        elif key in self._selected:
+            self._choose(*(each for each in self._selected if each != key))
+        else:
+            self._choose(*self._selected, key)
 
     def _open(self, tile: Tile) -> None:
-        tiles, rest = self._given
-        last = tile is self._folded.tiles[-1]
-        if last and self._folded.smaller and not tile.bytes:
-            return  # there is nothing to see of them
-        if last and self._folded.smaller:
-            self._above.append((tiles, rest))
+        if tile is not self._folded.tiles[-1] or not self._folded.smaller:
+            self.opened.emit(tile.key)
+        elif tile.bytes:  # else there is nothing to see of them
+            self._above.append(self._given)
             self._at = 0
-            self._show(self._folded.smaller, rest)
+            self._show(self._folded.smaller, self._given[1])
             self._go(0)
             self.turned.emit()
-        else:
-            self.opened.emit(tile.key)
 
     def leave(self) -> None:
         """Out of what was gone into last, as Backspace does."""
@@ -490,10 +449,7 @@ class Treemap(layout.Heard):
         elif key in (Qt.Key.Key_Home, Qt.Key.Key_End):
             self._go(0 if key == Qt.Key.Key_Home else count - 1)
         elif key == Qt.Key.Key_Space and current is not None:
-            if event.modifiers() & _CONTROL:
-                self._toggle(current.key)
-            else:
-                self._choose([current.key])
+            self._press(current.key, event.modifiers())
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and current is not None:
             self._open(current)
         else:
@@ -506,12 +462,9 @@ class Treemap(layout.Heard):
         self._go(number)
         key = self._folded.tiles[number].key
         if event.button() == Qt.MouseButton.LeftButton:
-            if event.modifiers() & _CONTROL:
-                self._toggle(key)
-            else:
-                self._choose([key])
+            self._press(key, event.modifiers())
         elif event.button() == Qt.MouseButton.RightButton and key not in self._selected:
-            self._choose([key])
+            self._choose(key)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         number = self._number_at(event.position())
@@ -560,7 +513,7 @@ class Treemap(layout.Heard):
                 tile = self._folded.tiles[number]
                 shrunk = self._folded.shrunk and tile is self._folded.tiles[-1]
                 told = layout.told(tile, self._total, shrunk=shrunk)
-                text = "\n".join(line for line in (told, self.hint) if line)
+                text = "\n".join(filter(None, (told, self.hint)))
                 QToolTip.showText(event.globalPos(), tip(text), self, where)
             return True
         return super().event(event)

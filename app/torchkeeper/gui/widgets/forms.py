@@ -4,7 +4,8 @@ the wheel passes over, and what may be higher than the room there is for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from PySide6.QtCore import (
     QEvent,
@@ -26,6 +27,7 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QResizeEvent,
+    QShortcut,
     QShowEvent,
     QWheelEvent,
 )
@@ -46,6 +48,8 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QSizePolicy,
     QSpinBox,
+    QSplitter,
+    QStackedWidget,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QToolButton,
@@ -118,11 +122,29 @@ def _clean(which: QClipboard.Mode) -> None:
 GAP = 8
 #: Where the text of a check box begins.
 CHECK = 26
+#: What a layout is made of: controls and layouts, each alone, or with how it stretches or to which
+#: side it keeps; a number is room that stretches so. And what is around it, in pixels: everywhere,
+#: or at the left, the top, the right and the bottom.
+Inside = QWidget | QLayout | int | tuple[QWidget | QLayout, int | Qt.AlignmentFlag]
+Margin = int | tuple[int, int, int, int]
+_Box = TypeVar("_Box", QVBoxLayout, QHBoxLayout)
+_ANY = Qt.AlignmentFlag(0)
 
 
-def label(text: str, role: str = "", *, wrap: bool = False) -> QLabel:
-    """A label of plain text; nothing that comes from a cache is ever read as HTML."""
-    return Wrapped(text, role) if wrap else plain.Label(text, role)
+def label(text: str, role: str = "", *, wrap: bool = False, selectable: bool = False) -> QLabel:
+    """A label of plain text; nothing that comes from a cache is ever read as HTML.
+    ``selectable``: with the mouse.
+    """
+    made = Wrapped(text, role) if wrap else plain.Label(text, role)
+    if selectable:
+        made.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return made
+
+
+def tell(made: QLabel, text: str) -> None:
+    """Show a text, and no label where there is none."""
+    made.setText(text)
+    made.setVisible(bool(text))
 
 
 def set_role(made: QLabel, role: str) -> None:
@@ -188,12 +210,22 @@ class Button(QPushButton):
 
 
 def button(
-    text: str, *, primary: bool = False, danger: bool = False, enter: bool = True
+    text: str,
+    then: Callable[..., object] | None = None,
+    hint: str = "",
+    *,
+    primary: bool = False,
+    danger: bool = False,
+    enter: bool = True,
 ) -> QPushButton:
-    """A push button; ``primary`` is the one that goes on, ``danger`` one that cannot be undone.
-    Without ``enter``, Enter does not press it in a dialog.
+    """A push button, what it does, and its tooltip; ``primary`` is the one that goes on, ``danger``
+    one that cannot be undone. Without ``enter``, Enter does not press it in a dialog.
     """
     made = Button(text)
+    if then is not None:
+        made.clicked.connect(then)
+    if hint:
+        made.setToolTip(plain.tip(hint))
     made.setAccessibleName(text.replace("&", "").rstrip("…"))
     made.setProperty("primary", primary)
     made.setProperty("danger", danger)
@@ -216,9 +248,13 @@ def weigh(made: QPushButton, *, danger: bool) -> None:
         made.setDefault(False)
 
 
-def icon_button(name: str, accessible: str) -> QToolButton:
+def icon_button(
+    name: str, accessible: str, then: Callable[..., object] | None = None
+) -> QToolButton:
     """A small button of an icon only, with its name as tooltip and for screen readers."""
     made = QToolButton()
+    if then is not None:
+        made.clicked.connect(then)
     made.setAutoRaise(True)
     made.setAccessibleName(accessible)
     made.setToolTip(plain.tip(accessible))
@@ -252,20 +288,75 @@ def picture(name: str, size: int, colour: str = "muted") -> QLabel:
     return made
 
 
-def column(*, margin: int = 0, gap: int = GAP) -> QVBoxLayout:
+def column(*inside: Inside, margin: Margin = 0, gap: int = GAP) -> QVBoxLayout:
     """A vertical layout on the grid."""
-    made = QVBoxLayout()
-    made.setContentsMargins(margin, margin, margin, margin)
-    made.setSpacing(gap)
-    return made
+    return _filled(QVBoxLayout(), inside, margin, gap)
 
 
-def row(*, margin: int = 0, gap: int = GAP) -> QHBoxLayout:
+def row(*inside: Inside, margin: Margin = 0, gap: int = GAP) -> QHBoxLayout:
     """A horizontal layout on the grid."""
-    made = QHBoxLayout()
-    made.setContentsMargins(margin, margin, margin, margin)
+    return _filled(QHBoxLayout(), inside, margin, gap)
+
+
+def _filled(made: _Box, inside: Sequence[Inside], margin: Margin, gap: int) -> _Box:
+    made.setContentsMargins(*((margin,) * 4 if isinstance(margin, int) else margin))
     made.setSpacing(gap)
+    fill(made, *inside)
     return made
+
+
+def fill(layout: QBoxLayout, *inside: Inside) -> None:
+    """Put more into a layout, behind what is there."""
+    for one in inside:
+        what, how = one if isinstance(one, tuple) else (one, 0)
+        if isinstance(what, int):
+            layout.addStretch(what)
+        elif isinstance(what, QWidget):
+            # A side is a number, too, for Python.
+            stretch, side = (0, how) if isinstance(how, Qt.AlignmentFlag) else (how, _ANY)
+            layout.addWidget(what, stretch, side)
+        else:
+            assert isinstance(how, int)
+            layout.addLayout(what, how)
+
+
+def split(
+    *parts: QWidget, sizes: Sequence[int], upright: bool = False, lined: bool = False
+) -> QSplitter:
+    """Parts beside each other, or ``upright`` one over the other; none can be dragged away.
+    ``lined``: with a line between them, where they have no edge of their own.
+    """
+    made = QSplitter(Qt.Orientation.Vertical if upright else Qt.Orientation.Horizontal)
+    made.setObjectName("" if lined else "framed")
+    made.setChildrenCollapsible(False)
+    for part in parts:
+        made.addWidget(part)
+    made.setSizes(sizes)
+    return made
+
+
+def stack(*pages: QWidget) -> QStackedWidget:
+    """One of several is shown, at first the first."""
+    made = QStackedWidget()
+    for page in pages:
+        made.addWidget(page)
+    return made
+
+
+def on_key(
+    widget: QWidget, key: QKeySequence.StandardKey | Qt.Key, then: Callable[[], object]
+) -> None:
+    """Call ``then`` when a key is pressed while a widget itself has the keyboard."""
+    shortcut = QShortcut(QKeySequence(key), widget)
+    shortcut.setContext(Qt.ShortcutContext.WidgetShortcut)
+    shortcut.activated.connect(then)
+
+
+def alert(widget: QWidget) -> None:
+    """Have a screen reader say at once what a widget is called."""
+    from PySide6.QtGui import QAccessible, QAccessibleEvent
+
+    QAccessible.updateAccessibility(QAccessibleEvent(widget, QAccessible.Event.Alert))
 
 
 def frame(name: str, layout: QLayout) -> QFrame:
@@ -363,11 +454,18 @@ _LINE = 9
 
 
 class Choice(QComboBox):
-    """One of a list, chosen by a click or a key."""
+    """One of a list, chosen by a click or a key.
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    characters: how wide it is at least, however long what it offers is; 0 for as wide as that.
+    """
+
+    def __init__(self, parent: QWidget | None = None, *, characters: int = 0) -> None:
         super().__init__(parent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        if characters:
+            policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+            self.setSizeAdjustPolicy(policy)
+            self.setMinimumContentsLength(characters)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()

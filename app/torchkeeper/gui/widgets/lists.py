@@ -6,9 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QHeaderView, QTreeWidget, QWidget
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, QTimer
+from PySide6.QtWidgets import QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
 
+#: What Qt says of a cell by.
+Index = QModelIndex | QPersistentModelIndex
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 #: What a heading has beside its text.
 _AROUND = 36
@@ -39,6 +41,12 @@ def right(tree: QTreeWidget, some: Iterable[int]) -> None:
     """Set the headings of columns of numbers to the right, where the numbers are."""
     for column in some:
         tree.headerItem().setTextAlignment(column, RIGHT)
+
+
+def items(tree: QTreeWidget) -> list[QTreeWidgetItem]:
+    """The lines of a tree that are in no other."""
+    tops = (tree.topLevelItem(row) for row in range(tree.topLevelItemCount()))
+    return [top for top in tops if top is not None]
 
 
 # What says how long ago something was says it anew while it is seen.

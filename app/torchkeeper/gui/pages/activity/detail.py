@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from itertools import islice
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -46,9 +47,7 @@ _SEARCH_MS = 120
 
 
 class LogView(QWidget):
-    """Shows lines; ``add`` brings more. Emits ``saved`` with the text that is to be saved."""
-
-    save_asked = Signal(str)
+    """Shows lines; ``add`` brings more."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,27 +67,18 @@ class LogView(QWidget):
         self.search.setMinimumWidth(120)
         self.search.setMaximumWidth(280)
         self.count = forms.label("", "muted")
-        self.previous = forms.icon_button("previous", self.tr("Previous match"))
-        self.next = forms.icon_button("next", self.tr("Next match"))
+        previous, following = self.tr("Previous match"), self.tr("Next match")
+        self.previous = forms.icon_button("previous", previous, lambda: self._step(True))
+        self.next = forms.icon_button("next", following, lambda: self._step(False))
         self.follow = QCheckBox(self.tr("Follo&w"))
         self.follow.setToolTip(self.tr("Keep the last line in sight while more come"))
         self.follow.setChecked(True)
         self.copy = forms.icon_button("copy", self.tr("Copy log"))
+        self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text()))
         self.save = forms.button(self.tr("Save &log…"))
-        line = forms.row()
-        line.addWidget(self.search, 4)
-        line.addWidget(self.count)
-        line.addWidget(self.previous)
-        line.addWidget(self.next)
-        line.addStretch(1)
-        line.addWidget(self.follow)
-        line.addWidget(self.copy)
-        line.addWidget(self.save)
-        whole = forms.column()
-        whole.setContentsMargins(0, 8, 0, 0)
-        whole.addLayout(line)
-        whole.addWidget(self.edit, 1)
-        self.setLayout(whole)
+        line = forms.row((self.search, 4), self.count, self.previous, self.next, 1)
+        forms.fill(line, self.follow, self.copy, self.save)
+        self.setLayout(forms.column(line, (self.edit, 1), margin=(0, 8, 0, 0)))
         self._coming: deque[str] = deque()
         self._lines: deque[str] = deque(maxlen=LOG_LINES)
         self._matches: list[int] = []
@@ -98,15 +88,11 @@ class LogView(QWidget):
         self.search.textChanged.connect(lambda *_: self._soon.start())
         self.search.step.connect(self._step)
         self.search.leave.connect(self.edit.setFocus)
-        self.previous.clicked.connect(lambda: self._step(True))
-        self.next.clicked.connect(lambda: self._step(False))
         self.follow.toggled.connect(lambda on: self._to_end() if on else None)
         # Also where there is less height for it by now.
         self.edit.verticalScrollBar().rangeChanged.connect(
             lambda *_: self._to_end() if self.follow.isChecked() else None
         )
-        self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text()))
-        self.save.clicked.connect(lambda: self.save_asked.emit(self.text()))
         theme.follow(self, self._paint)
         self._tell()
 
@@ -194,7 +180,7 @@ class LogView(QWidget):
     def _mark(self) -> None:
         shades, marks = theme.shades(), []
         first = max(0, self._current - _MARKED // 2)
-        for number in range(first, min(first + _MARKED, len(self._matches))):
+        for number, at in islice(enumerate(self._matches), first, first + _MARKED):
             here = number == self._current
             look = QTextCharFormat()
             look.setBackground(QColor(shades.accent if here else shades.selected))
@@ -202,8 +188,8 @@ class LogView(QWidget):
             mark = QTextEdit.ExtraSelection()
             mark.format = look
             mark.cursor = QTextCursor(self.edit.document())
-            mark.cursor.setPosition(self._matches[number])
-            end = self._matches[number] + len(self.search.text())
+            mark.cursor.setPosition(at)
+            end = at + len(self.search.text())
             mark.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
             marks.append(mark)
         self.edit.setExtraSelections(marks)
@@ -213,8 +199,6 @@ class LogView(QWidget):
         self._mark()
 
 
-#: What the bar counts to.
-_STEPS = 1000
 #: Pixels of what is said of a job that are seen at least; the rest is scrolled.
 _LEAST = 56
 
@@ -229,12 +213,12 @@ class JobDetail(QWidget):
         self._facts: list[tuple[QLabel, QLabel]] = []
         self.picture = forms.label("")
         self.picture.setFixedSize(24, 24)
-        self.title = _selectable(forms.label("", "title", wrap=True))
-        self.words = _selectable(forms.label("", "muted", wrap=True))
+        self.title = forms.label("", "title", wrap=True, selectable=True)
+        self.words = forms.label("", "muted", wrap=True, selectable=True)
         self.bar = QProgressBar()
         self.bar.setAccessibleName(self.tr("Progress"))
         self.bar.setTextVisible(False)
-        self.told = _selectable(forms.label("", wrap=True))
+        self.told = forms.label("", wrap=True, selectable=True)
         self.told.setAccessibleName(self.tr("What came of it"))
         self.notice = Notice()
         self.facts = QFormLayout()
@@ -251,45 +235,24 @@ class JobDetail(QWidget):
         self.tabs.addTab(self.log, self.tr("Log"))
         #: The cells of a warm-up; made when there are some.
         self.cells: CellsPane | None = None
-        head = forms.row(gap=12)
-        head.addWidget(self.picture, 0, Qt.AlignmentFlag.AlignTop)
-        texts = forms.column(gap=4)
-        texts.addWidget(self.title)
-        texts.addWidget(self.words)
-        head.addLayout(texts, 1)
-        self._lines = about = forms.column(gap=12)
-        about.addLayout(head)
-        about.addWidget(self.bar)
-        about.addWidget(self.told)
-        about.addWidget(self.notice)
-        about.addLayout(self.facts)
-        about.addStretch(1)
+        head = forms.row((self.picture, Qt.AlignmentFlag.AlignTop), gap=12)
+        head.addLayout(forms.column(self.title, self.words, gap=4), 1)
+        self._lines = forms.column(head, self.bar, self.told, self.notice, self.facts, 1, gap=12)
         held = QWidget()
-        held.setLayout(about)
+        held.setLayout(self._lines)
         #: It is scrolled where there is little height; the buttons below it stay in sight.
         self._room = Scrolled(held, least=_LEAST)
         self._room.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
-        ways = forms.column()
         # Those of the notice as well: none is half out of sight where what is said is scrolled.
         self.ways.addWidget(self.notice.remedies)
-        ways.addWidget(self.ways)
-        ways.addWidget(self.deeds)
-        side = forms.column(gap=0)
-        side.addWidget(self._room)
-        side.addStretch(1)
-        self._across = forms.row(gap=12)
-        self._across.addLayout(side, 1)
-        self._whole = forms.column(gap=12)
-        self._whole.addLayout(self._across)
-        self._whole.addLayout(ways)
+        self._across = forms.row((forms.column(self._room, 1, gap=0), 1), gap=12)
+        self._whole = forms.column(self._across, forms.column(self.ways, self.deeds), gap=12)
         self.setLayout(self._whole)
         self.stand(below=False)
         theme.follow(self, self._paint, now=False)
 
     def stand(self, *, below: bool) -> None:
-        """Be beside the list, or below it, where there is less height: the log is beside what is
-        said then, and the buttons have all of the width.
-        """
+        """Be beside the list, or below it with the log beside what is said, in less height."""
         self._lines.setSpacing(8 if below else 12)
         self._whole.setContentsMargins(0 if below else 20, 12 if below else 0, 0, 0)
         old, new = (self._whole, self._across) if below else (self._across, self._whole)
@@ -299,17 +262,10 @@ class JobDetail(QWidget):
 
     def show_job(self, one: shown.Shown | None) -> None:
         """Show this one from now on."""
-        fresh = one is not self._one
-        self._one = one
-        if one is None:
-            return
-        if fresh:
+        before, self._one = self._one, one
+        if one is not None and one is not before:
             self.log.show_lines(one.log)
         self.refresh()
-
-    def add_log(self, lines: Sequence[str]) -> None:
-        """The job that is shown has said more."""
-        self.log.add(lines)
 
     def refresh(self) -> None:
         """Say how far it is by now."""
@@ -318,32 +274,25 @@ class JobDetail(QWidget):
             return
         running = shown.active(one)
         self.title.setText(shown.doing(one) if isinstance(one, Job) else one.title)
-        words = one.words if not isinstance(one, Job) else shown.progress(one)
-        if isinstance(one, Job) and running and (parts := shown.far(one)):
-            left = shown.left(one)
-            words = " · ".join([*parts, left] if left else parts)
-        lines = told(one) if isinstance(one, Job) else list(one.told)
-        self.told.setText("\n".join(lines))
-        self.told.setVisible(bool(lines))
-        error = _error(one)
+        if isinstance(one, Job):
+            words, lines, error = shown.progress(one), told(one), one.error
+            if running and (parts := shown.far(one)):
+                words = " · ".join(filter(None, (*parts, shown.left(one))))
+        else:
+            words, lines = one.words, list(one.told)
+            error = UserError(*one.error) if one.error else None
+        forms.tell(self.told, "\n".join(lines))
         self.words.setText(words)
         # What the notice says, or the sentences do, need not stand twice.
         self.words.setVisible(bool(words) and error is None and (running or not lines))
         if str(error) != str(self.notice.error):
             self.notice.tell(error)
-        self._show_bar(one, running)
+        self.bar.setVisible(running)
+        if running:
+            shown.set_bar(self.bar, shown.fraction(one))
         self._show_facts(one)
         self._show_cells(one)
         self._paint()
-
-    def _show_bar(self, one: shown.Shown, running: bool) -> None:
-        fraction = shown.fraction(one)
-        self.bar.setVisible(running)
-        if running and fraction is None:
-            self.bar.setRange(0, 0)
-        elif running:
-            self.bar.setRange(0, _STEPS)
-            self.bar.setValue(round((fraction or 0.0) * _STEPS))
 
     def _show_facts(self, one: shown.Shown) -> None:
         rows = asked(one) if isinstance(one, Job) else list(one.asked)
@@ -355,7 +304,8 @@ class JobDetail(QWidget):
         # Rows are used again, and hidden where there are too many: PySide (6.11) may have let go of
         # a label that ``removeRow`` takes away, which crashes.
         while len(self._facts) < len(rows):
-            self._facts.append((forms.label("", "muted"), _selectable(forms.label("", wrap=True))))
+            said = forms.label("", wrap=True, selectable=True)
+            self._facts.append((forms.label("", "muted"), said))
             self.facts.addRow(*self._facts[-1])
         for number, (label, said) in enumerate(self._facts):
             name, value = rows[number] if number < len(rows) else ("", "")
@@ -385,14 +335,3 @@ class JobDetail(QWidget):
             name, colour = shown.mark(self._one)
             shade = getattr(theme.shades(), colour)
             self.picture.setPixmap(theme.pixmap(name, 24, shade, self.devicePixelRatioF()))
-
-
-def _selectable(label: QLabel) -> QLabel:
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    return label
-
-
-def _error(one: shown.Shown) -> UserError | None:
-    if isinstance(one, Job):
-        return one.error
-    return UserError(*one.error) if one.error is not None else None

@@ -4,34 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import (
     QCoreApplication,
-    QItemSelectionModel,
-    QModelIndex,
-    QPersistentModelIndex,
-    QPoint,
     QRect,
     QSize,
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QFont, QKeySequence, QPainter, QResizeEvent, QShortcut
-from PySide6.QtWidgets import (
-    QListView,
-    QPushButton,
-    QSplitter,
-    QStackedWidget,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QWidget,
-)
+from PySide6.QtGui import QColor, QFont, QKeySequence, QPainter, QResizeEvent
+from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from torchkeeper.client.kept.history import Kept, Past, Running
+from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.words import say
-from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
@@ -42,12 +30,11 @@ from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.pages.activity import shown
 from torchkeeper.gui.pages.activity.detail import JobDetail
 from torchkeeper.gui.pages.activity.shown import JobRows
-from torchkeeper.gui.pages.page import Page
+from torchkeeper.gui.pages.page import Page, go_to_field
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
-from torchkeeper.gui.widgets.forms import Wrapping
+from torchkeeper.gui.widgets.lists import RIGHT, Index
 from torchkeeper.gui.widgets.notice import Notice
-from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
@@ -59,42 +46,32 @@ if TYPE_CHECKING:
 
 #: Pixels between the edge of the list, the icon and the words.
 _LEFT, _ICON, _WORDS = 12, 20, 42
+_AT_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
 
 class JobDelegate(QStyledItemDelegate):
     """A job in two lines: title and time, state and progress; or the heading of a day."""
 
-    def sizeHint(
-        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         height = option.fontMetrics.height()
         if index.data(JobRows.ItemRole) is None:
             return QSize(200, height + 16)
         return QSize(200, 2 * height + 26)
 
-    def paint(
-        self,
-        painter: QPainter,
-        option: QStyleOptionViewItem,
-        index: QModelIndex | QPersistentModelIndex,
-    ) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         one = index.data(JobRows.ItemRole)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if one is None:
-            self._heading(painter, option, str(index.data()))
-        else:
+        if one is not None:
             self._job(painter, option, one)
+        else:
+            font = QFont(option.font)
+            font.setWeight(QFont.Weight.DemiBold)
+            painter.setFont(font)
+            painter.setPen(QColor(theme.shades().muted))
+            box = option.rect.adjusted(_LEFT, 6, -_LEFT, 0)
+            painter.drawText(box, _AT_LEFT, str(index.data()))
         painter.restore()
-
-    def _heading(self, painter: QPainter, option: QStyleOptionViewItem, text: str) -> None:
-        shades = theme.shades()
-        font = QFont(option.font)
-        font.setWeight(QFont.Weight.DemiBold)
-        painter.setFont(font)
-        painter.setPen(QColor(shades.muted))
-        box = option.rect.adjusted(_LEFT, 6, -_LEFT, 0)
-        painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
 
     def _job(self, painter: QPainter, option: QStyleOptionViewItem, one: shown.Shown) -> None:
         shades = theme.shades()
@@ -112,22 +89,21 @@ class JobDelegate(QStyledItemDelegate):
         inner = box.adjusted(_WORDS, 7, -_LEFT, -8)
         clock = shown.clock(one)
         clock_width = metrics.horizontalAdvance(clock) + (12 if clock else 0)
-        top = QRect(inner.left(), inner.top(), inner.width() - clock_width, line)
-        left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        elide = Qt.TextElideMode.ElideRight
+        above = QRect(inner.left(), inner.top(), inner.width(), line)
+        top, elide = above.adjusted(0, 0, -clock_width, 0), Qt.TextElideMode.ElideRight
         painter.setPen(QColor(shades.text))
-        painter.drawText(top, left, metrics.elidedText(one.title, elide, top.width()))
+        painter.drawText(top, _AT_LEFT, metrics.elidedText(one.title, elide, top.width()))
         quiet = QColor(shades.text if chosen else shades.muted)
         painter.setPen(quiet)
-        painter.drawText(QRect(inner.left(), inner.top(), inner.width(), line), right, clock)
+        painter.drawText(above, RIGHT, clock)
         took = shown.took(one)
         took_width = metrics.horizontalAdvance(took) + (12 if took else 0)
-        below = QRect(inner.left(), inner.top() + line + 2, inner.width(), line)
-        painter.drawText(below, right, took)
+        below = above.translated(0, line + 2)
+        painter.drawText(below, RIGHT, took)
         words = below.adjusted(0, 0, -took_width, 0)
         painter.setPen(QColor(shades.error) if shown.state(one) is State.FAILED else quiet)
-        painter.drawText(words, left, metrics.elidedText(shown.words(one), elide, words.width()))
+        text = metrics.elidedText(shown.words(one), elide, words.width())
+        painter.drawText(words, _AT_LEFT, text)
         if shown.active(one):
             draw_bar(painter, QRect(inner.left(), words.bottom() + 4, inner.width(), 4), one)
         painter.setPen(QColor(shades.line))
@@ -141,7 +117,7 @@ def draw_bar(painter: QPainter, box: QRect, one: shown.Shown) -> None:
     painter.setBrush(QColor(shades.line))
     painter.drawRoundedRect(box, 2, 2)
     fraction = shown.fraction(one)
-    done = QRect(box)
+    done, fraction = QRect(box), shown.fraction(one)
     if fraction is not None:
         done.setWidth(round(box.width() * fraction))
     elif shown.state(one) is State.QUEUED:
@@ -170,8 +146,6 @@ class ActivityPage(Page):
     """Has the jobs of this session, and reads the history whenever it comes to be shown."""
 
     current_changed = Signal()
-    #: A menu for the chosen job is asked for, at a point of the list.
-    menu_asked = Signal(QPoint)
     #: The chosen job is to be shown: how far it is, or what came of it. What came of it, or of one
     #: of the history, is to be opened, or shown in the file manager.
     showing = Signal()
@@ -183,8 +157,7 @@ class ActivityPage(Page):
 
     def __init__(self, context: Context) -> None:
         super().__init__(QCoreApplication.translate("ActivityPage", "Activity"))
-        self._context = context
-        self._jobs = context.jobs
+        self._context, self._jobs = context, context.jobs
         self._ticket: int | None = None
         self._chosen: shown.Shown | None = None
         #: Whether what was done is not listed because it was forgotten.
@@ -211,78 +184,50 @@ class ActivityPage(Page):
         self.notice = Notice()
         self.blank = EmptyState("activity")
         self.blank.offer(self.tr("&Warm…"), "warm")
-        self.import_ = forms.button(self.tr("&Import…"))
+        self.import_ = forms.button(self.tr("&Import…"), context.actions["import"].trigger)
         self.blank.beside(self.import_)
-        self.clear_button = forms.button(self.tr("Clear histor&y…"), danger=True)
-        self.clear_button.setToolTip(self.tr("Forget all jobs that have ended; caches stay"))
+        hint = self.tr("Forget all jobs that have ended; caches stay")
+        text = self.tr("Clear histor&y…")
+        self.clear_button = forms.button(text, self._clear, hint, danger=True)
         self._make_ways()
         self._lay_out()
         self._connect()
         self._arranged()
 
     def _make_ways(self) -> None:
-        see, do = self.detail.ways, self.detail.deeds
-        self.cancel_button = self._way(see, self.tr("Cancel &job"), self._cancel)
-        self.open = self._way(see, self.tr("&Open result"), self._open)
-        self.folder = self._way(see, self.tr("Show in fol&der"), self._reveal)
-        self.result = self._way(
-            see, self.tr("Detail&s…"), self._details,
-            self.tr("Its progress and result in a window of its own, with what was left out"),
-        )  # fmt: skip
-        self.forget = self._way(
-            see, self.tr("Forge&t"), self._forget,
-            self.tr("Take this job off the list and out of the history; caches stay"), danger=True,
-        )  # fmt: skip
-        self.verify = self._way(
-            do, self.tr("Ve&rify…"), self._verify,
-            self.tr("See in fresh processes that what was warmed is found, and how fast"),
-        )  # fmt: skip
-        self.undo = self._way(
-            do, self.tr("&Undo"), self._undo, self.tr("Put back what it moved to the trash")
-        )
-        self.bad = self._way(
-            do, self.tr("Warm f&ailed again"), self._rest,
-            self.tr("Compile only the cells that failed or were not reached"),
-        )  # fmt: skip
-        self.again = self._way(
-            do, self.tr("Run agai&n"), self._repeat,
-            self.tr("Do the same once more, as it was asked"),
-        )  # fmt: skip
-
-    def _way(
-        self, where: Wrapping, text: str, slot: Callable[..., object], hint: str = "",
-        *, danger: bool = False,
-    ) -> QPushButton:  # fmt: skip
-        made = forms.button(text, danger=danger)
-        made.setToolTip(tip(hint))
-        made.clicked.connect(slot)
-        where.addWidget(made)
-        return made
+        button = forms.button
+        operations = self._context.operations
+        self.cancel_button = button(self.tr("Cancel &job"), self._of_job(operations.cancel))
+        self.open = button(self.tr("&Open result"), lambda: self.opening.emit(self._chosen))
+        self.folder = button(self.tr("Show in fol&der"), lambda: self.revealing.emit(self._chosen))
+        hint = self.tr("Its progress and result in a window of its own, with what was left out")
+        self.result = button(self.tr("Detail&s…"), lambda *_: self.showing.emit(), hint)
+        hint = self.tr("Take this job off the list and out of the history; caches stay")
+        self.forget = button(self.tr("Forge&t"), self._forget, hint, danger=True)
+        hint = self.tr("See in fresh processes that what was warmed is found, and how fast")
+        self.verify = button(self.tr("Ve&rify…"), self._of_job(self.verifying.emit), hint)
+        hint = self.tr("Put back what it moved to the trash")
+        self.undo = button(self.tr("&Undo"), self._undo, hint)
+        hint = self.tr("Compile only the cells that failed or were not reached")
+        self.bad = button(self.tr("Warm f&ailed again"), self._of_job(self.warming.emit), hint)
+        hint = self.tr("Do the same once more, as it was asked")
+        self.again = button(self.tr("Run agai&n"), self._of_job(operations.repeat), hint)
+        for way in (self.cancel_button, self.open, self.folder, self.result, self.forget):
+            self.detail.ways.addWidget(way)
+        for deed in (self.verify, self.undo, self.bad, self.again):
+            self.detail.deeds.addWidget(deed)
 
     def _lay_out(self) -> None:
-        self._left = left = forms.column()
-        left.setContentsMargins(0, 0, 16, 0)
-        left.addWidget(self.filter)
-        left.addWidget(self.list, 1)
-        left.addWidget(self.damaged)
+        listed = self.filter, (self.list, 1), self.damaged
+        self._left = forms.column(*listed, margin=(0, 0, 16, 0))
         side = QWidget()
-        side.setLayout(left)
+        side.setLayout(self._left)
         side.setMinimumWidth(_LIST)
-        self.split = QSplitter(Qt.Orientation.Horizontal)
-        self.split.setChildrenCollapsible(False)
-        self.split.addWidget(side)
-        right = forms.column()
-        right.addWidget(self.detail)
-        right.addWidget(self.none)
-        self.split.addWidget(forms.frame("pane", right))
+        right = forms.frame("pane", forms.column(self.detail, self.none))
+        self.split = forms.split(side, right, sizes=_WIDE, lined=True)
         self.split.setStretchFactor(1, 1)
-        self.split.setSizes(_WIDE)
-        self.stack = QStackedWidget()
-        self.stack.addWidget(self.blank)
-        self.stack.addWidget(self.split)
-        self.body.addWidget(self.notice)
-        self.body.addWidget(self.elsewhere)
-        self.body.addWidget(self.stack, 1)
+        self.stack = forms.stack(self.blank, self.split)
+        forms.fill(self.body, self.notice, self.elsewhere, (self.stack, 1))
         self.tools.addWidget(self.clear_button)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -301,22 +246,18 @@ class ActivityPage(Page):
         self._again = once(self, self._look_again, _AGAIN_MS)
         self.rows.arranged.connect(self._arranged)
         self.list.selectionModel().currentChanged.connect(self._moved)
-        self.list.customContextMenuRequested.connect(self.menu_asked)
-        self.list.activated.connect(self._details)
+        self.list.activated.connect(self.showing)
         self.filter.textChanged.connect(self.rows.filter)
         self.filter.leave.connect(self.list.setFocus)
         self.filter.step.connect(lambda _: self.list.setFocus())
         self._jobs.rowsInserted.connect(lambda *_: self.choose(self._jobs.jobs[0]))
         self._jobs.dataChanged.connect(self._touched)
         self._jobs.logged.connect(self._logged)
-        self.detail.log.save_asked.connect(self._save)
+        self.detail.log.save.clicked.connect(self._save)
         self.notice.again.connect(self.refresh)
-        self.clear_button.clicked.connect(self._clear)
         self.blank.asked.connect(lambda action: context.actions[action].trigger())
-        self.import_.clicked.connect(context.actions["import"].trigger)
         context.engines.unkept.connect(self.notice.tell)
-        QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.list, self._forget,
-                  context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
+        forms.on_key(self.list, QKeySequence.StandardKey.Delete, self._forget)
 
     # The history.
 
@@ -331,16 +272,16 @@ class ActivityPage(Page):
     def _ask(self, forget: list[str] | None) -> None:
         engines = self._context.engines
         engines.forget(self._ticket)
-        listener = Listener(result=self._told, failed=self._failed)
+        listener = Listener(result=self._told, failed=partial(self.notice.tell, again=True))
         self._ticket = engines.background(listener, lookups.past_jobs, forget)
 
-    def _failed(self, error: UserError) -> None:
-        self.notice.tell(error, again=True)
-
     def _told(self, said: PastJobs) -> None:
-        self._kept(said.kept)
-        self.elsewhere.setText("\n".join(map(_of_another, said.elsewhere)))
-        self.elsewhere.setVisible(bool(said.elsewhere))
+        self.notice.tell(None)
+        lines = say.count(said.kept.damaged, "line", "lines")
+        text = self.tr("{} of the history could not be understood.").format(lines)
+        forms.tell(self.damaged, text if said.kept.damaged else "")
+        self.rows.told_past(said.kept.jobs)
+        forms.tell(self.elsewhere, "\n".join(map(_of_another, said.elsewhere)))
         if said.elsewhere:
             self._again.start()
 
@@ -348,19 +289,8 @@ class ActivityPage(Page):
         if self.isVisible():
             self.refresh()
 
-    def _kept(self, kept: Kept) -> None:
-        self.notice.tell(None)
-        lines = say.count(kept.damaged, "line", "lines")
-        said = self.tr("{} of the history could not be understood.").format(lines)
-        self.damaged.setText(said if kept.damaged else "")
-        self.damaged.setVisible(bool(kept.damaged))
-        self.rows.told_past(kept.jobs)
-
     def search(self) -> bool:
-        if self.stack.currentIndex():
-            self.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
-            self.filter.selectAll()
-        return True
+        return go_to_field(self.filter) if self.stack.currentIndex() else True
 
     def let_go(self) -> None:
         self._context.engines.forget(self._ticket)
@@ -395,11 +325,10 @@ class ActivityPage(Page):
         if not index.isValid():
             # The next best: what runs, or else the last.
             index = next((self.rows.index_of(one) for one in self.rows.items), index)
-        self.list.selectionModel().blockSignals(True)
-        self.list.selectionModel().setCurrentIndex(
-            index, QItemSelectionModel.SelectionFlag.ClearAndSelect
-        )
-        self.list.selectionModel().blockSignals(False)
+        selection = self.list.selectionModel()
+        selection.blockSignals(True)
+        selection.setCurrentIndex(index, selection.SelectionFlag.ClearAndSelect)
+        selection.blockSignals(False)
         self.list.viewport().update()
         self._show(self.rows.item(index))
         if index.isValid():
@@ -415,11 +344,9 @@ class ActivityPage(Page):
         self._chosen = one
         every = bool(self._jobs.jobs or self.rows.past)
         self.stack.setCurrentIndex(int(every))
-        self.none.say(
-            self.tr("No job matches"),
-            self.tr("None has “{}” in its name, its place or its result.")
-            .format(printable(self.filter.text(), 80)),
-        )  # fmt: skip
+        text = self.tr("None has “{}” in its name, its place or its result.")
+        text = text.format(printable(self.filter.text(), 80))
+        self.none.say(self.tr("No job matches"), text)
         self.none.setVisible(every and not self.rows.items)
         self.detail.setVisible(one is not None)
         ended = bool(self.rows.past) or any(not job.active for job in self._jobs.jobs)
@@ -437,10 +364,10 @@ class ActivityPage(Page):
     def _suit(self) -> None:
         """Show what can be done with the chosen job, and nothing else."""
         one, job = self._chosen, self.job
-        fruit = (job.fruit if job else self.past.fruit if self.past else "") or ""
+        fruit = (one.fruit if one is not None else "") or ""
         warmed = job is not None and job.traits.warms and job.state is State.DONE
         some = job is not None and (not job.cells or len(job.cells.bad) < len(job.cells.rows))
-        flags = (
+        for button, on in (
             (self.cancel_button, job is not None and job.active),
             (self.open, bool(fruit)),
             (self.folder, bool(fruit) and scheme_of(fruit).local),
@@ -450,17 +377,15 @@ class ActivityPage(Page):
             (self.bad, job is not None and job.can_go_on),
             (self.again, job is not None and self._context.operations.can_repeat(job)),
             (self.forget, one is not None and not shown.active(one)),
-        )
-        for button, on in flags:
+        ):
             if button.isHidden() is on:
                 button.setVisible(on)
         if job is not None:
             self.cancel_button.setEnabled(job.state is not State.CANCELLING)
-        busy = bool(self._jobs.active)
-        if busy and not self._timer.isActive():
-            self._timer.start()
-        elif not busy:
+        if not self._jobs.active:
             self._timer.stop()
+        elif not self._timer.isActive():
+            self._timer.start()
 
     def _touched(self, *_: object) -> None:
         if self._chosen is not None and self.isVisible():
@@ -469,34 +394,18 @@ class ActivityPage(Page):
 
     def _logged(self, job: Job, lines: list[str]) -> None:
         if job is self._chosen:
-            self.detail.add_log(lines)
+            self.detail.log.add(lines)
 
     # What can be done.
 
-    def _details(self, *_: object) -> None:
-        self.showing.emit()
+    def _of_job(self, do: Callable[[Job], object]) -> Callable[[], None]:
+        """What a button does that is about the chosen job of this session."""
 
-    def _cancel(self) -> None:
-        if self.job is not None:
-            self._context.operations.cancel(self.job)
+        def pressed() -> None:
+            if self.job is not None:
+                do(self.job)
 
-    def _open(self) -> None:
-        self.opening.emit(self._chosen)
-
-    def _reveal(self) -> None:
-        self.revealing.emit(self._chosen)
-
-    def _verify(self) -> None:
-        if self.job is not None:
-            self.verifying.emit(self.job)
-
-    def _rest(self) -> None:
-        if self.job is not None:
-            self.warming.emit(self.job)
-
-    def _repeat(self) -> None:
-        if self.job is not None:
-            self._context.operations.repeat(self.job)
+        return pressed
 
     def _can_undo(self, job: Job) -> bool:
         if not (job.traits.trashes and job.result.get("receipt")) or job.place is None:
@@ -509,7 +418,9 @@ class ActivityPage(Page):
         if job is not None and job.place is not None:
             self._context.operations.undo(job.place, str(job.result["receipt"]))
 
-    def _save(self, text: str) -> None:
+    def _save(self) -> None:
+        text = self.detail.log.text()
+
         def chosen(path: str) -> None:
             listener = Listener(failed=self.notice.tell)
             self._context.engines.background(listener, lookups.text_saved, path, text)
@@ -533,31 +444,23 @@ class ActivityPage(Page):
 
     def _clear(self) -> ConfirmDialog:
         number = len(self.rows.past) + sum(not job.active for job in self._jobs.jobs)
+        jobs = say.count(number, "job that has ended", "jobs that have ended")
+        title, sure = self.tr("Clear history"), self.tr("Forget {}?").format(jobs)
         text = self.tr("They go off this list and out of the history; caches stay as they are.")
         if self.filter.text():
             text = self.tr("Those that the search hides go as well; caches stay as they are.")
-        return confirm(
-            self,
-            self.tr("Clear history"),
-            self.tr("Forget {}?").format(
-                say.count(number, "job that has ended", "jobs that have ended")
-            ),
-            text,
-            self.tr("Forget"),
-            self._clear_surely,
-        )
 
-    def _clear_surely(self) -> None:
-        self._cleared = True
-        self._jobs.clear_ended()
-        self._ask(None)
+        def clear() -> None:
+            self._cleared = True
+            self._jobs.clear_ended()
+            self._ask(None)
+
+        return confirm(self, title, sure, text, self.tr("Forget"), clear)
 
 
 def _of_another(job: Running) -> str:
     """A job that another process runs, in a line."""
-    text = (
-        QCoreApplication.translate("ActivityPage", "In another window, process {}: {} · {}")
-        if job.window
-        else QCoreApplication.translate("ActivityPage", "In the background, process {}: {} · {}")
-    )
+    text = QCoreApplication.translate("ActivityPage", "In the background, process {}: {} · {}")
+    if job.window:
+        text = QCoreApplication.translate("ActivityPage", "In another window, process {}: {} · {}")
     return text.format(job.process, printable(job.title, 80), printable(job.words, 120))

@@ -1,12 +1,10 @@
-"""What the list and the page say of a job, in words, whether it is of this window or from the
-history.
-"""
+"""What the list and the page say of a job, of this window or of the history."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from PySide6.QtCore import (
@@ -14,11 +12,11 @@ from PySide6.QtCore import (
     QCoreApplication,
     QModelIndex,
     QObject,
-    QPersistentModelIndex,
     Qt,
     QTimer,
     Signal,
 )
+from PySide6.QtWidgets import QProgressBar
 
 from torchkeeper.client.kept.history import MAX_LINES, Past, Running, new_id
 from torchkeeper.client.words import outcomes, say
@@ -29,7 +27,10 @@ from torchkeeper.gui.jobs import model as jobs
 from torchkeeper.gui.jobs.model import Job, JobsModel, State, coarse, outcome, state_text
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import plain
+from torchkeeper.gui.widgets.lists import Index
 
+#: What a bar counts to.
+_STEPS = 1000
 #: A job that is known, or one from the history.
 Shown = Job | Past
 
@@ -68,14 +69,15 @@ def words(one: Shown) -> str:
     return state_text(one) if isinstance(one, Job) else one.words
 
 
+def set_bar(bar: QProgressBar, fraction: float | None) -> None:
+    """Have a bar show how much is done, or that nobody knows."""
+    bar.setRange(0, 0 if fraction is None else _STEPS)
+    bar.setValue(round((fraction or 0.0) * _STEPS))
+
+
 def fraction(one: Shown) -> float | None:
     """How much is done, from 0 to 1; None where nobody knows."""
     return one.fraction() if isinstance(one, Job) else 1.0
-
-
-def ended(one: Shown) -> float | None:
-    """When it ended, seconds since the epoch."""
-    return one.ended
 
 
 def began(one: Shown) -> float | None:
@@ -85,7 +87,7 @@ def began(one: Shown) -> float | None:
 
 def clock(one: Shown) -> str:
     """The time of day at which it began; empty for one that waits."""
-    at = began(one) or ended(one)
+    at = began(one) or one.ended
     return time.strftime("%H:%M", time.localtime(at)) if at is not None else ""
 
 
@@ -100,7 +102,7 @@ def took(one: Shown) -> str:
 
 def day(one: Shown, now: float) -> str:
     """The day of a job that has ended: today, yesterday, or its date."""
-    at = time.localtime(ended(one) or now)
+    at = time.localtime(one.ended or now)
     for back, name in ((0, _tr("Today")), (86_400, _tr("Yesterday"))):
         if at[:3] == time.localtime(now - back)[:3]:
             return name
@@ -117,9 +119,8 @@ def left(job: Job) -> str:
 
 def progress(job: Job) -> str:
     """How far a job is and how long it will take, in a few words."""
-    said = state_text(job)
-    more = left(job)
-    return f"{said} · {more}" if more and more not in said else said
+    said, more = state_text(job), left(job)
+    return said if more in said else f"{said} · {more}"
 
 
 def far(job: Job) -> list[str]:
@@ -147,8 +148,6 @@ def found_by(one: Shown, wanted: list[str]) -> bool:
 
 # The rows of the list of jobs: what runs, then this session and those before, by day.
 
-Index = QModelIndex | QPersistentModelIndex
-
 
 class JobRows(QAbstractListModel):
     """Jobs and headings, newest first. Emits ``arranged`` when rows have come, gone or moved."""
@@ -160,7 +159,8 @@ class JobRows(QAbstractListModel):
     def __init__(self, jobs: JobsModel, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._jobs = jobs
-        self._past: list[Past] = []
+        #: Those from before this session, whether they are listed or not.
+        self.past: list[Past] = []
         self._words: list[str] = []
         self._rows: list[str | Shown] = []
         #: The jobs that were active when the rows were put in order.
@@ -173,7 +173,7 @@ class JobRows(QAbstractListModel):
     def told_past(self, past: Sequence[Past]) -> None:
         """What the history holds that is not of this session."""
         own = {job.kept_as for job in self._jobs.jobs}
-        self._past = [one for one in past if one.id not in own]
+        self.past = [one for one in past if one.id not in own]
         self.arrange()
 
     def filter(self, text: str) -> None:
@@ -186,25 +186,18 @@ class JobRows(QAbstractListModel):
         """The jobs that are listed."""
         return [row for row in self._rows if not isinstance(row, str)]
 
-    @property
-    def past(self) -> tuple[Past, ...]:
-        """Those from before this session, whether they are listed or not."""
-        return tuple(self._past)
-
     def arrange(self) -> None:
         """Put the rows in order."""
         jobs = self._jobs.jobs
+        # What runs stands first, whatever was begun after it has ended already.
+        running: list[Shown] = [job for job in jobs if job.active]
         self._active = {job.id for job in jobs if job.active}
-        groups: dict[str, list[Shown]] = {}
+        groups = {self.tr("Running or waiting"): running}
         now = time.time()
         for job in jobs:
-            title = self.tr("Running or waiting") if job.active else ""
-            groups.setdefault(title or day(job, now), []).append(job)
-        # What runs stands first, whatever was begun after it has ended already.
-        running = groups.pop(self.tr("Running or waiting"), [])
-        if running:
-            groups = {self.tr("Running or waiting"): running, **groups}
-        for one in self._past:
+            if not job.active:
+                groups.setdefault(day(job, now), []).append(job)
+        for one in self.past:
             title = self.tr("Before this session · {}").format(day(one, now))
             groups.setdefault(title, []).append(one)
         self.beginResetModel()
@@ -260,10 +253,6 @@ class JobRows(QAbstractListModel):
             if row is one or (isinstance(row, Past) and isinstance(one, Past) and row.id == one.id):
                 return self.index(number, 0)
         return QModelIndex()
-
-    def of_job(self, job: Job) -> bool:
-        """Whether a job of this session is listed."""
-        return self.index_of(job).isValid()
 
 
 # What is kept of a job that has ended, and what it was asked to do, in words.
@@ -323,24 +312,21 @@ def asked(job: Job) -> list[tuple[str, str]]:
         (_tr("Threads"), str(params.get("threads") or "")),
     ]  # fmt: skip
     if job.laps:
-        runs = say.count(len(job.laps), "run", "runs")
-        rows.append((_tr("Measures"), runs))
+        rows.append((_tr("Measures"), say.count(len(job.laps), "run", "runs")))
     return [(name, printable(text, 4096)) for name, text in rows if text]
 
 
 def _paths(some: Sequence[Any]) -> str:
     found = [str(one) for one in some if one]
-    if len(found) == 1:
-        return found[0]
-    return _listed([os.path.basename(one) for one in found])
+    return found[0] if len(found) == 1 else _listed(map(os.path.basename, found))
 
 
 def _names(some: Sequence[Any]) -> str:
-    return _listed([os.path.basename(str(one).rstrip("/")) or str(one) for one in some])
+    return _listed(os.path.basename(str(one).rstrip("/")) or str(one) for one in some)
 
 
-def _listed(names: Sequence[str]) -> str:
-    return say.together(names, _NAMED)
+def _listed(names: Iterable[str]) -> str:
+    return say.together(list(names), _NAMED)
 
 
 # Keeps the jobs of the window in the history as they end, and tells others what runs.

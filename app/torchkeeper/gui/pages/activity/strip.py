@@ -28,7 +28,6 @@ _PICTURE = 32
 _ICON, _BUTTON = 16, 24
 #: Pixels that the words have at least, and that are around and between all of it.
 _WORDS, _EDGES, _GAP = 80, (4, 8), 4
-_STEPS = 1000
 #: Stands between what is said of a job.
 _DOT = " · "
 #: Characters of all of it.
@@ -36,10 +35,9 @@ _MOST = 1000
 
 
 def fitted(metrics: QFontMetrics, name: str, parts: Sequence[str], room: int) -> str:
-    """What is said of a job in so many pixels: its name, cut in its middle, and what is so of it.
+    """A job in so many pixels: its name, cut in its middle, and what is so of it.
 
-    parts: how far it is comes first, how long it takes last. What stands between those goes first,
-    where all of it has no room, and they are cut last.
+    Of ``parts``, what stands between the first and the last goes first.
     """
     kept = list(parts)
     wide = metrics.horizontalAdvance
@@ -68,8 +66,7 @@ class _Words(QToolButton):
         """What to show: the name of a job, and what is so of it."""
         name, *parts = (plain.shown(text) for text in (name, *parts))
         if (name, parts, error) != (self._name, self._parts, self._error):
-            self._error = error
-            self._name, self._parts = name, parts
+            self._name, self._parts, self._error = name, parts, error
             self.setText(plain.caption(_DOT.join((name, *parts)), _MOST))
             self.setAccessibleName(_DOT.join((name, *parts)))
             self.updateGeometry()
@@ -81,11 +78,9 @@ class _Words(QToolButton):
 
     def sizeHint(self) -> QSize:
         metrics = self.fontMetrics()
+        wide = metrics.horizontalAdvance(_DOT.join((self._name, *self._parts)))
         # A pixel more: what is drawn may be wider than the sum of its parts.
-        return QSize(
-            metrics.horizontalAdvance(_DOT.join((self._name, *self._parts))) + 14,
-            metrics.height() + 6,
-        )
+        return QSize(wide + 14, metrics.height() + 6)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(_WORDS, self.sizeHint().height())
@@ -136,12 +131,8 @@ class JobStrip(QWidget):
         # No higher than the counts.
         self.cancel.setIconSize(QSize(_ICON, _ICON))
         self.cancel.setFixedSize(_BUTTON, _BUTTON)
-        line = forms.row(gap=_GAP)
-        line.setContentsMargins(_EDGES[0], 0, _EDGES[1], 0)
-        line.addStretch(1)
-        for widget in (self.picture, self.words, self.bar, self.cancel):
-            line.addWidget(widget)
-        self.setLayout(line)
+        line = 1, self.picture, self.words, self.bar, self.cancel
+        self.setLayout(forms.row(*line, margin=(_EDGES[0], 0, _EDGES[1], 0), gap=_GAP))
         self._quiet = once(self, self._forget, DONE_MS)
         self._tick = every(self, self.refresh, _TICK_MS)
         jobs.rowsInserted.connect(self.refresh)
@@ -196,15 +187,11 @@ class JobStrip(QWidget):
         self.cancel.setVisible(job.active)
         self.cancel.setEnabled(job.state is not State.CANCELLING)
         fraction = job.fraction()
-        if fraction is None and job.state is not State.QUEUED:
-            self.bar.setRange(0, 0)
-        else:
-            self.bar.setRange(0, _STEPS)
-            self.bar.setValue(round((fraction or 0.0) * _STEPS))
-        if job.active and not self._tick.isActive():
-            self._tick.start()
-        elif not job.active:
+        shown.set_bar(self.bar, 0.0 if fraction is None and job.state is State.QUEUED else fraction)
+        if not job.active:
             self._tick.stop()
+        elif not self._tick.isActive():
+            self._tick.start()
         self._measure()
 
     def _measure(self) -> None:

@@ -1,6 +1,4 @@
-"""The sides of a comparison, each with the choice of another entry; and what differs between the
-two, as a tree by group, and the chosen difference in full.
-"""
+"""The sides of a comparison, and what differs between the two, as a tree and in full."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QFont, QPalette, QTextCursor, QTextFormat
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -33,9 +31,9 @@ from torchkeeper.gui.inspector.facts import Chip
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.lists import Index
 from torchkeeper.gui.widgets.notice import Elided
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.gui.widgets.texts import CopyKey
 
 if TYPE_CHECKING:
     from torchkeeper.verdict.shapes import ComparisonTold, FactorTold
@@ -64,9 +62,7 @@ class _Line:
 class _Delegate(QStyledItemDelegate):
     """Draws what follows from something else in a quieter colour."""
 
-    def initStyleOption(
-        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
         if index.sibling(index.row(), FACTOR).data(_QUIET):
             option.palette.setColor(QPalette.ColorRole.Text, QColor(theme.shades().muted))
@@ -75,18 +71,15 @@ class _Delegate(QStyledItemDelegate):
 class DifferencesTree(QTreeWidget):
     """A heading for each group of causes, and one for all that follows from them.
 
-    However many there are, they are listed, and searched, in small slices. Emits ``counted`` with
-    how many of all are shown as that goes on.
+    Lists and searches in small slices. Emits ``counted`` with how many of all are shown by then.
     """
 
     #: The row that is chosen, or None.
     chosen = Signal(object)
-    copied = Signal()
     counted = Signal(int, int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        CopyKey(self, self.copied.emit)
         self.setAccessibleName(self.tr("What differs"))
         self.setHeaderLabels([self.tr("What"), self.tr("A"), self.tr("B")])
         self.setUniformRowHeights(True)
@@ -111,11 +104,13 @@ class DifferencesTree(QTreeWidget):
         self._words: list[str] = []
         #: How many lines the search has looked at, and how many rows there are.
         self._looked = 0
-        self._total = 0
+        self.total = 0
         #: How many of them only follow from others, or may.
         self.following = 0
         self._timer = every(self, self._work)
-        self.currentItemChanged.connect(lambda item, _: self.chosen.emit(_row_of(item)))
+        self.currentItemChanged.connect(
+            lambda item, _: self.chosen.emit(item and item.data(FACTOR, _ROW))
+        )
         theme.follow(self, self.viewport().update)
 
     def fill(self, found: ComparisonTold) -> None:
@@ -126,7 +121,7 @@ class DifferencesTree(QTreeWidget):
         self._found, self._looked = found, 0
         self._shown.clear()
         rows = explaining.differences(found)
-        self._total = len(rows)
+        self.total = len(rows)
         for group, ones in explaining.grouped(row for row in rows if not row["follows"]):
             self._head(explaining.group(group), ones)
         rest = [row for row in rows if row["follows"]]
@@ -137,8 +132,7 @@ class DifferencesTree(QTreeWidget):
             heading = self._head(title, rest, quiet=True)
             heading.setExpanded(not causes or len(rest) <= 3)
         self._work()
-        first = self.topLevelItem(0)
-        if first is not None:
+        if (first := self.topLevelItem(0)) is not None:
             self.setCurrentItem(first.child(0) or first)
 
     def _head(self, title: str, rows: list[FactorTold], *, quiet: bool = False) -> QTreeWidgetItem:
@@ -174,7 +168,7 @@ class DifferencesTree(QTreeWidget):
                 heading.setHidden(not self._shown[number])
         elif not self._timer.isActive():
             self._timer.start()
-        self.counted.emit(sum(self._shown.values()), self._total)
+        self.counted.emit(sum(self._shown.values()), self.total)
 
     def _list_some(self) -> None:
         heading, title, rows = self._coming[0]
@@ -200,7 +194,7 @@ class DifferencesTree(QTreeWidget):
 
     def _look_at_some(self) -> None:
         for line in self._lines[self._looked : self._looked + _LINES]:
-            fits = all(word in line.hay for word in self._words)
+            fits = self._fits(line)
             if line.item.isHidden() is fits:
                 line.item.setHidden(not fits)
             if fits:
@@ -219,24 +213,15 @@ class DifferencesTree(QTreeWidget):
                 heading.setExpanded(True)
             self._work()
 
-    @property
-    def total(self) -> int:
-        """How many rows there are."""
-        return self._total
-
     def texts(self) -> list[tuple[str, str, str]]:
         """The selected rows, or all that are shown: what it is, and both values."""
-        items = [item for item in self.selectedItems() if item.parent() is not None]
-        if len(items) > 1:
-            chosen = {id(item) for item in items}
+        chosen = {id(item) for item in self.selectedItems() if item.parent() is not None}
+        if len(chosen) > 1:
             return [line.texts for line in self._lines if id(line.item) in chosen]
-        words = self._words
-        return [line.texts for line in self._lines if all(word in line.hay for word in words)]
+        return [line.texts for line in self._lines if self._fits(line)]
 
-
-def _row_of(item: QTreeWidgetItem | None) -> FactorTold | None:
-    row: FactorTold | None = item.data(FACTOR, _ROW) if item is not None else None
-    return row
+    def _fits(self, line: _Line) -> bool:
+        return all(word in line.hay for word in self._words)
 
 
 class DifferenceView(QPlainTextEdit):
@@ -260,11 +245,8 @@ class DifferenceView(QPlainTextEdit):
         graph = explaining.graph_lines(found)
         if row is not None and row["factor"] == "gm" and not row["follows"] and graph:
             lines = [self.tr("Lines of the graph, + of A and − of B:"), "", *graph]
-            self._marked = [
-                (at, line.startswith("+"))
-                for at, line in enumerate(lines)
-                if line.startswith(("+ ", "- "))
-            ]
+            changed = [(at, x) for at, x in enumerate(lines) if x.startswith(("+ ", "- "))]
+            self._marked = [(at, line.startswith("+")) for at, line in changed]
         elif row is not None:
             a, b = explaining.full(row)
             lines = [row["factor"], "", "A", *_indented(a), "", "B", *_indented(b)]
@@ -301,9 +283,6 @@ class Side(NamedTuple):
 class Card(QWidget):
     """Shows a side by its letter, name, kind, key, and what made it."""
 
-    #: Another entry is to be chosen for it.
-    choose = Signal()
-
     def __init__(self, letter: str) -> None:
         super().__init__()
         self._letter = letter
@@ -315,24 +294,13 @@ class Card(QWidget):
         self.chip.setSizePolicy(policy)
         self.key = Elided("muted")
         self.made = Elided("muted")
-        self.chooser = forms.button(self.tr("Choose…"))
+        hint = self.tr("Go to the entries, and choose one for this side")
+        self.chooser = forms.button(self.tr("Choose…"), hint=hint)
         self.chooser.setAccessibleName(self.tr("Choose {}").format(letter))
-        self.chooser.setToolTip(self.tr("Go to the entries, and choose one for this side"))
-        self.chooser.clicked.connect(self.choose)
-        line = forms.row()
-        line.addWidget(forms.label(letter, "heading"))
-        line.addWidget(self.name, 1)
-        line.addWidget(self.chooser)
-        about = forms.row()
-        about.addWidget(self.chip)
-        about.addWidget(self.key, 1)
-        inner = forms.column(margin=12, gap=6)
-        inner.addLayout(line)
-        inner.addLayout(about)
-        inner.addWidget(self.made)
-        whole = forms.column()
-        whole.addWidget(forms.frame("hint", inner))
-        self.setLayout(whole)
+        line = forms.row(forms.label(letter, "heading"), (self.name, 1), self.chooser)
+        about = forms.row(self.chip, (self.key, 1))
+        inner = forms.column(line, about, self.made, margin=12, gap=6)
+        self.setLayout(forms.column(forms.frame("hint", inner)))
         theme.follow(self, lambda: self.key.setFont(theme.monospace()))
 
     def show_side(self, side: Side) -> None:

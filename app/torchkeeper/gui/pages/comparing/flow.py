@@ -29,11 +29,9 @@ class CompareFlows(QObject):
     def compare_selected(self) -> None:
         """Show what differs between the two selected entries."""
         chosen = self._context.table.selected()
-        if len(chosen) != 2:
-            return
-        if (why := _why_not(*chosen)) is not None:
+        if len(chosen) == 2 and (why := _why_not(*chosen)) is not None:
             self._context.tell(why)
-        else:
+        elif len(chosen) == 2:
             self._compare(*chosen)
 
     def compare_nearest(self) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QCoreApplication, QObject, QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QWidget
 
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.client.words import explaining, say
@@ -19,7 +19,7 @@ from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.pages.comparing.differences import Card, DifferencesTree, DifferenceView, Side
 from torchkeeper.gui.pages.help.ideas import explain
-from torchkeeper.gui.pages.page import Page
+from torchkeeper.gui.pages.page import Page, go_to_field
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.sidebar.carried import BUNDLES, Carried, no_bundle
@@ -29,6 +29,7 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.notice import Notice
+from torchkeeper.gui.widgets.texts import CopyKey
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding, LeftFinding
@@ -107,98 +108,62 @@ class ComparePage(Page):
         self.view = DifferenceView()
         self.blank = EmptyState("compare")
         self.notice = Notice()
-        self.past = Choice()
+        self.past = Choice(characters=24)
         self.past.setAccessibleName(self.tr("Comparisons of this session"))
         self.past.setToolTip(self.tr("Compare again what was compared before"))
-        self.past.setSizeAdjustPolicy(
-            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-        )
-        self.past.setMinimumContentsLength(24)
         self.past.setPlaceholderText(self.tr("Earlier comparisons"))
-        self.swap = forms.button(self.tr("S&wap"))
-        self.swap.setToolTip(self.tr("Have A on the side of B, and B on that of A"))
-        self.nearest = forms.button(self.tr("&Nearest"))
-        self.nearest.setToolTip(
-            self.tr("Find the entry that is most like A, in all places, and compare with it")
-        )
-        self.go = forms.button(self.tr("&Show B in its place"))
-        self.copy = forms.button(self.tr("Co&py"))
-        self.copy.setToolTip(self.tr("Copy the sentence, both keys and what differs"))
+        hint = self.tr("Have A on the side of B, and B on that of A")
+        self.swap = forms.button(self.tr("S&wap"), self._swap, hint)
+        hint = self.tr("Find the entry that is most like A, in all places, and compare with it")
+        self.nearest = forms.button(self.tr("&Nearest"), self._nearest, hint)
+        self.go = forms.button(self.tr("&Show B in its place"), self._go)
+        hint = self.tr("Copy the sentence, both keys and what differs")
+        self.copy = forms.button(self.tr("Co&py"), self._copy, hint)
 
     def _lay_out(self) -> None:
-        cards = forms.row(gap=12)
-        cards.addWidget(self.a, 1)
-        cards.addWidget(self.b, 1)
-        ways = forms.row()
-        for button in (self.swap, self.nearest, self.go, self.copy):
-            ways.addWidget(button)
-        ways.addStretch(1)
-        line = forms.row()
-        line.addWidget(self.search_box, 1)
-        line.addWidget(self.count)
         self._search_line = QWidget()
-        self._search_line.setLayout(line)
-        split = QSplitter(Qt.Orientation.Vertical)
-        split.setChildrenCollapsible(False)
-        split.addWidget(self.tree)
-        split.addWidget(self.view)
-        split.setObjectName("framed")
-        split.setSizes([300, 176])
-        page = forms.column()
-        page.addWidget(self._search_line)
-        page.addWidget(split, 1)
+        self._search_line.setLayout(forms.row((self.search_box, 1), self.count))
+        split = forms.split(self.tree, self.view, sizes=[300, 176], upright=True)
         self._page = QWidget()
-        self._page.setLayout(page)
+        self._page.setLayout(forms.column(self._search_line, (split, 1)))
         self._nothing = QWidget()
-        self.stack = QStackedWidget()
-        for widget in (self.blank, self._page, self._nothing):
-            self.stack.addWidget(widget)
+        self.stack = forms.stack(self.blank, self._page, self._nothing)
         self.tools.addWidget(self.past)
-        self.body.addLayout(cards)
-        self.body.addLayout(ways)
+        self.body.addLayout(forms.row((self.a, 1), (self.b, 1), gap=12))
+        self.body.addLayout(forms.row(self.swap, self.nearest, self.go, self.copy, 1))
         self.body.addSpacing(4)
-        self.body.addWidget(self.sentence)
-        self.body.addWidget(self.unread)
-        self.body.addWidget(self.notice)
-        self.body.addWidget(self.stack, 1)
+        forms.fill(self.body, self.sentence, self.unread, self.notice, (self.stack, 1))
 
     def _connect(self) -> None:
         self.search_box.textChanged.connect(self.tree.filter)
         self.search_box.leave.connect(self.tree.setFocus)
         self.search_box.step.connect(lambda _: self.tree.setFocus())
         self.tree.chosen.connect(lambda row: self.view.show_row(row, self.found or {}))
-        self.tree.copied.connect(self._copy)
+        CopyKey(self.tree, self._copy)
         self.tree.counted.connect(self._counted)
         self.notice.again.connect(self.refresh)
-        self.go.clicked.connect(self._go)
-        self.copy.clicked.connect(self._copy)
-        self.swap.clicked.connect(self._swap)
-        self.nearest.clicked.connect(self._nearest)
         self.past.activated.connect(self._again)
-        self.a.choose.connect(lambda: self.choose("A"))
-        self.b.choose.connect(lambda: self.choose("B"))
+        self.a.chooser.clicked.connect(lambda: self.choose("A"))
+        self.b.chooser.clicked.connect(lambda: self.choose("B"))
         self.blank.asked.connect(self._go_on)
 
     # What is compared.
 
-    def compare(self, a: Side, b: Side | None) -> None:
-        """Compare two entries, or one with the nearest there is in any place."""
+    def compare(self, a: Side, b: Side | None, within: Sequence[str] = ()) -> None:
+        """Compare two entries, or one with the nearest there is in any place or ``within`` some."""
         self._side_a, self._side_b = a, b
-        self._ask(Pair(a, b))
+        self._ask(Pair(a, b), within)
 
     def put(self, letter: str, side: Side) -> bool:
         """Have an entry on a side; whether both are there, and are compared now."""
-        if letter == "A":
-            self._side_a = side
-        else:
-            self._side_b = side
-        a, b = self._side_a, self._side_b
-        if a is not None and b is not None and a.entry.kind == b.entry.kind:
+        other = self._side_b if letter == "A" else self._side_a
+        if other is not None and other.entry.kind != side.entry.kind:
+            other = None  # of another kind: that one has to go
+        a, b = (side, other) if letter == "A" else (other, side)
+        self._side_a, self._side_b = a, b
+        if a is not None and b is not None:
             self.compare(a, b)
             return True
-        if a is not None and b is not None:
-            # Of another kind than what was there before: that one has to go.
-            self._side_a, self._side_b = (side, None) if letter == "A" else (None, side)
         self._forget()
         self._rest()
         return False
@@ -206,11 +171,6 @@ class ComparePage(Page):
     def side(self, letter: str) -> Side | None:
         """The entry on a side."""
         return self._side_a if letter == "A" else self._side_b
-
-    def compare_nearest_in(self, side: Side, place: str) -> None:
-        """Compare an entry, which is A from now on, with the nearest of one place."""
-        self._side_a, self._side_b = side, None
-        self._ask(Pair(side, None), [place])
 
     def offer(self, carried: Carried, at: QPoint | None) -> tuple[QWidget, Offer] | None:
         letter, card = self.taking.free, None
@@ -240,10 +200,7 @@ class ComparePage(Page):
         self._engines.forget(self._ticket)
 
     def search(self) -> bool:
-        if self._search_line.isVisible():
-            self.search_box.setFocus(Qt.FocusReason.ShortcutFocusReason)
-            self.search_box.selectAll()
-        return True
+        return go_to_field(self.search_box) if self._search_line.isVisible() else True
 
     def choose(self, letter: str) -> None:
         """Go to the entries, to choose one for a side."""
@@ -263,9 +220,8 @@ class ComparePage(Page):
             self._context.pages.go(ENTRIES)
 
     def _swap(self) -> None:
-        a, b = self._side_a, self._side_b
-        if a is not None and b is not None:
-            self.compare(b, a)
+        if self._side_a is not None and self._side_b is not None:
+            self.compare(self._side_b, self._side_a)
 
     def _nearest(self) -> None:
         if self._side_a is not None:
@@ -273,9 +229,8 @@ class ComparePage(Page):
 
     def _again(self, number: int) -> None:
         if 0 <= number < len(self._past):
-            pair = self._past[number]
             self.past.setCurrentIndex(-1)
-            self.compare(pair.a, pair.b)
+            self.compare(*self._past[number])
 
     def _remember(self, pair: Pair) -> None:
         self._past = [pair, *(one for one in self._past if one != pair)][:_MOST]
@@ -336,16 +291,18 @@ class ComparePage(Page):
         self.sentence.show()
         self.blank.offer("")
         self.stack.setCurrentWidget(self.blank)
-        params: ExplainParams = {
-            "place": pair.a.place, "kind": pair.a.entry.kind, "path": pair.a.entry.path,
-        }  # fmt: skip
+        place, one = pair.a
+        params: ExplainParams = {"place": place, "kind": one.kind, "path": one.path}
         if pair.b is not None:
             self.sentence.setText(self.tr("Comparing…"))
             self.blank.say(self.tr("Reading both entries…"))
-            place, other = pair.b
-            params["other"] = {"place": place, "kind": other.kind, "path": other.path}
+            there, other = pair.b
+            params["other"] = {"place": there, "kind": other.kind, "path": other.path}
         else:
-            self._places = list(places) or self._to_look_in(pair.a.place)
+            # Servers are looked into only where one is shown: it would be fetched whole.
+            every = (x.path for x in self._context.places.places if x.exists and not x.server)
+            own = dict.fromkeys([place, *every])
+            self._places = list(places or own)
             self.sentence.setText(self.tr("Looking for the nearest entry…"))
             self._looking = say.count(len(self._places), "place", "places")
             self.blank.say(self.tr("Looking in {}…").format(self._looking))
@@ -356,11 +313,6 @@ class ComparePage(Page):
             result=self._answered, failed=self._failed,
         )  # fmt: skip
         self._ticket = self._engines.ask(protocol.EXPLAIN, params, listener)
-
-    def _to_look_in(self, place: str) -> list[str]:
-        # Servers are looked into only where one is shown: it would be fetched whole.
-        every = self._context.places.places
-        return list(dict.fromkeys([place, *(p.path for p in every if p.exists and not p.server)]))
 
     def _progress(self, done: float, total: float | None, unit: str) -> None:
         if self._asked is not None and self._asked.b is None and unit == "entries":
@@ -379,19 +331,20 @@ class ComparePage(Page):
         self._ticket = None
         asked = self._asked
         assert asked is not None
-        self._tell_left()
-        a, other = _side(result["a"]), result["b"]
-        b = None if other is None else _side(other)
-        self._side_a = a
-        if b is None:
+        # Places that could not be looked into.
+        text = self.tr("Not looked into: {}")
+        errors = (user_error(one["code"], one["params"]) for one in self._left[:3])
+        forms.tell(self.unread, "\n".join(text.format(error.what) for error in errors))
+        self._side_a = a = _side(result["a"])
+        if result["b"] is None:
             self._alone()
             return
-        self._side_b = b
+        self._side_b = b = _side(result["b"])
         found: Explained = {**result, "differences": self._rows}
         self.found = found
         self._asked = Pair(a, b)
         self._show_sides()
-        self._remember(Pair(a, b))
+        self._remember(self._asked)
         self.sentence.setText(say.unmarked(_sentence(found)))
         self.search_box.clear()
         self.tree.fill(found)
@@ -405,15 +358,6 @@ class ComparePage(Page):
                 self.tr("Nothing to list"),
                 self.tr("As far as is recorded, both keys were made of the same things."),
             )  # fmt: skip
-
-    def _tell_left(self) -> None:
-        """Places that could not be looked into."""
-        lines = []
-        for one in self._left:
-            error = user_error(one["code"], one["params"])
-            lines.append(self.tr("Not looked into: {}").format(error.what))
-        self.unread.setText("\n".join(lines[:3]))
-        self.unread.setVisible(bool(lines))
 
     def _alone(self) -> None:
         """There is nothing to compare with."""
@@ -454,8 +398,8 @@ class ComparePage(Page):
         if self.found is None:
             return
         lines = [_sentence(self.found), ""]
-        for letter, card in (("A", self.a), ("B", self.b)):
-            lines.append(f"{letter}\t{card.key.text()}\t{card.name.text()}")
+        cards = (("A", self.a), ("B", self.b))
+        lines += [f"{letter}\t{card.key.text()}\t{card.name.text()}" for letter, card in cards]
         lines += ["", *("\t".join(row) for row in self.tree.texts())]
         QGuiApplication.clipboard().setText("\n".join(lines))
 
@@ -466,9 +410,7 @@ class ComparePage(Page):
 
 
 class CompareTaking(QObject):
-    """What becomes of what is dropped on the two cards, by their letters, or pasted there: entries
-    of the table, places in which the nearest entry is looked for, and runs.
-    """
+    """What becomes of entries, places and runs that are dropped on the two cards, or pasted."""
 
     def __init__(self, page: ComparePage, context: Context) -> None:
         super().__init__(page)
@@ -501,7 +443,7 @@ class CompareTaking(QObject):
         text = self.tr("Look in {} for the entry nearest to {}")
         return Offer(
             text.format(carried.words, shown_name(other.entry)),
-            lambda: self._page.compare_nearest_in(other, one),
+            lambda: self._page.compare(other, None, [one]),
         )
 
     def of_rows(self, rows: Rows, letter: str) -> Offer:
@@ -512,7 +454,7 @@ class CompareTaking(QObject):
         if rows.number == 2:
             if sides[0].entry.kind != sides[1].entry.kind:
                 return Offer(self.tr("Only entries of one kind can be compared"), None)
-            return Offer(self.tr("Compare both"), lambda: self._page.compare(*sides))
+            return Offer(self.tr("Compare both"), lambda: self._page.compare(sides[0], sides[1]))
         text = self.tr("Put {} on side {}").format(shown_name(sides[0].entry), letter)
         return Offer(text, lambda: self._page.put(letter, sides[0]))
 

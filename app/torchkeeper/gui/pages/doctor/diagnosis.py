@@ -116,8 +116,13 @@ class Diagnosis(QObject):
         self.asked, self.found, self.result, self.progress = asked, [], None, None
         self.error = self.untried = None
         self.cancelled = False
+
+        def not_tried(error: UserError) -> None:
+            self.untried = error
+            self._diagnose({})
+
         if asked.facts.get("torch"):
-            self._try(asked.python, self._diagnose, self._not_tried)
+            self._try(asked.python, self._diagnose, not_tried)
         else:
             self._diagnose({})
         self.changed.emit()
@@ -139,7 +144,6 @@ class Diagnosis(QObject):
         self, one: Told, then: Callable[[bool], object], *, prepared: bool = False
     ) -> None:
         """Have the check of a finding made again; ``then`` is told whether the finding is gone.
-
         prepared: what the interpreter can do is another since.
         """
         if prepared and self.asked is not None:
@@ -177,17 +181,12 @@ class Diagnosis(QObject):
         self._again = self._engines.ask(protocol.DIAGNOSE, params, listener)
 
     def _try(
-        self, python: str, then: Callable[[Toolchain], None],
-        failed: Callable[[UserError], None],
-    ) -> int:  # fmt: skip
+        self, python: str, then: Callable[[Toolchain], None], failed: Callable[[UserError], None]
+    ) -> int:
         listener = Listener(result=then, failed=failed)
         ticket = self._engines.ask(protocol.TOOLCHAIN, {}, listener, python=python)
         self._ticket = ticket if self.result is None else self._ticket
         return ticket
-
-    def _not_tried(self, error: UserError) -> None:
-        self.untried = error
-        self._diagnose({})
 
     def _diagnose(self, toolchain: Toolchain) -> None:
         asked = self.asked

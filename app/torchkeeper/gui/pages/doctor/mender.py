@@ -1,6 +1,4 @@
-"""Mending what the doctor found: planned in engines, agreed to, carried out as jobs, one after the
-other, and looked at again. Nothing here waits.
-"""
+"""Mending what the doctor found: planned, agreed to, done as jobs in a row, looked at again."""
 
 from __future__ import annotations
 
@@ -16,16 +14,16 @@ from torchkeeper.client.diagnosing import Told
 from torchkeeper.client.engines.everywhere import Everywhere
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.protocol import MEND
-from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.jobs.model import State as JobState
-from torchkeeper.gui.jobs.operations import Operations
 from torchkeeper.gui.pages.doctor.diagnosis import Diagnosis
-from torchkeeper.gui.verdicts.environments import Environments, State
+from torchkeeper.gui.verdicts.environments import State
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.doctor import MendResult
     from torchkeeper.engine.messages.environments import KnowParams
+    from torchkeeper.gui.context import Context
     from torchkeeper.verdict.probed import Env
 
 
@@ -84,26 +82,21 @@ class Mender(QObject):
     #: Something was mended or brought back, or could not be.
     changed = Signal()
 
-    def __init__(
-        self, engines: Engines, environments: Environments, operations: Operations,
-        jobs: JobsModel, diagnosis: Diagnosis, parent: QObject | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, context: Context, diagnosis: Diagnosis, parent: QObject) -> None:
         super().__init__(parent)
-        self._engines, self._environments = engines, environments
-        self._operations, self._jobs = operations, jobs
-        self._diagnosis = diagnosis
+        self._engines, self._environments = context.engines, context.environments
+        self._operations, self._diagnosis = context.operations, diagnosis
         self.mended: list[Mended] = []
         self.error: UserError | None = None
         self._plans: list[Plan] = []
-        self._waiting: list[Told] = []
         self._running: list[Plan] = []
         #: The job that is waited for, and what follows.
         self._job: tuple[Job, Callable[[Job], None]] | None = None
         self._envs: Callable[[], None] | None = None
         #: Whether what came back is being looked at.
         self._looking = False
-        jobs.finished.connect(self._ended)
-        environments.changed.connect(self._known)
+        context.jobs.finished.connect(self._ended)
+        context.environments.changed.connect(self._known)
 
     @property
     def busy(self) -> bool:
@@ -119,7 +112,6 @@ class Mender(QObject):
         """Find out what mending these would do."""
         self.drop()
         self.error = None
-        self._waiting = list(some)
         self._plans = [Plan(one) for one in some]
         self._plan_next(0)
         self.changed.emit()
@@ -151,11 +143,9 @@ class Mender(QObject):
             self._envs = lambda: self._everywhere(plan, go_on)
             self._known()
         else:
-            self._ask(plan, self._own(), go_on)
-
-    def _own(self) -> list[tuple[str, Env]]:
-        asked = self._diagnosis.asked
-        return [(asked.python, asked.facts)] if asked and asked.facts.get("torch") else []
+            asked = self._diagnosis.asked
+            own = [(asked.python, asked.facts)] if asked and asked.facts.get("torch") else []
+            self._ask(plan, own, go_on)
 
     def _known(self) -> None:
         """Once all environments have said what they are, go on with what needs that."""
@@ -164,10 +154,8 @@ class Mender(QObject):
         self._environments.find()
         self._environments.ask_all()  # which may have come here again
         waits = (State.UNASKED, State.ASKING)
-        known = self._environments.found and not any(
-            one.state in waits for one in self._environments.every
-        )
-        if known and (then := self._envs) is not None:
+        waiting = any(one.state in waits for one in self._environments.every)
+        if self._environments.found and not waiting and (then := self._envs) is not None:
             self._envs = None
             then()
 
@@ -204,11 +192,11 @@ class Mender(QObject):
 
     def carry_out(self) -> None:
         """Do all that was planned, one after the other."""
-        self._running, self._plans = self._plans, []
-        for plan in self._running:
+        plans, self._plans = self._plans, []
+        for plan in plans:
             if not plan.does:
                 self._engines.forget(plan.ticket)
-        self._running = [plan for plan in self._running if plan.does]
+        self._running = [plan for plan in plans if plan.does]
         self._next()
 
     def _next(self) -> None:
@@ -218,12 +206,15 @@ class Mender(QObject):
         plan = self._running[0]
         job = self._start(plan)
 
+        def looked(gone: bool) -> None:
+            if job.state is JobState.DONE:
+                self.mended.append(Mended(plan.told, job, gone))
+            self._running.pop(0)
+            self._next()
+
         def ended(job: Job) -> None:
-            if job.error is not None:
-                self.error = job.error
-            self._diagnosis.look_again(
-                plan.told, lambda gone: self._looked(plan, job, gone), prepared=plan.prepares
-            )
+            self.error = job.error or self.error
+            self._diagnosis.look_again(plan.told, looked, prepared=plan.prepares)
 
         self._job = job, ended
         self.changed.emit()
@@ -239,12 +230,6 @@ class Mender(QObject):
             return self._operations.purge(finding.place, plan.ticket, number, False)
         params = diagnosing.mending(finding, plan=number)
         return self._operations.mend(finding.place, plan.ticket, params)
-
-    def _looked(self, plan: Plan, job: Job, gone: bool) -> None:
-        if job.state is JobState.DONE:
-            self.mended.append(Mended(plan.told, job, gone))
-        self._running.pop(0)
-        self._next()
 
     def can_undo(self, one: Mended) -> bool:
         """Whether it is the last that went from its place: those before come back after it."""

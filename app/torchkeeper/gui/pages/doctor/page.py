@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, Qt, QTimer
-from PySide6.QtGui import QAccessible, QAccessibleEvent, QGuiApplication
-from PySide6.QtWidgets import QComboBox, QProgressBar, QStackedWidget, QWidget
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QProgressBar, QWidget
 
 from torchkeeper.client import diagnosing
 from torchkeeper.client.diagnosing import Told
@@ -24,6 +24,7 @@ from torchkeeper.gui.pages.doctor.cards import Cards, is_bug
 from torchkeeper.gui.pages.doctor.diagnosis import Asked, Diagnosis
 from torchkeeper.gui.pages.doctor.mender import Mended, Mender, Plan
 from torchkeeper.gui.pages.page import Page
+from torchkeeper.gui.pages.profiles.words import counted
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.emptystate import EmptyState
@@ -59,15 +60,12 @@ class DoctorPage(Page):
         #: Whether nothing that was found was shown yet.
         self._fresh = True
         self.diagnosis = Diagnosis(context.engines, self)
-        self.mender = Mender(
-            context.engines, self._environments, context.operations, context.jobs, self.diagnosis,
-            self,
-        )  # fmt: skip
+        self.mender = Mender(context, self.diagnosis, self)
         self.preview: MendDialog | None = None
         #: What is being mended, or put back: its card has the keyboard again after that.
         self._mends: Told | None = None
         self.choice_of = EnvironmentChoice(self._environments, self.tr("No environment"))
-        self.scope = Choice()
+        self.scope = Choice(characters=40)
         lists.keep_up(self, self._grow_old)
         #: What was found is looked at again, a moment after something has changed.
         self._soon = once(self, self._look_anew, _SOON_MS)
@@ -84,34 +82,23 @@ class DoctorPage(Page):
         context.listing.changed.connect(self._listed)
 
     def _lay_out(self) -> None:
-        self.copy = forms.button(self.tr("Co&py report"))
-        self.copy.clicked.connect(self._copy)
-        self.all = forms.button(self.tr("Fix &all that can be fixed…"))
-        self.all.clicked.connect(lambda: self.mender.plan(self.fixable))
-        self.again = forms.button(self.tr("&Run again"))
-        self.again.setToolTip(self.tr("Look at all of it once more (F5)"))
-        self.again.clicked.connect(self.run)
-        self.cancel = forms.button(self.tr("Cancel"))
-        self.cancel.setToolTip(self.tr("Look no further"))
-        self.cancel.clicked.connect(self._cancel)
-        for button in (self.copy, self.all, self.again, self.cancel):
-            self.tools.addWidget(button)
+        self.copy = forms.button(self.tr("Co&py report"), self._copy)
+        fix = self.tr("Fix &all that can be fixed…")
+        self.all = forms.button(fix, lambda: self.mender.plan(self.fixable))
+        hint = self.tr("Look at all of it once more (F5)")
+        self.again = forms.button(self.tr("&Run again"), self.run, hint)
+        self.cancel = forms.button(self.tr("Cancel"), self._cancel, self.tr("Look no further"))
+        forms.fill(self.tools, self.copy, self.all, self.again, self.cancel)
         for text, control in (
             (self.tr("E&nvironment"), self.choice_of), (self.tr("&Look at"), self.scope)
         ):  # fmt: skip
-            line = forms.row(gap=12)
             name = forms.label(text, "heading")
             name.setBuddy(control)
             name.setFixedWidth(96)
             name.setContentsMargins(0, 7, 0, 0)
             control.setAccessibleName(text.replace("&", ""))
-            line.addWidget(name, 0, Qt.AlignmentFlag.AlignTop)
-            line.addWidget(control, 1)
-            self.body.addLayout(line)
-        self.scope.setSizeAdjustPolicy(
-            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-        )
-        self.scope.setMinimumContentsLength(40)
+            line = (name, Qt.AlignmentFlag.AlignTop), (control, 1)
+            self.body.addLayout(forms.row(*line, gap=12))
         self.summary = forms.label("", "heading", wrap=True)
         self.where = forms.label("", "muted", wrap=True)
         self.when = forms.label("", "muted", wrap=True)
@@ -122,9 +109,8 @@ class DoctorPage(Page):
         self.notice.again.connect(self.run)
         self.notice.log.connect(self._show_log)
         self.body.addSpacing(4)
-        for widget in (self.summary, self.where, self.when, self.bar, self.notice):
-            self.body.addWidget(widget)
-        self.cards = Cards(self.tr("What was found"))
+        forms.fill(self.body, self.summary, self.where, self.when, self.bar, self.notice)
+        self.cards = Cards(self.tr("What was found"), margin=8)
         self.cards.fix.connect(self._fix)
         self.cards.undo.connect(self._undo)
         self.cards.setting.connect(self._show_setting)
@@ -132,9 +118,7 @@ class DoctorPage(Page):
         self.cards.place.connect(lambda path: self._context.open_paths([path]))
         self.blank = EmptyState("doctor")
         self.blank.asked.connect(lambda _: self.run())
-        self.stack = QStackedWidget()
-        self.stack.addWidget(self.cards)
-        self.stack.addWidget(self.blank)
+        self.stack = forms.stack(self.cards, self.blank)
         self.body.addWidget(self.stack, 1)
 
     # Coming and going.
@@ -231,34 +215,27 @@ class DoctorPage(Page):
         if shown != self._place or paths != self._offered:
             before = self.scope.currentData()
             self._place, self._offered = shown, paths
-            self._fill(places)
+            all_of_it = self.tr("What the environment uses, and this user’s other caches")
+            if shown:
+                title = next((x.title for x in places if x.path == shown), shown)
+                all_of_it = self.tr("What the environment uses, “{}”, and this user’s other caches")
+                all_of_it = all_of_it.format(printable(title, 60))
             self.scope.blockSignals(True)
+            self.scope.clear()
+            self.scope.addItem(all_of_it, None)
+            for path in paths:
+                self.scope.addItem(printable(path, 400), path)
             self.scope.setCurrentIndex(max(0, self.scope.findData(before)))
             self.scope.blockSignals(False)
-
-    def _fill(self, places: Sequence[Place]) -> None:
-        self.scope.blockSignals(True)
-        self.scope.clear()
-        all_of_it = self.tr("What the environment uses, and this user’s other caches")
-        if self._place:
-            shown = next((x.title for x in places if x.path == self._place), self._place)
-            all_of_it = self.tr("What the environment uses, “{}”, and this user’s other caches")
-            all_of_it = all_of_it.format(printable(shown, 60))
-        self.scope.addItem(all_of_it, None)
-        for place in places:
-            if not place.bundle:
-                self.scope.addItem(printable(place.path, 400), place.path)
-        self.scope.blockSignals(False)
 
     def _asked(self) -> Asked:
         facts = self.choice_of.facts or {}
         env = clean_environment()
         values = diagnosing.values_of(env)
         chosen = self.scope.currentData()
-        if chosen is not None:
-            places = [str(chosen)]
-        else:
-            places = [*diagnosing.places_of(facts, values), *([self._place] if self._place else [])]
+        places = [str(chosen)]
+        if chosen is None:
+            places = [*diagnosing.places_of(facts, values), *filter(None, [self._place])]
         reads = (one.facts.get("cache_dir") for one in self._environments.every if one.facts)
         return Asked(
             self.choice_of.python, facts, values, tuple(dict.fromkeys(places)), chosen is None,
@@ -306,10 +283,8 @@ class DoctorPage(Page):
     @property
     def warning(self) -> str:
         """How much of what was found is wrong, or may be."""
-        found = [one.finding.severity for one in self.diagnosis.found]
-        errors, warnings = found.count("error"), found.count("warning")
-        told = [(errors, "error", "errors"), (warnings, "warning", "warnings")]
-        return say.together([say.count(*one) for one in told if one[0]])
+        found = (one.finding for one in self.diagnosis.found)
+        return counted([one for one in found if one.severity != "advice"])
 
     @property
     def fixable(self) -> list[Told]:
@@ -369,8 +344,7 @@ class DoctorPage(Page):
         self._say_when()
         if over and self.summary.text() != before:
             self.summary.setAccessibleName(self.summary.text())
-            event = QAccessibleEvent(self.summary, QAccessible.Event.Alert)
-            QAccessible.updateAccessibility(event)
+            forms.alert(self.summary)
 
     def _say_when(self) -> None:
         """How old is what is shown, and whether it is still what there is to see."""
@@ -381,8 +355,7 @@ class DoctorPage(Page):
         if stale:
             text += self.tr(" · Something has changed since: run it again to see what is so now.")
         forms.set_role(self.when, "warning" if stale else "muted")
-        self.when.setText(text)
-        self.when.setVisible(bool(text))
+        forms.tell(self.when, text)
         if over:
             self.cards.tell_times(found.seen)
 
@@ -429,15 +402,9 @@ class DoctorPage(Page):
         asked, result = self.diagnosis.asked, self.diagnosis.result or diagnosing.NOTHING
         places = [printable(place, 200) for place in (asked.places if asked else ())]
         checks = checkwords.listed(result["checks"])
-        self.blank.say(
-            diagnosing.summary([], result),
-            "\n\n".join(
-                x for x in (
-                    "\n".join(places), f"{self.tr('Checked')}: {checks}." if checks else "",
-                ) if x
-            ),
-            "done",
-        )  # fmt: skip
+        checked = f"{self.tr('Checked')}: {checks}." if checks else ""
+        text = "\n\n".join(filter(None, ("\n".join(places), checked)))
+        self.blank.say(diagnosing.summary([], result), text, "done")
 
     def _say_for_what(self) -> None:
         self.blank.say(
@@ -469,12 +436,11 @@ class DoctorPage(Page):
         if one is None or not (self._here and (at is None or self.isAncestorOf(at))):
             return
         about = one.finding.code, one.finding.place
-        for card_of, told in [
-            *((mended, mended.told) for mended in self.mender.mended),
-            *((told, told) for told in self.diagnosis.found),
-        ]:
-            card = self.cards.of(card_of)
-            if (told.finding.code, told.finding.place) == about and card and card.button:
+        every: list[Mended | Told] = [*self.mender.mended, *self.diagnosis.found]
+        for other in every:
+            finding = (other.told if isinstance(other, Mended) else other).finding
+            card = self.cards.of(other)
+            if (finding.code, finding.place) == about and card and card.button:
                 card.button.setFocus(Qt.FocusReason.OtherFocusReason)
                 return
 
@@ -487,8 +453,3 @@ class DoctorPage(Page):
 
     def _no_preview(self) -> None:
         self.preview = None
-
-    def mended(self, code: str) -> Mended | None:
-        """What was mended of a code; None where nothing was."""
-        found = (one for one in self.mender.mended if one.told.finding.code == code)
-        return next(found, None)

@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QStandardPaths
-from PySide6.QtGui import QAccessible, QAccessibleEvent, QResizeEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame
 
 from torchkeeper.engine.protocol import EXPORT, WARM
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import State
-from torchkeeper.gui.pages.guide.steps import (
-    EARLY,
-    ELSEWHERE,
-    OVER,
-    SHOW_JOB,
-    SHOW_OWN,
-    SINCE,
-    STEP,
-    STEPS,
-    UNDER_WAY,
-    tr,
-)
+from torchkeeper.gui.pages.guide import steps
 from torchkeeper.gui.pages.table import ACTIVITY, ENTRIES
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import GUIDED, EmptyState
@@ -71,33 +61,18 @@ class GuideBar(QFrame):
         self.count = forms.label("", "section")
         self.title = forms.label("", "heading")
         self.text = forms.label("", wrap=True)
-        self.go = forms.button("", primary=True)
-        self.go.clicked.connect(self._go)
-        self.skip = forms.button(self.tr("Skip"))
-        self.skip.setToolTip(self.tr("Go on to the next step"))
-        self.skip.clicked.connect(lambda: self._go_on(self.number + 1))
-        self.back = forms.icon_button("back", self.tr("The step before"))
-        self.back.clicked.connect(lambda: self.show_step(self.number - 1))
-        self.close_button = forms.icon_button("close", self.tr("Close the guide"))
-        self.close_button.clicked.connect(self.end)
-        head = forms.row(gap=12)
-        head.addWidget(self.title)
-        head.addWidget(self.count)
-        head.addStretch(1)
-        texts = forms.column(gap=2)
-        texts.addLayout(head)
-        texts.addWidget(self.text)
-        said, ways = forms.row(gap=12), forms.row(gap=12)
-        said.addWidget(forms.picture("guide", 20, "accent"))
-        said.addLayout(texts, 1)
-        ways.addStretch(1)
-        for button in (self.go, self.skip, self.back, self.close_button):
-            ways.addWidget(button)
-        self._line = line = forms.row(gap=12)
-        line.setContentsMargins(16, 8, 8, 8)
-        line.addLayout(said, 1)
-        line.addLayout(ways)
-        self.setLayout(line)
+        self.go = forms.button("", self._go, primary=True)
+        hint = self.tr("Go on to the next step")
+        self.skip = forms.button(self.tr("Skip"), lambda: self._go_on(self.number + 1), hint)
+        before, close = self.tr("The step before"), self.tr("Close the guide")
+        self.back = forms.icon_button("back", before, lambda: self.show_step(self.number - 1))
+        self.close_button = forms.icon_button("close", close, self.end)
+        head = forms.row(self.title, self.count, 1, gap=12)
+        texts = forms.column(head, self.text, gap=2)
+        said = forms.row(forms.picture("guide", 20, "accent"), (texts, 1), gap=12)
+        ways = forms.row(1, self.go, self.skip, self.back, self.close_button, gap=12)
+        self._line = forms.row((said, 1), ways, margin=(16, 8, 8, 8), gap=12)
+        self.setLayout(self._line)
         context.jobs.finished.connect(self._finished)
         context.jobs.finished.connect(self._tell)
         context.jobs.rowsInserted.connect(self._tell)
@@ -108,7 +83,7 @@ class GuideBar(QFrame):
     def setVisible(self, visible: bool, /) -> None:
         super().setVisible(visible)
         # It says what to do next as long as there is a step: what is empty does so quietly then.
-        self._context.window.setProperty(GUIDED, visible and self.number < len(STEPS))
+        self._context.window.setProperty(GUIDED, visible and not self.over)
         for empty in self._context.window.findChildren(EmptyState):
             empty.suit()
 
@@ -122,48 +97,49 @@ class GuideBar(QFrame):
     @property
     def over(self) -> bool:
         """Whether all steps were taken."""
-        return self.number >= len(STEPS)
+        return self.number >= len(steps.STEPS)
 
     def show_step(self, number: int) -> None:
         """Show a step; the one after the last says that it was all."""
-        self.number = min(number, len(STEPS))
-        over = self.number == len(STEPS)
-        self._context.settings.setValue(STEP, -1 if over else self.number)
-        self._context.settings.setValue(SINCE, time.time())
+        self.number = min(number, len(steps.STEPS))
+        over = self.over
+        self._context.settings.setValue(steps.STEP, -1 if over else self.number)
+        self._context.settings.setValue(steps.SINCE, time.time())
         if over:
             self.title.setText(self.tr("Done"))
-            self.text.setText(tr(OVER))
+            self.text.setText(steps.tr(steps.OVER))
             self.count.setText("")
         else:
             self._tell()
-            self.count.setText(self.tr("Step {} of {}").format(self.number + 1, len(STEPS)))
+            self.count.setText(self.tr("Step {} of {}").format(self.number + 1, len(steps.STEPS)))
         self.go.setVisible(not over)
         self.skip.setVisible(not over)
         self.back.setVisible(self.number > 0)
         said = f"{self.count.text()} {self.title.text()}. {self.text.text()}".strip()
         self.setAccessibleName(said)
         self.show()
-        QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.Alert))
+        forms.alert(self)
 
     def _tell(self, *_: object) -> None:
         """Say what the step is; while it is being taken, that it is, and where to see how far."""
-        if self.number >= len(STEPS):
+        if self.over:
             return
-        step = STEPS[self.number]
-        text, verb = step.text, tr(step.verb)
+        step = steps.STEPS[self.number]
+        text, verb = step.text, steps.tr(step.verb)
         if self._under_way:
-            text, verb = UNDER_WAY, tr(SHOW_JOB)
+            text, verb = steps.UNDER_WAY, steps.tr(steps.SHOW_JOB)
         elif not self._here:
-            text, verb = ELSEWHERE, tr(SHOW_OWN)
-        self.title.setText(tr(step.title))
-        self.text.setText(tr(text))
+            text, verb = steps.ELSEWHERE, steps.tr(steps.SHOW_OWN)
+        self.title.setText(steps.tr(step.title))
+        self.text.setText(steps.tr(text))
         self.go.setText(verb)
         self.go.setAccessibleName(verb.rstrip("…"))
 
     @property
     def _under_way(self) -> bool:
         """Whether a job runs that is the step's."""
-        return any(self._is_of(self.number, job) for job in self._context.jobs.active)
+        active, kind = self._context.jobs.active, steps.STEPS[self.number].job
+        return any(job.kind == kind and self._is_mine(job) for job in active)
 
     def _is_own(self, place: str | None) -> bool:
         """Whether a place is the guide's own folder, by name: no disk is asked."""
@@ -172,11 +148,7 @@ class GuideBar(QFrame):
     @property
     def _here(self) -> bool:
         """Whether the step can be taken with what is shown: the first one names its own place."""
-        return STEPS[self.number].job == WARM or self._is_own(self._context.place)
-
-    def _is_of(self, number: int, job: Job) -> bool:
-        """Whether a job is what a step is about, in the guide's own folder."""
-        return bool(STEPS[number].job) and job.kind == STEPS[number].job and self._is_mine(job)
+        return steps.STEPS[self.number].job == WARM or self._is_own(self._context.place)
 
     def _is_mine(self, job: Job) -> bool:
         """Whether a job is about the guide's own folder; an export is about where it is from."""
@@ -184,44 +156,43 @@ class GuideBar(QFrame):
         return self._is_own(of)
 
     def catch_up(self, since: float) -> None:
-        """Go on past the steps that were taken since then, by a window that was closed and went on
-        with its jobs, or by another one.
-        """
+        """Go on past the steps that were taken since then, by another window or by jobs."""
         listener = Listener(result=lambda said: self._passed(said.kept.jobs, since))
         self._context.engines.background(listener, lookups.past_jobs)
 
     def _passed(self, jobs: Sequence[Past], since: float) -> None:
         if self.isHidden():
             return
-        number = self.number
-        for job in sorted(jobs, key=lambda job: job.ended):
-            # Of what an export was of, the history says nothing.
-            mine = job.kind == EXPORT or self._is_own(job.place)
-            if job.ended > since and job.good and mine:
-                number = self._after(number, job.kind)
+        # Of what an export was of, the history says nothing.
+        mine = (job for job in jobs if job.kind == EXPORT or self._is_own(job.place))
+        good = (job for job in mine if job.ended > since and job.good)
+        self._done(job.kind for job in sorted(good, key=lambda job: job.ended))
+
+    def _done(self, kinds: Iterable[str]) -> None:
+        """Jobs of these kinds were done, one after the other."""
+        number = reduce(self._after, kinds, self.number)
         if number > self.number:
             self.show_step(number)
 
     def _after(self, number: int, kind: str) -> int:
         """The step that one is at after a job of this kind, at this step until then."""
-        if number < len(STEPS) and STEPS[number].job == kind:
+        if number < len(steps.STEPS) and steps.STEPS[number].job == kind:
             return self._next(number + 1)
-        if any(step.early and step.job == kind for step in STEPS[number + 1 :]):
+        if any(step.early and step.job == kind for step in steps.STEPS[number + 1 :]):
             kinds = {*self._early, kind}
-            self._context.settings.setValue(EARLY, " ".join(sorted(kinds)))
+            self._context.settings.setValue(steps.EARLY, " ".join(sorted(kinds)))
         return number
 
     @property
     def _early(self) -> set[str]:
         """The kinds of jobs of later steps that were done before these were reached."""
-        return set(str(self._context.settings.value(EARLY) or "").split())
+        return set(str(self._context.settings.value(steps.EARLY) or "").split())
 
     def _next(self, number: int) -> int:
         """The first step from this one on that was not taken already."""
-        early = self._early
-        while number < len(STEPS) and STEPS[number].early and STEPS[number].job in early:
-            number += 1
-        return number
+        early, rest = self._early, enumerate(steps.STEPS[number:], number)
+        left = (at for at, step in rest if not (step.early and step.job in early))
+        return next(left, len(steps.STEPS))
 
     def _go_on(self, number: int) -> None:
         """Go on with a step, or where it was taken already with the one after it."""
@@ -229,11 +200,11 @@ class GuideBar(QFrame):
 
     def end(self) -> None:
         """Nobody wants to be guided any more."""
-        self._context.settings.setValue(STEP, -1)
+        self._context.settings.setValue(steps.STEP, -1)
         self.hide()
 
     def _go(self) -> None:
-        step, context = STEPS[self.number], self._context
+        step, context = steps.STEPS[self.number], self._context
         if self._under_way:
             context.pages.go(ACTIVITY)
             return
@@ -267,15 +238,12 @@ class GuideBar(QFrame):
         # Also while the window is gone: whoever has it back goes on with the next.
         done = job.state is State.DONE and not job.flawed
         if not self.isHidden() and done and self._is_mine(job):
-            number = self._after(self.number, job.kind)
-            if number > self.number:
-                self.show_step(number)
+            self._done([job.kind])
 
     def _selected(self) -> None:
-        step = STEPS[self.number] if self.number < len(STEPS) else None
         seen = self._context.pages.current == ENTRIES and bool(self._context.table.selected())
-        seen = seen and self._is_own(self._context.place)
-        if self.isVisible() and step is not None and not step.job and seen:
+        seen = seen and self._is_own(self._context.place) and self.isVisible()
+        if seen and not self.over and not steps.STEPS[self.number].job:
             if not self._frame.isVisible():
                 # It is the inspector that says what this step is about.
                 self._frame.toggle()

@@ -9,9 +9,7 @@ from torchkeeper.gui.widgets.plain import explained
 
 
 def explain_focused(window: QWidget) -> bool:
-    """Show what the control of a window means that has the keyboard; False where nothing is known
-    of it, nor of anything that it is in.
-    """
+    """Show what the control means that has the keyboard; False where nothing is known of it."""
     at = window.focusWidget()
     if known := bool(said_of(at)):
         QWhatsThis.showText(at.mapToGlobal(_under(at)), said_of(at), at)
@@ -43,8 +41,7 @@ def _own(at: QWidget) -> str:
     name = at.accessibleName()
     if not name and isinstance(at, QAbstractButton):
         name = at.text().replace("&", "").rstrip("…")
-    does = at.accessibleDescription()
-    does = does or at.toolTip()
+    does = at.accessibleDescription() or at.toolTip()
     return explained(name, does) if does and does != name else ""
 
 

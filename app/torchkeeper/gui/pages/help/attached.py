@@ -1,7 +1,4 @@
-"""Which part of the window What's This explains with which ideas.
-
-What is made later explains itself when it is made.
-"""
+"""Which part of the window What's This explains with which ideas; later parts do it themselves."""
 
 from __future__ import annotations
 

@@ -25,20 +25,13 @@ class IdeasDialog(Dialog):
         self.search.textChanged.connect(self._show)
         self.view = FactsView(self.tr("Ideas and what they mean"), margin=4)
         self.view.setObjectName("card")
-        hint = forms.label(
-            self.tr(
-                "Shift+F1 says it of what has the keyboard, here and in every dialog; "
-                "Ctrl+Shift+F1 and a click, of anything in the window."
-            ),
-            "muted",
-            wrap=True,
+        text = self.tr(
+            "Shift+F1 says it of what has the keyboard, here and in every dialog; "
+            "Ctrl+Shift+F1 and a click, of anything in the window."
         )
-        self.body.addWidget(self.search)
-        self.body.addWidget(self.view, 1)
-        self.body.addWidget(hint)
-        close = forms.button(self.tr("Close"))
+        forms.fill(self.body, self.search, (self.view, 1), forms.label(text, "muted", wrap=True))
+        close = forms.button(self.tr("Close"), self.accept)
         close.setDefault(True)
-        close.clicked.connect(self.accept)
         self.buttons(close)
         self._show("")
         room = self.screen().availableSize()

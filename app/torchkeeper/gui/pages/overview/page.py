@@ -1,13 +1,12 @@
-"""The overview: all places as a map and as a list of the same parts, a few plain numbers, and what
-could go.
-"""
+"""The overview: all places as a map and as a list, a few plain numbers, and what could go."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, Signal
-from PySide6.QtWidgets import QFrame, QMenu, QProgressBar, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QFrame, QMenu, QProgressBar, QSplitter, QWidget
 
 from torchkeeper.client.overviewing import DIMENSIONS, Overview, Reclaim
 from torchkeeper.client.words import say
@@ -45,13 +44,9 @@ class Figure(QFrame):
         self.value = forms.label("", "figure")
         self.about = forms.label(name, "muted")
         self.more = forms.label("", "muted", wrap=True)
-        inner = forms.column(gap=2)
-        inner.setContentsMargins(14, 10, 14, 10)
-        for label in (self.value, self.about, self.more):
-            inner.addWidget(label)
         # What is longer in one of them does not pull the others apart.
-        inner.addStretch(1)
-        self.setLayout(inner)
+        labels = self.value, self.about, self.more, 1
+        self.setLayout(forms.column(*labels, margin=(14, 10, 14, 10), gap=2))
         self.tell("", "")
 
     def tell(self, value: str, more: str, hint: str = "") -> None:
@@ -62,17 +57,6 @@ class Figure(QFrame):
         self.setToolTip(tip(hint) if hint else "")
         said = value or self.tr("not known")
         self.setAccessibleName(f"{self.name}: {said}" + (f", {more}" if more else ""))
-
-
-class Figures(QWidget):
-    """Several of them in a row, equally wide."""
-
-    def __init__(self, *figures: Figure) -> None:
-        super().__init__()
-        line = forms.row(gap=12)
-        for figure in figures:
-            line.addWidget(figure, 1)
-        self.setLayout(line)
 
 
 #: What the parts are grouped by, as it was left.
@@ -132,17 +116,17 @@ class OverviewPage(Page):
         self.by.setAccessibleName(self.tr("Group by"))
         for dimension in DIMENSIONS:
             self.by.addItem(words.dimension_words(dimension), dimension)
-        self.by.activated.connect(lambda _: self._choose_by())
+        self.by.activated.connect(self._choose_by)
         self.entries = Figure(self.tr("Entries"))
         self.bytes = Figure(self.tr("Content"))
         self.compiling = Figure(self.tr("Compile time"))
         self.usable = Figure(self.tr("Usable here"))
         self.reclaimable = Figure(self.tr("Reclaimable"))
+        self.figures = self.entries, self.bytes, self.compiling, self.usable, self.reclaimable
         self.crumbs = Crumbs(self.tr("All places"))
         self.crumbs.gone.connect(self._go_up_to)
-        self.show_button = forms.button(self.tr("&Show entries"))
-        self.show_button.setToolTip(self.tr("Show these entries in the table"))
-        self.show_button.clicked.connect(self.show_entries)
+        hint = self.tr("Show these entries in the table")
+        self.show_button = forms.button(self.tr("&Show entries"), self.show_entries, hint)
         self.list = PartList()
         self.map = Treemap()
         explain(self.map, "treemap")
@@ -162,24 +146,12 @@ class OverviewPage(Page):
         self.problems = forms.label("", "error", wrap=True)
         self.empty = EmptyState("overview")
         self.empty.asked.connect(lambda action: self._context.actions[action].trigger())
-        self.add_folder = forms.button(self.tr("Add folder…"))
-        self.add_folder.clicked.connect(self._context.actions["add-folder"].trigger)
+        add = self._context.actions["add-folder"].trigger
+        self.add_folder = forms.button(self.tr("Add folder…"), add)
         self.empty.beside(self.add_folder)
 
     def _lay_out(self) -> None:
-        self.tools.addWidget(forms.label(self.tr("Group by"), "muted"))
-        self.tools.addWidget(self.by)
-        self.body.addWidget(self.said)
-        self.body.addWidget(self.bar)
-        self.body.addWidget(self.notice)
-        whole = forms.column(gap=12)
-        whole.addWidget(
-            Figures(self.entries, self.bytes, self.compiling, self.usable, self.reclaimable)
-        )
-        line = forms.row()
-        line.addWidget(self.crumbs, 1)
-        line.addWidget(self.show_button)
-        whole.addLayout(line)
+        forms.fill(self.tools, forms.label(self.tr("Group by"), "muted"), self.by)
         self.split = _Split(Qt.Orientation.Horizontal)
         self.split.setChildrenCollapsible(False)
         # Between two that have an edge of their own, a line would be one too many.
@@ -189,16 +161,14 @@ class OverviewPage(Page):
         self.split.setStretchFactor(0, 3)
         self.split.setStretchFactor(1, 2)
         self.split.setSizes([560, 500])
-        whole.addWidget(self.split, 1)
-        whole.addWidget(self.problems)
-        whole.addWidget(self.reclaiming)
         page = QWidget()
-        page.setLayout(whole)
-        self.stack = QStackedWidget()
-        self.stack.addWidget(self.empty)
+        figures = forms.row(*((figure, 1) for figure in self.figures), gap=12)
+        line = forms.row((self.crumbs, 1), self.show_button)
+        below = (self.split, 1), self.problems, self.reclaiming
+        page.setLayout(forms.column(figures, line, *below, gap=12))
         # A small window with an error, or the guide, has no room for all of it.
-        self.stack.addWidget(Scrolled(page))
-        self.body.addWidget(self.stack, 1)
+        self.stack = forms.stack(self.empty, Scrolled(page))
+        forms.fill(self.body, self.said, self.bar, self.notice, (self.stack, 1))
 
     # Looking.
 
@@ -232,8 +202,7 @@ class OverviewPage(Page):
 
     def _look(self) -> None:
         self._outdated = False
-        places = self._places()
-        if places:
+        if places := self._places():
             self.looking.begin(places)
         else:
             self.looking.cancel()
@@ -262,7 +231,7 @@ class OverviewPage(Page):
         # One place is one tile, which tells nothing.
         return "place" if self._count("place") > 1 else "kind"
 
-    def _choose_by(self) -> None:
+    def _choose_by(self, _: int) -> None:
         self._by = str(self.by.currentData())
         self._context.settings.setValue(_BY, self._by)
         self.within.clear()
@@ -281,7 +250,7 @@ class OverviewPage(Page):
             self.within[following] = found.groups(following, self.within)[0].value
         if self.dimension is None:
             self.show_entries()
-            del self.within[list(self.within)[-1]]
+            self.within.popitem()
         self._show()
         self.map.setFocus()
 
@@ -292,7 +261,7 @@ class OverviewPage(Page):
     def go_up(self) -> None:
         """Out of what was gone into last."""
         if self.within:
-            value = self.within.pop(list(self.within)[-1])
+            _, value = self.within.popitem()
             self._show()
             self.map.select([(value,)])
             self.list.select([value])
@@ -322,22 +291,18 @@ class OverviewPage(Page):
             text = self.tr("{}: {}").format(self._title(place), say.content(totals.bytes))
             action = menu.addAction(theme.icon("entries"), caption(text))
             action.setStatusTip(self.tr("Show what of it is there in the table of entries"))
-            action.triggered.connect(
-                lambda _=False, place=place: self._show_in_table(place, within)
-            )
+            action.triggered.connect(partial(self._show_in_table, place, within))
         menu.popup(self.show_button.mapToGlobal(QPoint(0, self.show_button.height())))
 
-    def _show_in_table(self, place: str, within: dict[str, str]) -> None:
+    def _show_in_table(self, place: str, within: dict[str, str], _: bool = False) -> None:
         self.filtered.emit(place, words.filter_of(within))
 
     def _menu(self, at: QPoint) -> None:
-        tile = self.map.current
-        if tile is not None:
+        if (tile := self.map.current) is not None:
             self._menu_of(str(tile.key[-1]), self.map.mapToGlobal(at))
 
     def _list_menu(self, at: QPoint) -> None:
-        value = self.list.current
-        if value is not None:
+        if (value := self.list.current) is not None:
             if value not in self.list.selected():
                 # By the keys one can be at a part that is not selected.
                 self.list.select([value])
@@ -387,24 +352,21 @@ class OverviewPage(Page):
             waiting = self.tr("Not known until all environments were asked, as Clean up does.")
         self.reclaiming.show_found(found, self.within.get("place"), waiting)
         failed = [one for one in found.places.values() if one.failed]
-        self.problems.setText("\n".join(
-            one.problem.what for one in failed[:3] if one.problem is not None
-        ))  # fmt: skip
+        what = (one.problem.what for one in failed[:3] if one.problem is not None)
+        self.problems.setText("\n".join(what))
         self.problems.setToolTip(tip("\n".join(str(one.problem) for one in failed)))
         self.problems.setVisible(bool(failed))
 
     def _show_parts(self, found: Overview) -> None:
         self._titles = words.apart(list(found.places), self._context.places.title)
         # What was gone into may be gone.
-        while self.within and not self.looking.running:
-            if any(found.total(self.within).counts.values()):
-                break
+        looking = self.looking.running
+        while self.within and not looking and not any(found.total(self.within).counts.values()):
             self.within.popitem()
         dimension = self.dimension or "verdict"
         some = found.groups(dimension, self.within)
         if dimension == "place":
             some = [part for part in some if part.totals.entries]
-        looking = self.looking.running
         self.map.nothing = self.tr("Looking…") if looking else self.tr("Nothing to show")
         self.map.show_tiles(words.tiles(dimension, some, self._title))
         self.list.show_parts(dimension, some, self._title)
@@ -416,13 +378,13 @@ class OverviewPage(Page):
         totals = found.total(self.within)
         if self.looking.running and not any(totals.counts.values()):
             # Nothing is not known to be nothing yet.
-            for figure in (self.entries, self.bytes, self.compiling, self.usable, self.reclaimable):
+            for figure in self.figures:
                 figure.tell("", "")
             return
         apart = say.apart(totals.counts)
         beside = self.tr("and {}").format(apart) if apart else ""
-        about = [text for text in (self._in_places(found), beside) if text]
-        self.entries.tell(f"{totals.entries:,}", " · ".join(about))
+        about = " · ".join(filter(None, (self._in_places(found), beside)))
+        self.entries.tell(f"{totals.entries:,}", about)
         self.bytes.tell(
             say.size(totals.bytes), self._free(found),
             self.tr("What the files of the entries hold, which is what a copy carries."),
@@ -461,18 +423,14 @@ class OverviewPage(Page):
 
     def _free(self, found: Overview) -> str:
         disks = found.disks
-        place = found.places.get(self.within.get("place", ""))
-        if place is not None:
+        free = disks[0][0] if len(disks) == 1 else None
+        if (place := found.places.get(self.within.get("place", ""))) is not None:
             free = place.free_bytes
-            return "" if free is None else self.tr("{} free").format(say.size(free))
-        if len(disks) == 1:
-            return self.tr("{} free").format(say.size(disks[0][0]))
-        return ""
+        return "" if free is None else self.tr("{} free").format(say.size(free))
 
     def _say_about(self) -> None:
         """How old is what is shown, and for whom it is."""
-        self.said.setText(self._about(self.looking.shown))
-        self.said.setVisible(bool(self.said.text()))
+        forms.tell(self.said, self._about(self.looking.shown))
 
     def _about(self, found: Overview | None) -> str:
         looking = self.looking
@@ -483,10 +441,8 @@ class OverviewPage(Page):
             return self.tr("Looking at {} ({} of {})").format(printable(place, 120), number, of)
         if found is None or not looking.looked:
             return ""
-        environments = self._context.environments
-        chosen = environments.chosen
-        judged = chosen is not None and looking.python == chosen.python
-        torch = chosen.torch if chosen is not None and judged else ""
+        chosen = self._context.environments.chosen
+        torch = chosen.torch if chosen is not None and looking.python == chosen.python else ""
         when = self.tr("Looked {}").format(say.ago(looking.looked))
         return f"{when} · " + self.tr("usable in torch {}").format(torch) if torch else when
 
@@ -518,9 +474,7 @@ class OverviewPage(Page):
 
 
 class _Split(QSplitter):
-    """The map and the list: they have the height that is left, and ask for little of it; else all
-    would be scrolled too soon.
-    """
+    """The map and the list ask for little of the height: else all would be scrolled too soon."""
 
     def sizeHint(self) -> QSize:
         return QSize(super().sizeHint().width(), _MAP)

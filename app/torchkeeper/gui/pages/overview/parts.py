@@ -1,6 +1,4 @@
-"""The parts of an overview in words: what each value of a dimension is called, its tile, the
-filter that shows its entries, and the way into one.
-"""
+"""The parts of an overview: in words, as tiles, as filters, as a list, and the way into one."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from PySide6.QtCore import QCoreApplication, QModelIndex, QPersistentModelIndex, QPoint, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QPoint, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -104,22 +102,14 @@ def tiles(dimension: str, parts: Sequence[Part], titles: Callable[[str], str]) -
     """A tile for each part; its key is the value."""
     made = []
     for number, (value, totals) in enumerate(parts):
-        if dimension == "kind":
-            shade = layout.of_kind(value)
-        elif dimension == "verdict":
-            shade = layout.of_verdict(value)
-        elif dimension == "age":
-            shade = layout.of_step(AGES.index(value), len(AGES))
-        else:
-            shade = layout.of_step(number, len(parts))
-        details = []
-        if taken := compile_words(totals):
-            details.append(_tr("{} of compiling").format(taken))
-        if share := usable_words(totals):
-            details.append(_tr("{} usable here").format(share))
+        step = (AGES.index(value), len(AGES)) if dimension == "age" else (number, len(parts))
+        shade = layout.shade_of(dimension, value, *step)
+        taken, share = compile_words(totals), usable_words(totals)
+        taken = _tr("{} of compiling").format(taken) if taken else ""
+        share = _tr("{} usable here").format(share) if share else ""
+        detail, held = "\n".join(filter(None, (taken, share))), say.held(totals.counts)
         name = value_words(dimension, value, titles)
-        made.append(Tile((value,), name, totals.bytes, totals.entries, shade, "\n".join(details),
-                         say.held(totals.counts)))  # fmt: skip
+        made.append(Tile((value,), name, totals.bytes, totals.entries, shade, detail, held))
     return made
 
 
@@ -127,15 +117,11 @@ def apart(places: Sequence[str], titles: Callable[[str], str]) -> dict[str, str]
     """What each place is called: its title, with the folder it is in where others have the same."""
     named = {place: titles(place) for place in places}
     times = Counter(named.values())
-    return {
-        place: title if times[title] < 2 else _within(place, title)
-        for place, title in named.items()
-    }
-
-
-def _within(place: str, title: str) -> str:
-    above = os.path.basename(os.path.dirname(place.rstrip("/")))
-    return f"{printable(above, 60)}/{title}" if above else title
+    for place, title in named.items():
+        above = os.path.basename(os.path.dirname(place.rstrip("/")))
+        if times[title] > 1 and above:
+            named[place] = f"{printable(above, 60)}/{title}"
+    return named
 
 
 def further(within: Mapping[str, str]) -> str | None:
@@ -145,16 +131,14 @@ def further(within: Mapping[str, str]) -> str | None:
 
 def filter_of(within: Mapping[str, str]) -> str:
     """The filter that shows these entries of a place."""
-    words = []
-    if kind := within.get("kind"):
-        words.append(f"kind:{kind}")
-    if (torch := within.get("torch")) and not any(map(str.isspace, torch)):
-        words.append(f"torch:{torch}")
-    if age := _AGE_FILTERS.get(within.get("age", "")):
-        words.append(age)
-    if verdict := within.get("verdict"):
-        words.append(f"is:{verdict}")
-    return " ".join(words)
+    kind, torch, verdict = (within.get(name) for name in ("kind", "torch", "verdict"))
+    words = (
+        f"kind:{kind}" if kind else "",
+        f"torch:{torch}" if torch and not any(map(str.isspace, torch)) else "",
+        _AGE_FILTERS.get(within.get("age", ""), ""),
+        f"is:{verdict}" if verdict else "",
+    )
+    return " ".join(filter(None, words))
 
 
 # The parts of an overview as a list, beside the map of the same.
@@ -170,13 +154,9 @@ MOST = 500
 
 
 class _Names(QStyledItemDelegate):
-    """Where there is no room for all of the name of a place, its folder stays whole: it tells
-    places apart of which all are called alike.
-    """
+    """The folder of a name that is cut stays whole: it tells places of one name apart."""
 
-    def initStyleOption(
-        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
+    def initStyleOption(self, option: QStyleOptionViewItem, index: lists.Index) -> None:
         super().initStyleOption(option, index)
         folder, slash, name = option.text.partition("/")
         metrics = option.fontMetrics
@@ -246,12 +226,9 @@ class PartList(QTreeWidget):
         """Select these; nobody is told."""
         wanted = set(values)
         self.blockSignals(True)
-        first = None
-        for row in range(self.topLevelItemCount()):
-            item = self.topLevelItem(row)
-            if item is not None:
-                item.setSelected(str(item.data(0, _VALUE)) in wanted)
-                first = item if first is None and item.isSelected() else first
+        for item in lists.items(self):
+            item.setSelected(str(item.data(0, _VALUE)) in wanted)
+        first = next((item for item in lists.items(self) if item.isSelected()), None)
         if first is not None:
             self.scrollToItem(first)
         self.blockSignals(False)
@@ -307,8 +284,7 @@ class Crumbs(QWidget):
         super().__init__()
         self._root = root
         self._parts: list[QWidget] = []
-        self._line = forms.row(gap=4)
-        self._line.addStretch(1)
+        self._line = forms.row(1, gap=4)
         self.setLayout(self._line)
         self._names: list[str] | None = None
         self.show_path([])
@@ -323,20 +299,19 @@ class Crumbs(QWidget):
             part.hide()
             part.deleteLater()
         self._parts = []
-        every = [self._root, *names]
-        for level, name in enumerate(every):
-            if level:
-                self._add(forms.label("›", "muted"))
+        last = len(names)
+        for level, name in enumerate([self._root, *names]):
             short = name if len(name) <= 40 else f"{name[:19]}…{name[-20:]}"
-            self._add(
-                forms.label(short, "heading")
-                if level == len(every) - 1
-                else self._button(short, level)
-            )
-            if 0 < level == len(every) - 1:
-                # As far as the words of a button are from its edge.
-                self._parts[-1].setContentsMargins(4, 0, 0, 0)
-            self._parts[-1].setToolTip(tip(name))
+            part = forms.label(short, "heading") if level == last else self._button(short, level)
+            part.setToolTip(tip(name))
+            if level:
+                self._parts.append(forms.label("›", "muted"))
+            self._parts.append(part)
+        if last:
+            # As far as the words of a button are from its edge.
+            self._parts[-1].setContentsMargins(4, 0, 0, 0)
+        for number, part in enumerate(self._parts):
+            self._line.insertWidget(number, part)
 
     @property
     def buttons(self) -> list[QPushButton]:
@@ -350,14 +325,9 @@ class Crumbs(QWidget):
         return last.text() if isinstance(last, QLabel) else ""
 
     def _button(self, text: str, level: int) -> QPushButton:
-        made = forms.button(caption(text))
+        made = forms.button(caption(text), lambda _=False: self.gone.emit(level))
         made.setObjectName("crumb")
         made.setProperty("link", True)
         made.setAccessibleName(text)
         made.setAccessibleDescription(self.tr("Go back to it"))
-        made.clicked.connect(lambda _=False: self.gone.emit(level))
         return made
-
-    def _add(self, widget: QWidget) -> None:
-        self._line.insertWidget(len(self._parts), widget)
-        self._parts.append(widget)

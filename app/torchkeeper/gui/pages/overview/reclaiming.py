@@ -1,11 +1,10 @@
-"""Having an engine add up all places; and what could go: a card for each reason, with its bytes and
-the button that shows exactly what.
-"""
+"""Having an engine add up all places; and what could go, a card for each reason."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QPoint, Qt, Signal
@@ -46,37 +45,26 @@ class ReasonCard(QFrame):
         self.text.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.go = forms.button(verb)
         self.go.setAccessibleName(f"{title}: {verb}".replace("…", ""))
-        inner = forms.column(gap=4)
-        inner.setContentsMargins(10, 10, 10, 10)
         # One below the other: five cards stand side by side in the smallest window.
-        inner.addWidget(self.title)
-        inner.addWidget(self.bytes)
-        inner.addWidget(self.text, 1)
-        foot = forms.row()
-        foot.addWidget(self.go)
-        foot.addStretch(1)
-        inner.addLayout(foot)
-        self.setLayout(inner)
+        inner = self.title, self.bytes, (self.text, 1), forms.row(self.go, 1)
+        self.setLayout(forms.column(*inner, margin=10, gap=4))
 
     def tell(self, found: Reclaim | None, places: int, waiting: str) -> None:
         """How much there is; None where that is not known, ``waiting``: why not."""
-        known = found is not None and found.why is None
-        some = found is not None and known and found.some
-        size = say.measured(found.told) if found is not None and some else ""
-        self.bytes.setText(size)
-        self.bytes.setVisible(bool(size))
-        if not known:
-            why = found.why.what if found is not None and found.why is not None else waiting
-            text = why
-        elif found is not None and some:
-            counted = say.held(found.counts)
-            text = counted if places < 2 else self.tr("{} in {} places").format(counted, places)
-            text = f"{text}. {self._text}"
-        else:
-            text = self.tr("Nothing.")
-        self.text.setText(text)
         # Who looks finds out what is not known.
-        self.go.setEnabled(bool(some or (places and not known)))
+        size, text, able = "", waiting, places > 0
+        if found is not None and found.why is not None:
+            text = found.why.what
+        elif found is not None and not found.some:
+            text, able = self.tr("Nothing."), False
+        elif found is not None:
+            size, text, able = say.measured(found.told), say.held(found.counts), True
+            if places > 1:
+                text = self.tr("{} in {} places").format(text, places)
+            text = f"{text}. {self._text}"
+        forms.tell(self.bytes, size)
+        self.text.setText(text)
+        self.go.setEnabled(able)
         self.setAccessibleName(f"{self._title}: {size or text}")
         self.setAccessibleDescription(self._text)
 
@@ -106,21 +94,15 @@ class Reclaiming(QWidget):
             "unused": (self.tr("Unused"), self.tr("Not used for {}.").format(days)),
             "trash": (self.tr("In the trash"), self.tr("Purged before, and still on the disk.")),
         }
+        verbs = {"trash": self.tr("Empty trash…")}
         self.cards = {
-            reason: ReasonCard(
-                reason, *texts[reason], self.tr("Empty trash…") if reason == "trash" else verb
-            )
-            for reason in SHOWN
+            reason: ReasonCard(reason, *texts[reason], verbs.get(reason, verb)) for reason in SHOWN
         }
-        line = forms.row(gap=12)
         for card in self.cards.values():
             card.go.clicked.connect(lambda _=False, card=card: self._go(card))
-            line.addWidget(card, 1)
         self.together = forms.label("", "muted", wrap=True)
-        whole = forms.column(gap=6)
-        whole.addLayout(line)
-        whole.addWidget(self.together)
-        self.setLayout(whole)
+        line = forms.row(*((card, 1) for card in self.cards.values()), gap=12)
+        self.setLayout(forms.column(line, self.together, gap=6))
 
     def show_found(self, found: Overview | None, within: str | None, waiting: str) -> None:
         """What could go of a place, or of all; ``waiting``: why something is not known."""
@@ -133,8 +115,7 @@ class Reclaiming(QWidget):
             card.tell(reasons.get(reason, none), len(self._places(reason)), waiting)
         parts = [one.told for one in reasons.values()]
         every = found.reclaimable(within).told if found is not None else Reclaim(tally(()), 0).told
-        self.together.setText(dead.together(parts, every))
-        self.together.setVisible(bool(self.together.text()))
+        forms.tell(self.together, dead.together(parts, every))
 
     def _places(self, reason: str) -> list[tuple[str, Reclaim]]:
         """Where something could go for a reason, the most first; where nobody knows, everywhere."""
@@ -165,12 +146,10 @@ class Reclaiming(QWidget):
             text = caption(self.tr("{}: {}").format(self._titles(name), size))
             action = menu.addAction(theme.icon("clean"), text)
             action.setToolTip(tip(printable(name, 400)))
-            action.triggered.connect(
-                lambda _=False, name=name, found=found: self._begin(card.reason, name, found)
-            )
+            action.triggered.connect(partial(self._begin, card.reason, name, found))
         menu.popup(card.go.mapToGlobal(QPoint(0, card.go.height())))
 
-    def _begin(self, reason: str, place: str, found: Reclaim) -> None:
+    def _begin(self, reason: str, place: str, found: Reclaim, _: bool = False) -> None:
         if reason == "trash":
             self._empty(place, found.told)
         else:
@@ -186,12 +165,9 @@ class Looking(QObject):
     #: There is news of any of it.
     changed = Signal()
 
-    def __init__(
-        self, engines: Engines, environments: Environments, parent: QObject | None = None
-    ) -> None:
+    def __init__(self, engines: Engines, environments: Environments, parent: QObject) -> None:
         super().__init__(parent)
-        self._engines = engines
-        self._environments = environments
+        self._engines, self._environments = engines, environments
         #: What is known, None before anything is; and what is being put together.
         self.found: Overview | None = None
         self._next = Overview()
@@ -225,8 +201,7 @@ class Looking(QObject):
     def _judging(self) -> list[Environment]:
         chosen = self._environments.chosen
         known = [one for one in self._environments.every if one.state is State.KNOWN]
-        first = [one for one in known if one is chosen]
-        return first + [one for one in known if one is not chosen]
+        return sorted(known, key=lambda one: one is not chosen)
 
     def begin(self, places: Sequence[str]) -> None:
         """Look at all of these places."""
@@ -237,10 +212,8 @@ class Looking(QObject):
         known, chosen = self._judging(), self._environments.chosen
         # Stale is what none of the environments can use: where one was not asked, nobody knows.
         asked = {State.KNOWN, State.WITHOUT}
-        all_known = all(
-            one.state in asked or (one.state is State.FOUND and not one.counts)
-            for one in self._environments.every
-        )
+        others = (one for one in self._environments.every if one.state not in asked)
+        all_known = all(one.state is State.FOUND and not one.counts for one in others)
         self.python = chosen.python if chosen in known and chosen is not None else ""
         names = [one.python for one in known]
         params: OverviewParams = {

@@ -1,6 +1,4 @@
-"""What is wrong with a set of values, told while somebody types; as a pane, how many findings, and
-each with its remedy.
-"""
+"""What is wrong with a set of values, told while somebody types, each with its remedy."""
 
 from __future__ import annotations
 
@@ -10,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QAccessible, QAccessibleEvent
 from PySide6.QtWidgets import QSplitter, QWidget
 
 from torchkeeper.client import diagnosing
@@ -23,14 +20,13 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.foundlist import FoundList
 from torchkeeper.settings.finding import SEVERITIES, Finding, worst
 from torchkeeper.settings.known import BY_NAME
-from torchkeeper.settings.rules import About, about_of, check
+from torchkeeper.settings.rules import About, check
 from torchkeeper.settings.servers import servers
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QResizeEvent
 
     from torchkeeper.engine.messages import findings
-    from torchkeeper.verdict.probed import Env
 
 
 #: Pixels that are seen of the list at least.
@@ -40,32 +36,20 @@ _LEAST = 44
 class Checked(QWidget):
     """A line that sums up, and the list, which is not seen where there is nothing."""
 
-    fix = Signal(object)
-    wanted = Signal(object)
-
-    def __init__(self, *, mends: bool = True, goes: bool = True) -> None:
-        """mends: whether changes of settings can be made here; goes: whether settings can be gone
-        to.
-        """
+    def __init__(self, *, mends: bool = True) -> None:
+        """mends: whether changes of settings can be made here."""
         super().__init__()
         self.state = forms.label("", "heading")
         self.checking = forms.label("", "muted")
         self.list = FoundList(
             self.tr("What is wrong with it"),
             lambda one: mends and bool(one.change),
-            lambda one: goes and bool(one.settings),
+            lambda one: bool(one.settings),
         )
         self.list.setMinimumHeight(_LEAST)
-        self.list.fix.connect(self.fix)
-        self.list.wanted.connect(self.wanted)
-        line = forms.row(gap=16)
-        line.addWidget(self.state)
-        line.addWidget(self.checking, 1)
-        whole = forms.column(gap=6)
-        whole.addLayout(line)
-        whole.addWidget(self.list, 1)
         self.list.hide()
-        self.setLayout(whole)
+        line = forms.row(self.state, (self.checking, 1), gap=16)
+        self.setLayout(forms.column(line, (self.list, 1), gap=6))
 
     def show_findings(
         self, found: Sequence[Finding], *, checking: bool, error: UserError | None = None
@@ -76,9 +60,8 @@ class Checked(QWidget):
         grave = any(one.severity != "advice" for one in found)
         if not grave:
             nothing = "" if checking and not found else self.tr("Nothing is wrong with it")
-            text = "; ".join(x for x in (nothing, text) if x)
-        self.state.setText(text)
-        self.state.setVisible(bool(text))
+            text = "; ".join(filter(None, (nothing, text)))
+        forms.tell(self.state, text)
         forms.set_role(self.state, str(worst(list(found))) if grave else "good")
         if checking:
             self.checking.setText(self.tr("Checking folders and the server…"))
@@ -89,8 +72,7 @@ class Checked(QWidget):
         self.list.setVisible(bool(found))
         if text and text != before:
             self.state.setAccessibleName(text)
-            event = QAccessibleEvent(self.state, QAccessible.Event.Alert)
-            QAccessible.updateAccessibility(event)
+            forms.alert(self.state)
 
 
 # A pane over a list of findings: the list has the room that it needs, and the pane the rest.
@@ -123,10 +105,8 @@ class Divided(QSplitter):
 
     def _fit(self) -> None:
         if not self._moved and self.height() > 2:
-            found = self._below.list
-            low = (
-                min(_MOST, int(self.height() * _SHARE), found.needed + _ABOVE) if found.cards else 0
-            )
+            found, most = self._below.list, min(_MOST, int(self.height() * _SHARE))
+            low = min(most, found.needed + _ABOVE) if found.cards else 0
             self.setSizes([max(1, self.height() - low), low])
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -145,11 +125,6 @@ _TYPING_MS = 600
 #: The checks of the doctor that are about where settings lead: not about what is in a cache.
 _CHECKS = ("file-system", "room", "owner", "names", "reachable", "writes", "memory")
 _FOLDERS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
-
-
-def about(facts: Env | None) -> About:
-    """What the rules want to know of an environment, as far as its probe has told it."""
-    return about_of(facts) if facts else About()
 
 
 def led_to(values: Mapping[str, str], version: str | None) -> dict[str, str]:
@@ -177,7 +152,6 @@ class Live(QObject):
     def __init__(self, engines: Engines, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._engines = engines
-        self._facts: Env | None = None
         self._rules: list[Finding] = []
         #: What was looked up, of which places and with which server's variables.
         self._looked: list[Finding] = []
@@ -198,10 +172,9 @@ class Live(QObject):
         """What is wrong, the worst first."""
         return sorted([*self._rules, *self._looked], key=lambda one: SEVERITIES.index(one.severity))
 
-    def look(self, values: Mapping[str, str], facts: Env | None, *, at_once: bool = False) -> None:
+    def look(self, values: Mapping[str, str], known: About, *, at_once: bool = False) -> None:
         """Check these, in an environment; ``at_once``: nobody types."""
-        known = about(facts)
-        self._rules, self._facts = check(values, known), facts
+        self._rules = check(values, known)
         places = led_to(values, known.torch)
         asked = {name: text for name, text in values.items() if "REDIS" in name}
         wanted = places, asked if any(place not in _folders(places) for place in places) else {}
@@ -209,11 +182,8 @@ class Live(QObject):
             self._wanted = wanted
             # What was found of one folder or server is nothing to say of another.
             same = self._of is not None and self._of[1] == wanted[1]
-            self._looked = [
-                one
-                for one in self._looked
-                if one.place in places and (same or one.place in _folders(places))
-            ]
+            kept = places if same else _folders(places)
+            self._looked = [one for one in self._looked if one.place in kept]
             self._leave()
             self._of, self.error = None, None
             if places:
@@ -229,9 +199,8 @@ class Live(QObject):
         self._rules, self._looked, self._of, self.error = [], [], None, None
 
     def _leave(self) -> None:
-        if self._ticket is not None:
-            self._engines.forget(self._ticket)
-            self._ticket = None
+        self._engines.forget(self._ticket)
+        self._ticket = None
 
     def _ask(self) -> None:
         places, values = self._wanted
@@ -250,10 +219,8 @@ class Live(QObject):
             self._ticket, self.error = None, error
             self.changed.emit()
 
-        params = {
-            **diagnosing.request(list(places), {}, values, {}, _folders(places)),
-            "only": list(_CHECKS),
-        }
+        params = diagnosing.request(list(places), {}, values, {}, _folders(places))
+        params["only"] = list(_CHECKS)
         listener = Listener(findings=found, result=done, failed=failed)
         # A program has the passwords of its variables, and none that only this window knows.
         self._ticket = self._engines.ask(protocol.DIAGNOSE, params, listener, bare=True)

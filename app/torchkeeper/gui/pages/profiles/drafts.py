@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, count
 from typing import TypedDict
 
 from PySide6.QtCore import Qt, Signal
@@ -38,6 +39,11 @@ class Draft:
         return Profile(self.name, dict(self.values), self.about)
 
     @property
+    def filed(self) -> bool:
+        """Whether it has a file."""
+        return self.kept is not None or self.error is not None
+
+    @property
     def changed(self) -> bool:
         """Whether something is not in its file."""
         return self.error is None and self.profile != self.kept
@@ -57,10 +63,8 @@ def draft_of(profile: Profile, *, kept: bool) -> Draft:
 def free(name: str, taken: Iterable[str]) -> str:
     """A name that no other has: this one, or one with a number."""
     used = {one.casefold() for one in taken}
-    number, found = 2, name
-    while found.casefold() in used:
-        found, number = f"{name}-{number}", number + 1
-    return found
+    names = chain([name], (f"{name}-{number}" for number in count(2)))
+    return next(one for one in names if one.casefold() not in used)
 
 
 # The list of profiles, as they are edited: which are not saved, and whether anything is wrong with
@@ -171,7 +175,7 @@ class DraftList(QListWidget):
             item.setIcon(self._icon(draft))
             item.setToolTip(tip(f"{printable(draft.name, _NAME)}\n{draft.about}".strip()))
             state = self.tr("not saved") if draft.changed else ""
-            told = ", ".join(x for x in (printable(draft.name, _NAME), state) if x)
+            told = ", ".join(filter(None, (printable(draft.name, _NAME), state)))
             item.setData(Qt.ItemDataRole.AccessibleTextRole, told)
         self.blockSignals(False)
 
@@ -259,9 +263,8 @@ def listed() -> list[Kept]:
 
 
 def settings(name: str) -> Sent:
-    """Of a profile that something is to be compiled with.
-
-    Raises UserError, "profile-without-caches" where nothing that is compiled would be kept.
+    """Of a profile that something is to be compiled with. Raises UserError,
+    "profile-without-caches" where nothing that is compiled would be kept.
     """
     from torchkeeper.client.profiles import keeping
     from torchkeeper.client.profiles import profile as applying
@@ -272,10 +275,8 @@ def settings(name: str) -> Sent:
 
 
 def saved(profile: Profile, before: Profile | None, surely: bool) -> None:
-    """Keep a profile. before: as it is in its file, under its name there; None
-    where it has none yet. surely: whatever is in that by now.
-
-    Raises UserError, "profile-changed" where the file is another than before.
+    """Keep a profile. before: as it is in its file, None where it has none yet. surely: whatever is
+    in that by now. Raises UserError, "profile-changed" where the file is another than before.
     """
     from torchkeeper.client.profiles import keeping
 
@@ -315,11 +316,8 @@ def removed(name: str) -> None:
 
 
 def offered(path: str, form: str = "", container: str = "") -> Offered:
-    """What a file in any of the formats comes to, or a profile's own.
-
-    form: what it is read as, "" to guess; container: whose settings, of several in a manifest.
-
-    Raises UserError.
+    """What a file in any of the formats comes to. form: what it is read as, "" to guess; container:
+    whose settings, of several in a manifest. Raises UserError.
     """
     from torchkeeper.client.profiles.chosen import read_any
 
@@ -343,10 +341,8 @@ def written(profile: Profile, form: str, from_secret: str = "") -> Written:
 
 
 def put(path: str, text: str, secret: bool) -> str:
-    """Write an export into a file, which only the user can read where it is new, or where a
-    password is in the text; its path.
-
-    Raises UserError("profile-unwritable").
+    """Write an export into a file, which only the user can read where it is new or has a password;
+    its path. Raises UserError("profile-unwritable").
     """
     from torchkeeper.client.kept import whole
     from torchkeeper.client.profiles import keeping

@@ -1,6 +1,4 @@
-"""The editors of settings: one for each sort of value. Each shows the text of a variable, or that
-it is left to PyTorch, and says when somebody has changed it.
-"""
+"""An editor for each sort of setting: it shows a variable's text, and says when that is changed."""
 
 from __future__ import annotations
 
@@ -68,9 +66,7 @@ class SwitchEdit(Editor):
         for text, data in (("", None), (self.tr("On"), "1"), (self.tr("Off"), "0")):
             self.combo.addItem(text, data)
         self.combo.activated.connect(lambda *_: self.changed.emit())
-        line = forms.row()
-        line.addWidget(self.combo, 1)
-        self.setLayout(line)
+        self.setLayout(forms.row((self.combo, 1)))
         self.setFocusProxy(self.combo)
         self.use_version(None)
 
@@ -100,9 +96,7 @@ class SwitchEdit(Editor):
 
 
 class TextEdit(Editor):
-    """A text, a host, a port or a number. An emptied field is a variable that is not set; one that
-    is set to nothing is shown so until somebody types.
-    """
+    """A text, a host, a port or a number. Emptied is not set; what is set to nothing says so."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
@@ -112,8 +106,7 @@ class TextEdit(Editor):
         self._line = forms.row()
         if setting.type in ("port", "number"):
             self.edit.setFixedWidth(_NARROW)
-            self._line.addWidget(self.edit)
-            self._line.addStretch(1)
+            forms.fill(self._line, self.edit, 1)
         else:
             self._line.addWidget(self.edit, 1)
         self.setLayout(self._line)
@@ -131,20 +124,15 @@ class TextEdit(Editor):
             # Of a long one the beginning is seen.
             self.edit.setCursorPosition(0)
         hide = masks.has_password(self.setting.name, text or "")
-        self.edit.setEchoMode(QLineEdit.EchoMode.Password if hide else QLineEdit.EchoMode.Normal)
+        self.edit.setEchoMode(_echo(not hide))
         self._tip()
         self.use_version(self.version)
 
     def use_version(self, version: str | None) -> None:
         super().use_version(version)
         text = default(self.setting, version)
-        self.edit.setPlaceholderText(
-            self.tr("Set to nothing")
-            if self._empty
-            else words.owner(self.setting)
-            if text is None
-            else text
-        )
+        text = words.owner(self.setting) if text is None else text
+        self.edit.setPlaceholderText(self.tr("Set to nothing") if self._empty else text)
 
     def _edited(self, _: str = "") -> None:
         self._empty = False
@@ -162,17 +150,16 @@ class FolderEdit(TextEdit):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.browse = forms.icon_button("folder", self.tr("Choose a folder…"))
-        self.browse.clicked.connect(self._browse)
+        self.browse = forms.icon_button("folder", self.tr("Choose a folder…"), self._browse)
         self._line.addWidget(self.browse)
 
     def _browse(self) -> None:
-        above = (self.text or "").rpartition("/")[0]
-        choose_folder(self, self.tr("Choose a folder"), above, self._chosen)
+        def chosen(path: str) -> None:
+            self.edit.setText(path)
+            self._edited()
 
-    def _chosen(self, path: str) -> None:
-        self.edit.setText(path)
-        self._edited()
+        above = (self.text or "").rpartition("/")[0]
+        choose_folder(self, self.tr("Choose a folder"), above, chosen)
 
 
 def apart(text: str) -> tuple[str, str]:
@@ -191,16 +178,12 @@ def together(address: str, password: str) -> str:
     found = _USER.fullmatch(address) if password else None
     if found is None:
         return address
-    user, rest = found[2], found[3]
-    if "@" not in address:
-        user, rest = "", found[2] + found[3]
+    user, rest = (found[2], found[3]) if "@" in address else ("", found[2] + found[3])
     return f"{found[1]}{user}:{quote(password, safe='')}@{rest}"
 
 
 class AddressEdit(Editor):
-    """The address in one field, its password in another; a text nobody has changed stays as it
-    is to the letter.
-    """
+    """The address and its password; a text nobody has changed stays as it is to the letter."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
@@ -211,13 +194,8 @@ class AddressEdit(Editor):
         self.reveal = QCheckBox(self.tr("Show"))
         self.reveal.setAccessibleName(self.tr("Show the password"))
         self.reveal.toggled.connect(self._reveal)
-        whole = forms.column(gap=4)
-        whole.addWidget(self.address)
-        line = forms.row()
-        line.addWidget(self.password, 1)
-        line.addWidget(self.reveal)
-        whole.addLayout(line)
-        self.setLayout(whole)
+        line = forms.row((self.password, 1), self.reveal)
+        self.setLayout(forms.column(self.address, line, gap=4))
         self.setFocusProxy(self.address)
         self.address.textEdited.connect(self._edited)
         self.password.textEdited.connect(lambda *_: self.changed.emit())
@@ -276,10 +254,5 @@ def _echo(seen: bool) -> QLineEdit.EchoMode:
 
 def editor_of(setting: Setting) -> Editor:
     """The editor for a setting."""
-    if setting.type in ("switch", "tristate"):
-        return SwitchEdit(setting)
-    if setting.type == "folder":
-        return FolderEdit(setting)
-    if setting.type == "url":
-        return AddressEdit(setting)
-    return TextEdit(setting)
+    made = {"switch": SwitchEdit, "tristate": SwitchEdit, "folder": FolderEdit, "url": AddressEdit}
+    return made.get(setting.type, TextEdit)(setting)

@@ -1,6 +1,4 @@
-"""The form: all settings in their groups, with a filter. A group that is closed has no fields yet,
-and those of one that is opened are made one after the other: all at once would hold up the window.
-"""
+"""The form: all settings in groups, with a filter. Fields are made one by one when needed."""
 
 from __future__ import annotations
 
@@ -12,11 +10,8 @@ from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import (
     QCheckBox,
-    QFrame,
     QGridLayout,
-    QLabel,
     QLineEdit,
-    QScrollArea,
     QSizePolicy,
     QToolButton,
     QWidget,
@@ -29,6 +24,7 @@ from torchkeeper.gui.idle import IdleTasks
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.pages.profiles.editors import editor_of
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.forms import Area
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.settings.finding import SEVERITIES, Finding
 from torchkeeper.settings.known import SETTINGS
@@ -86,14 +82,12 @@ class Field(QWidget):
         self._told: list[QWidget] = []
         self._absent = False
         self.mark = Mark()
-        self.name = forms.label(setting.name)
-        self.name.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.name = forms.label(setting.name, selectable=True)
         self.does = forms.label(tongue.tr(setting.does), "muted", wrap=True)
         self.editor = editor_of(setting)
         self.editor.changed.connect(self._edited)
         self.name.setBuddy(self.editor.focusProxy() or self.editor)
-        self.reset = forms.icon_button("undo", "")
-        self.reset.clicked.connect(self._reset)
+        self.reset = forms.icon_button("undo", "", self._reset)
         policy = self.reset.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.reset.setSizePolicy(policy)
@@ -103,17 +97,8 @@ class Field(QWidget):
         self.use_version(None)
 
     def _lay_out(self) -> None:
-        about = forms.column(gap=2)
-        about.addWidget(self.does)
-        about.addStretch(1)
-        edited = forms.row(gap=4)
         self.editor.setFixedWidth(_EDITORS)
-        edited.addWidget(self.editor)
-        edited.addWidget(self.reset, 0, Qt.AlignmentFlag.AlignTop)
-        right = forms.column(gap=2)
-        right.addLayout(edited)
-        right.addWidget(self.own)
-        right.addStretch(1)
+        edited = forms.row(self.editor, (self.reset, Qt.AlignmentFlag.AlignTop), gap=4)
         grid = QGridLayout()
         grid.setContentsMargins(0, 6, 0, 6)
         grid.setHorizontalSpacing(12)
@@ -121,8 +106,8 @@ class Field(QWidget):
         grid.addWidget(self.mark, 0, 0, 3, 1)
         # Long names have no room beside the editor in a narrow window.
         grid.addWidget(self.name, 0, 1, 1, 2)
-        grid.addLayout(about, 1, 1)
-        grid.addLayout(right, 1, 2)
+        grid.addLayout(forms.column(self.does, 1, gap=2), 1, 1)
+        grid.addLayout(forms.column(edited, self.own, 1, gap=2), 1, 2)
         grid.addLayout(self.findings, 2, 1, 1, 2)
         grid.setColumnStretch(1, 1)
         self.setLayout(grid)
@@ -176,8 +161,7 @@ class Field(QWidget):
         self.own.setVisible(differs or self._absent)
         forms.set_role(self.name, "heading" if is_set else "")
         worst = min((SEVERITIES.index(one.severity) for one in self._found), default=2)
-        role = ("error", "warning", "accent" if is_set else "")[worst]
-        self.mark.show_role(role)
+        self.mark.show_role(("error", "warning", "accent" if is_set else "")[worst])
         state = self.tr("Set in this profile.") if is_set else self.tr("Left to PyTorch.")
         told = [said(one).what for one in self._found[:_MOST]]
         self.editor.describe(self.setting.name, " ".join([self.does.text(), state, *told]))
@@ -185,12 +169,8 @@ class Field(QWidget):
 
 def _line(one: Finding) -> QWidget:
     icon, role = words.MARKS[one.severity]
-    made = QWidget()
-    line = forms.row(gap=6)
-    line.addWidget(forms.picture(icon, 16, role), 0, Qt.AlignmentFlag.AlignTop)
-    text: QLabel = forms.label(said(one).what, role, wrap=True)
-    line.addWidget(text, 1)
-    made.setLayout(line)
+    made, mark = QWidget(), (forms.picture(icon, 16, role), Qt.AlignmentFlag.AlignTop)
+    made.setLayout(forms.row(mark, (forms.label(said(one).what, role, wrap=True), 1), gap=6))
     return made
 
 
@@ -209,13 +189,6 @@ _EVERYDAY = (
 )
 
 
-def _of_section(name: str) -> list[Setting]:
-    """The settings under a heading."""
-    if name == EVERYDAY:
-        return [one for one in SETTINGS if one.name in _EVERYDAY]
-    return [one for one in SETTINGS if one.group == name and one.name not in _EVERYDAY]
-
-
 class Section(QWidget):
     """The settings of one group under a heading that opens and closes them."""
 
@@ -227,8 +200,8 @@ class Section(QWidget):
         self.fields: dict[str, Field] = {}
         self._values: Mapping[str, str] = {}
         self._found: Mapping[str, list[Finding]] = {}
-        self._version: str | None = None
-        self._triton: str | None = None
+        #: Of torch and of Triton.
+        self._versions: tuple[str | None, str | None] = None, None
         self._title = words.group(name)
         #: Which are shown; None for all.
         self._some: set[str] | None = None
@@ -236,6 +209,7 @@ class Section(QWidget):
         #: Whether somebody has opened it, apart from what a filter opens.
         self.open = name == EVERYDAY
         self.heading = QToolButton()
+        self.heading.setText(self._title)
         self.heading.setAutoRaise(True)
         self.heading.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.heading.setIconSize(QSize(14, 14))
@@ -246,18 +220,11 @@ class Section(QWidget):
         self.heading.setFont(font)
         self.heading.clicked.connect(self._toggle)
         self.count = forms.label("", "muted")
-        line = forms.row()
-        line.addWidget(self.heading)
-        line.addWidget(self.count)
-        line.addStretch(1)
-        self.rows = forms.column(gap=4)
-        self.rows.setContentsMargins(4, 0, 0, 8)
+        self.rows = forms.column(margin=(4, 0, 0, 8), gap=4)
         self.body = QWidget()
         self.body.setLayout(self.rows)
-        whole = forms.column(gap=2)
-        whole.addLayout(line)
-        whole.addWidget(self.body)
-        self.setLayout(whole)
+        line = forms.row(self.heading, self.count, 1)
+        self.setLayout(forms.column(line, self.body, gap=2))
         theme.follow(self, self._paint)
         self._show(self.open)
 
@@ -283,20 +250,16 @@ class Section(QWidget):
 
     def use_versions(self, torch: str | None, triton: str | None) -> None:
         """Whose defaults are shown."""
-        self._version, self._triton = torch, triton
+        self._versions = torch, triton
         for field in self.fields.values():
-            field.use_version(self._version_of(field.setting))
-
-    def _version_of(self, setting: Setting) -> str | None:
-        return self._triton if setting.name.startswith("TRITON") else self._version
+            field.use_version(self._versions[field.setting.name.startswith("TRITON")])
 
     def filter(self, some: set[str] | None) -> None:
         """Show only these; None: all, as far as it is open."""
         self._some = some
-        names = [one.name for one in self.settings]
-        seen = None if some is None else [name for name in names if name in some]
-        self.setVisible(seen is None or bool(seen))
-        self._show(self.open if seen is None else bool(seen))
+        seen = any(some is None or one.name in some for one in self.settings)
+        self.setVisible(seen)
+        self._show(self.open if some is None else seen)
         for name, field in self.fields.items():
             field.setVisible(some is None or name in some)
 
@@ -321,7 +284,6 @@ class Section(QWidget):
                 self._making.add(partial(self._make, setting))
             self._making.start()
         self.body.setVisible(on)
-        self.heading.setText(self._title)
         state = self.tr("open") if on else self.tr("closed")
         self.heading.setAccessibleName(f"{self._title}, {state}")
         self._paint()
@@ -333,7 +295,7 @@ class Section(QWidget):
         before = self.settings[: self.settings.index(setting)]
         at = sum(one.name in self.fields for one in before)
         field = Field(setting)
-        field.use_version(self._version_of(setting))
+        field.use_version(self._versions[setting.name.startswith("TRITON")])
         field.show_text(self._values.get(setting.name))
         field.show_findings(self._found.get(setting.name, []))
         field.changed.connect(self.changed)
@@ -353,9 +315,8 @@ class Section(QWidget):
         some = sum(name in names for name in self._values)
         found = list({id(x): x for name in names for x in self._found.get(name, [])}.values())
         bad = [one for one in found if one.severity != "advice"]
-        parts = [self.tr("{} set").format(some)] if some else []
-        parts += [words.counted(bad)] if bad else []
-        self.count.setText(" · ".join(parts))
+        set_here = self.tr("{} set").format(some) if some else ""
+        self.count.setText(" · ".join(filter(None, (set_here, words.counted(bad)))))
         grave = any(one.severity == "error" for one in bad)
         forms.set_role(self.count, "error" if grave else "warning" if bad else "muted")
 
@@ -378,36 +339,25 @@ class Form(QWidget):
         self.none = forms.label(self.tr("No setting is like that."), "muted")
         self.none.setContentsMargins(8, 16, 8, 16)
         self.none.hide()
-        self._rows = rows = forms.column(gap=4)
-        rows.setContentsMargins(0, 0, 12, 0)
-        rows.addWidget(self.none)
-        rows.addStretch(1)
+        self._rows = forms.column(self.none, 1, margin=(0, 0, 12, 0), gap=4)
         page = QWidget()
-        page.setLayout(rows)
-        self.area = QScrollArea()
+        page.setLayout(self._rows)
+        self.area = Area(page)
         # It is scrolled: a low window stays one, whatever is said above.
         self.area.setMinimumHeight(_LEAST)
-        self.area.setWidget(page)
-        self.area.setWidgetResizable(True)
-        # It lies on whatever it is put on.
-        page.setAutoFillBackground(False)
-        self.area.viewport().setAutoFillBackground(False)
-        self.area.setFrameShape(QFrame.Shape.NoFrame)
-        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        above = forms.row(gap=16)
-        above.addWidget(self.box, 1)
-        above.addWidget(self.only)
-        whole = forms.column()
-        whole.addLayout(above)
-        whole.addWidget(self.area, 1)
-        self.setLayout(whole)
+        above = forms.row((self.box, 1), self.only, gap=16)
+        self.setLayout(forms.column(above, (self.area, 1)))
         self.box.textChanged.connect(self._filter)
         self.only.toggled.connect(self._filter)
 
     def slices(self) -> Iterator[None]:
         """Make the groups, one in a slice."""
+
+        def group(one: Setting) -> str:
+            return EVERYDAY if one.name in _EVERYDAY else one.group
+
         for name in (EVERYDAY, *GROUPS):
-            if some := _of_section(name):
+            if some := [one for one in SETTINGS if group(one) == name]:
                 section = self.sections[name] = Section(name, some)
                 section.changed.connect(self._edited)
                 self._rows.insertWidget(len(self.sections) - 1, section)
@@ -453,8 +403,7 @@ class Form(QWidget):
         if name not in self._wanted():
             self.box.clear()
             self.only.setChecked(False)
-        field = self.field(name)
-        if field is not None:
+        if (field := self.field(name)) is not None:
             field.editor.setFocus(Qt.FocusReason.ShortcutFocusReason)
             # Not before what was opened for it has its place.
             QTimer.singleShot(0, field, lambda: self.area.ensureWidgetVisible(field, 0, 24))
@@ -479,16 +428,12 @@ class Form(QWidget):
         }  # fmt: skip
 
     def _filter(self, *_: object) -> None:
-        everything = not self.box.text().strip() and not self.only.isChecked()
-        some = None if everything else self._wanted()
+        sought = bool(self.box.text().strip())
+        some = self._wanted() if sought or self.only.isChecked() else None
         for section in self.sections.values():
             section.filter(some)
         self.none.setVisible(some is not None and not some)
-        self.none.setText(
-            self.tr("No setting is like that.")
-            if self.box.text().strip()
-            else self.tr("This profile sets nothing: all is left to PyTorch.")
-        )
-        if some is not None and self.box.text().strip():
-            many = say.count(len(some), "setting", "settings")
-            self.box.setAccessibleDescription(many)
+        nothing = self.tr("This profile sets nothing: all is left to PyTorch.")
+        self.none.setText(self.tr("No setting is like that.") if sought else nothing)
+        if some is not None and sought:
+            self.box.setAccessibleDescription(say.count(len(some), "setting", "settings"))

@@ -1,6 +1,4 @@
-"""Where values come from: of the environment that is chosen, or of a running process of this user,
-each setting with its value and what has made it so, and what is wrong with them beneath.
-"""
+"""Where each value comes from, of an environment or a process, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -10,14 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QIcon, QPixmap
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QStackedWidget,
-    QTreeWidget,
-    QTreeWidgetItem,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QTreeWidget, QTreeWidgetItem, QWidget
 
 from torchkeeper.client.profiles.profile import Profile, impossible
 from torchkeeper.client.words import say, settled, tongue
@@ -33,7 +24,7 @@ from torchkeeper.gui.pages.profiles.editors import apart
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.forms import Choice
-from torchkeeper.gui.widgets.lists import columns
+from torchkeeper.gui.widgets.lists import columns, items
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.settings import masks
@@ -44,7 +35,6 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QShowEvent
 
     from torchkeeper.engine.messages.environments import ProcessesResult
-    from torchkeeper.settings.origins import Origin
     from torchkeeper.settings.processes import Process
 
 #: Pixels that are seen of the list at least.
@@ -97,12 +87,13 @@ class OriginsTab(QWidget):
         #: The setting to go to once it is known.
         self._going = ""
         self.processes: list[Process] = []
-        self.of = Choice()
-        self.again = forms.button(self.tr("&Refresh"))
+        self.of = Choice(characters=40)
+        hint = self.tr("Look for processes, and ask again")
+        self.again = forms.button(self.tr("&Refresh"), self.refresh, hint, enter=False)
         self.all = QCheckBox(self.tr("Show &all settings"))
         self.about = forms.label("", "muted", wrap=True)
         self.notice = Notice()
-        self.make = forms.button(self.tr("&Make a profile of this"))
+        self.make = forms.button(self.tr("&Make a profile of this"), self._make, enter=False)
 
     def slices(self) -> Iterator[None]:
         """Make what takes long, some of it in each slice."""
@@ -120,19 +111,9 @@ class OriginsTab(QWidget):
         self._fill_choice([])
 
     def _lay_out(self) -> None:
-        self.of.setSizeAdjustPolicy(
-            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-        )
-        self.of.setMinimumContentsLength(40)
-        self.again.setToolTip(self.tr("Look for processes, and ask again"))
-        self.again.setAutoDefault(False)
-        self.make.setAutoDefault(False)
-        above = forms.row(gap=12)
         name = forms.label(self.tr("Settings &of"), "heading")
         name.setBuddy(self.of)
         self.of.setAccessibleName(self.tr("Settings of"))
-        above.addWidget(name)
-        above.addWidget(self.of, 1)
         self.tree.setAccessibleName(self.tr("Settings, their values, and where these come from"))
         self.tree.setRootIsDecorated(False)
         self.tree.setAllColumnsShowFocus(True)
@@ -140,25 +121,13 @@ class OriginsTab(QWidget):
         self.tree.setHeaderLabels([self.tr("Setting"), self.tr("Value"), self.tr("From")])
         self.tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         columns(self.tree, (424, 0, 320), 1)
-        listed = forms.column()
-        listed.setContentsMargins(0, 0, 0, 8)
-        line = forms.row(gap=16)
-        line.addWidget(self.about, 1)
-        line.addWidget(self.all, 0, Qt.AlignmentFlag.AlignTop)
-        listed.addLayout(line)
-        listed.addWidget(self.tree, 1)
-        listed.addWidget(self.unseen)
+        line = forms.row((self.about, 1), (self.all, Qt.AlignmentFlag.AlignTop), gap=16)
+        listed = forms.column(line, (self.tree, 1), self.unseen, margin=(0, 0, 0, 8))
         self.checked.setContentsMargins(0, 8, 0, 0)
         self.split = Divided(page_of(listed), self.checked)
-        self.pages = QStackedWidget()
-        self.pages.addWidget(self.split)
-        self.pages.addWidget(self.blank)
-        whole = forms.column()
-        whole.setContentsMargins(0, 8, 0, 0)
-        whole.addLayout(above)
-        whole.addWidget(self.notice)
-        whole.addWidget(self.pages, 1)
-        self.setLayout(whole)
+        self.pages = forms.stack(self.split, self.blank)
+        whole = forms.row(name, (self.of, 1), gap=12), self.notice, (self.pages, 1)
+        self.setLayout(forms.column(*whole, margin=(0, 8, 0, 0)))
 
     @property
     def tools(self) -> list[QWidget]:
@@ -167,11 +136,9 @@ class OriginsTab(QWidget):
 
     def _connect(self) -> None:
         self.of.activated.connect(lambda *_: self._ask())
-        self.again.clicked.connect(self.refresh)
         self.notice.again.connect(self.refresh)
         self.all.toggled.connect(lambda *_: self._show_rows())
-        self.make.clicked.connect(self._make)
-        self.checked.wanted.connect(lambda one: self.go_to(one.settings[0]))
+        self.checked.list.wanted.connect(lambda one: self.go_to(one.settings[0]))
         theme.follow(self, self._paint, now=False)
 
     # Asking.
@@ -207,12 +174,12 @@ class OriginsTab(QWidget):
         self._looked = True
         self._engines.forget(self._looking)
         rows: list[Any] = []
-        listener = Listener(rows=rows.extend, result=lambda told: self._choose(rows, told),
-                            failed=lambda _: self._tell(Running([])))  # fmt: skip
-        self._looking = self._engines.ask(protocol.PROCESSES, {}, listener, shared=True, aside=True)
 
-    def _choose(self, rows: list[Any], told: ProcessesResult) -> None:
-        self._tell(settled.processes_from(rows, told))
+        def told(result: ProcessesResult) -> None:
+            self._tell(settled.processes_from(rows, result))
+
+        listener = Listener(rows=rows.extend, result=told, failed=lambda _: self._tell(Running([])))
+        self._looking = self._engines.ask(protocol.PROCESSES, {}, listener, shared=True, aside=True)
 
     def _tell(self, running: Running) -> None:
         self._fill_choice(running.processes)
@@ -227,8 +194,8 @@ class OriginsTab(QWidget):
         for one in self.processes:
             torch = f"torch {printable(one.torch, 40)}" if one.torch else self.tr("torch unknown")
             command = printable(" ".join(one.command), _COMMAND)
-            self.of.addItem(self.tr("Process {}: {}  ({})").format(one.pid, command, torch),
-                            one.pid)  # fmt: skip
+            text = self.tr("Process {}: {}  ({})").format(one.pid, command, torch)
+            self.of.addItem(text, one.pid)
         self.of.setCurrentIndex(max(0, self.of.findData(before)) if before is not None else 0)
         self.of.blockSignals(False)
         self._name_first()
@@ -236,48 +203,43 @@ class OriginsTab(QWidget):
             self._ask_if_seen()
 
     def _name_first(self) -> None:
-        self.of.setItemText(
-            0,
-            self.tr("The environment above: a program that is started now")
-            if self._python
-            else self.tr("Choose an environment above, or a running process here"),
-        )
+        text = self.tr("Choose an environment above, or a running process here")
+        if self._python:
+            text = self.tr("The environment above: a program that is started now")
+        self.of.setItemText(0, text)
 
     def _ask(self) -> None:
         self._engines.forget(self._ticket)
         self._ticket, self.found = None, None
+        self.make.setEnabled(False)
         self.notice.tell(None)
         pid = self.of.currentData()
         self._asked = self._python if pid is None else pid
+        self.pages.setCurrentWidget(self.blank)
         if pid is None and not self._python:
             self.blank.say(
                 self.tr("Nothing is chosen"),
                 self.tr("Choose an environment above to see what a program that is started now "
                         "would have, or a running process, and where each value comes from."),
             )  # fmt: skip
-            self.pages.setCurrentWidget(self.blank)
         elif pid is None:
             self.blank.say(self.tr("Asking the interpreter…"),
                            self.tr("It imports its torch, which takes some seconds."))  # fmt: skip
-            self.pages.setCurrentWidget(self.blank)
             listener = Listener(result=lambda told: self._show(settled.environment_from(told)),
                                 failed=self._failed)  # fmt: skip
             self._ticket = self._engines.ask(protocol.SETTINGS, {}, listener, python=self._python)
         else:
             self.blank.say(self.tr("Looking at the process…"))
-            self.pages.setCurrentWidget(self.blank)
             listener = Listener(result=lambda told: self._show(settled.process_from(told)),
                                 failed=self._failed)  # fmt: skip
             self._ticket = self._engines.ask(
                 protocol.PROCESS_SETTINGS, {"pid": pid}, listener, shared=True, aside=True
             )
-        self._able()
 
     def _failed(self, error: UserError) -> None:
         self._ticket = None
         self.blank.say("")
         self.notice.tell(error, again=True)
-        self._able()
 
     # Showing.
 
@@ -286,31 +248,29 @@ class OriginsTab(QWidget):
         self.pages.setCurrentWidget(self.split)
         self.about.setText(self._about(found))
         unseen = settled.unseen(found)
-        self.unseen.setText("\n".join(unseen))
-        self.unseen.setVisible(bool(unseen))
+        forms.tell(self.unseen, "\n".join(unseen))
         self.checked.show_findings(found.findings, checking=False)
         self.split.fit()
         self._show_rows()
-        self._able()
-        name, self._going = self._going, ""
-        if name:
+        self.make.setEnabled(True)
+        if self._going:
+            name, self._going = self._going, ""
             self.go_to(name)
 
     def _about(self, found: Settled) -> str:
         one = found.process
         if one is None:
-            return self.tr("torch {}, Triton {}: what a program has that is started now, from "
-                           "here, without settings of its own").format(
-                found.torch or "?", found.triton or "?")  # fmt: skip
+            text = self.tr("torch {}, Triton {}: what a program has that is started now, from "
+                           "here, without settings of its own")  # fmt: skip
+            return text.format(found.torch or "?", found.triton or "?")
         parts = [printable(one.python, 400)]
         if one.started:
             parts.append(self.tr("started {}").format(say.when(one.started)))
         if one.elsewhere:
             parts.append(self.tr("in a container, or with mounts of its own: paths are its own"))
         for folder in one.folders:
-            files = say.count(folder.files, "file", "files")
-            parts.append(self.tr("uses {} ({} {})").format(
-                printable(folder.path, 400), files, folder.why))  # fmt: skip
+            path, files = printable(folder.path, 400), say.count(folder.files, "file", "files")
+            parts.append(self.tr("uses {} ({} {})").format(path, files, folder.why))
         return " · ".join(parts)
 
     def _show_rows(self) -> None:
@@ -325,7 +285,9 @@ class OriginsTab(QWidget):
             item.setData(0, _NAME, one.name)
             item.setToolTip(0, tip(tongue.tr(BY_NAME[one.name].does)))
             item.setToolTip(1, tip(item.text(1)))
-            item.setToolTip(2, tip(_more(one, item.text(2))))
+            # All that is known of what makes the value so.
+            over = map(settled.override_words, one.overrides)
+            item.setToolTip(2, tip("\n".join((item.text(2), *over))))
             if one.by not in ("default", "absent"):
                 font = item.font(0)
                 font.setBold(True)
@@ -340,10 +302,7 @@ class OriginsTab(QWidget):
         grave: dict[str, str] = {}
         for one in sorted(self.found.findings, key=lambda x: -SEVERITIES.index(x.severity)):
             grave |= dict.fromkeys(one.settings, one.severity)
-        for row in range(self.tree.topLevelItemCount()):
-            item = self.tree.topLevelItem(row)
-            if item is None:
-                continue
+        for item in items(self.tree):
             if severity := grave.get(item.data(0, _NAME)):
                 name, colour = words.MARKS[severity]
                 item.setIcon(0, theme.icon(name, getattr(shades, colour)))
@@ -367,11 +326,7 @@ class OriginsTab(QWidget):
             self.tree.setFocus()
 
     def _row(self, name: str) -> QTreeWidgetItem | None:
-        items = (self.tree.topLevelItem(row) for row in range(self.tree.topLevelItemCount()))
-        return next((item for item in items if item and item.data(0, _NAME) == name), None)
-
-    def _able(self) -> None:
-        self.make.setEnabled(self.found is not None)
+        return next((one for one in items(self.tree) if one.data(0, _NAME) == name), None)
 
     def _make(self) -> None:
         if (found := self.found) is not None:
@@ -391,8 +346,3 @@ def _nothing() -> QIcon:
     made = QPixmap(16, 16)
     made.fill(Qt.GlobalColor.transparent)
     return QIcon(made)
-
-
-def _more(one: Origin, text: str) -> str:
-    """All that is known of what makes a value so."""
-    return "\n".join([text, *(settled.override_words(over) for over in one.overrides)])

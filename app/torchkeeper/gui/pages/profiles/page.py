@@ -1,6 +1,4 @@
-"""The page of the settings: profiles of them in a form, and where those of an environment or a
-process come from.
-"""
+"""The page of the settings: profiles of them in a form, and where values come from."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.tongue import several
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.idle import IdleTasks
-from torchkeeper.gui.pages.page import Page
+from torchkeeper.gui.pages.page import Page, go_to_field
 from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
@@ -45,9 +43,7 @@ _MODULES = (
 
 
 class SettingsPage(Page):
-    """Both tabs are about the environment that is chosen above them. They are made piece by piece:
-    all at once would hold up the window.
-    """
+    """Both tabs are about the environment above. Made at once, they would hold up the window."""
 
     #: It asks something, and is to be shown.
     wanted = Signal()
@@ -69,10 +65,8 @@ class SettingsPage(Page):
         self.tabs.tabBar().setAccessibleName(self.tr("Profiles, or where values come from"))
         self._name = forms.label(self.tr("Environmen&t"), "heading")
         self._name.setContentsMargins(0, 7, 0, 0)
-        self._above = forms.row(gap=12)
-        self._above.addWidget(self._name, 0, Qt.AlignmentFlag.AlignTop)
-        self.body.addLayout(self._above)
-        self.body.addWidget(self.tabs, 1)
+        self._above = forms.row((self._name, Qt.AlignmentFlag.AlignTop), gap=12)
+        forms.fill(self.body, self._above, (self.tabs, 1))
         for module in _MODULES:
             self._later.add(partial(importlib.import_module, f"torchkeeper.{module}"))
         # Asked for it the first time, PySide makes all that QStyle names.
@@ -92,15 +86,14 @@ class SettingsPage(Page):
 
         tab = ProfilesTab(self._engines)
         yield
-        for button in tab.tools:
-            self.tools.addWidget(button)
+        forms.fill(self.tools, *tab.tools)
         yield
         self.tabs.addTab(tab, self.tr("&Profiles"))
         yield
         yield from tab.slices()
         self._profiles = tab
-        tab.importing.connect(self._choose)
-        tab.exporting.connect(self._export)
+        tab.import_.clicked.connect(self._choose)
+        tab.export.clicked.connect(self._export)
         tab.changed.connect(self._mark)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Save), self, tab.save.click)
         if (widths := self._settings.value(_WIDTHS)) is not None:
@@ -114,8 +107,7 @@ class SettingsPage(Page):
         self._origins = origins
         origins.making.connect(self._made)
         yield
-        for button in origins.tools:
-            self.tools.addWidget(button)
+        forms.fill(self.tools, *origins.tools)
         self.tabs.addTab(origins, self.tr("&Where values come from"))
         # Alone it was as wide as one that has no other after it.
         self.tabs.setTabText(0, "")
@@ -157,7 +149,7 @@ class SettingsPage(Page):
 
     def _mark(self) -> None:
         """Say over all of it whether something is not saved."""
-        count = len(self._profiles.unsaved) if self._profiles is not None else 0
+        count = len(self._profiles.list.unsaved) if self._profiles is not None else 0
         title = self.accessibleName()
         self.heading.setText(self.tr("{} · {} not saved").format(title, count) if count else title)
 
@@ -180,8 +172,7 @@ class SettingsPage(Page):
         if self.tabs.currentWidget() is self.origins:
             self.origins.tree.setFocus(Qt.FocusReason.ShortcutFocusReason)
         else:
-            self.profiles.form.box.setFocus(Qt.FocusReason.ShortcutFocusReason)
-            self.profiles.form.box.selectAll()
+            go_to_field(self.profiles.form.box)
         return True
 
     def left(self) -> None:
@@ -213,7 +204,7 @@ class SettingsPage(Page):
 
     @property
     def unsaved(self) -> bool:
-        return self._profiles is not None and self._later.over and bool(self._profiles.unsaved)
+        return self._profiles is not None and self._later.over and bool(self._profiles.list.unsaved)
 
     def leave(self, then: Callable[[], object]) -> None:
         if not self.unsaved:
@@ -233,17 +224,15 @@ class SettingsPage(Page):
             dialog.reject()
             self.profiles.save_all(then)
 
-        self._question = dialog = ask(self, self._unsaved_names(), without, save)
+        left = self.profiles.list.unsaved
+        names = say.together([printable(one.name, 64) for one in left])
+        if len(left) > 5:
+            names = say.count(len(left), "profile", "profiles")
+        self._question = dialog = ask(self, names, without, save)
         dialog.finished.connect(self._answered)
 
     def _answered(self, _: int) -> None:
         self._question = None
-
-    def _unsaved_names(self) -> str:
-        left = self.profiles.unsaved
-        if len(left) > 5:
-            return say.count(len(left), "profile", "profiles")
-        return say.together([printable(one.name, 64) for one in left])
 
     # Import and export.
 
@@ -251,33 +240,22 @@ class SettingsPage(Page):
         """A profile of where values come from: it is begun, and kept when somebody says so."""
         self.tabs.setCurrentWidget(self.profiles)
         self.profiles.add(profile)
-        why = []
-        if lacking:
-            why.append(
-                several(
-                    len(lacking),
-                    "{names} has a password, which nobody is shown.",
-                    "{names} have passwords, which nobody is shown.",
-                    names=say.together(lacking),
-                )
-            )
-        if left:
-            why.append(
-                several(
-                    len(left),
-                    "{names} is left out: it cannot be shown whole, or is too long.",
-                    "{names} are left out: they cannot be shown whole, or are too long.",
-                    names=say.together(left),
-                )
-            )
-        if why:
-            self.profiles.notice.tell(
-                UserError(
-                    self.tr("Not everything was taken along."),
-                    " ".join(why),
-                    self.tr("Type it into its field before you save the profile."),
-                )
-            )
+        lacks = several(
+            len(lacking),
+            "{names} has a password, which nobody is shown.",
+            "{names} have passwords, which nobody is shown.",
+            names=say.together(lacking),
+        )
+        gone = several(
+            len(left),
+            "{names} is left out: it cannot be shown whole, or is too long.",
+            "{names} are left out: they cannot be shown whole, or are too long.",
+            names=say.together(left),
+        )
+        if why := [text for some, text in ((lacking, lacks), (left, gone)) if some]:
+            what = self.tr("Not everything was taken along.")
+            remedy = self.tr("Type it into its field before you save the profile.")
+            self.profiles.notice.tell(UserError(what, " ".join(why), remedy))
 
     def open_files(self, files: Sequence[str]) -> None:
         """Show what files make, one after the other; what is agreed to is kept."""
@@ -293,7 +271,7 @@ class SettingsPage(Page):
         if not self._files:
             return
         file = self._files.pop(0)
-        names = [one.name for one in self.profiles.drafts]
+        names = [one.name for one in self.profiles.list.drafts]
         dialog = ProfileImport(self, self._engines, file, names, self._take)
         # Not while it is still being closed.
         dialog.finished.connect(lambda _: QTimer.singleShot(0, self, self._next))
@@ -309,7 +287,8 @@ class SettingsPage(Page):
         kinds = self.tr("Scripts, .env, Dockerfiles, Kubernetes and profiles (*);;All files (*)")
         choose_files(self, self.tr("Import settings"), "", kinds, self.open_files)
 
-    def _export(self, profile: Profile) -> None:
+    def _export(self) -> None:
         from torchkeeper.gui.dialogs.profilefiles import ProfileExport
 
-        ProfileExport(self, self._engines, profile).open()
+        if (draft := self.profiles.current) is not None:
+            ProfileExport(self, self._engines, draft.profile).open()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QCoreApplication
@@ -9,7 +10,7 @@ from PySide6.QtCore import QCoreApplication
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.settings import masks
-from torchkeeper.settings.finding import Finding
+from torchkeeper.settings.finding import SEVERITIES, Finding
 from torchkeeper.settings.known import default, there, value
 from torchkeeper.settings.setting import Setting
 
@@ -80,13 +81,11 @@ def shown(name: str, text: str, most: int = 200) -> str:
 
 def change(changes: Mapping[str, str | None]) -> str:
     """What a fix sets, a line each."""
-    lines = []
-    for name, text in changes.items():
-        if text is None:
-            lines.append(_tr("{} is no longer set").format(printable(name)))
-        else:
-            lines.append(f"{printable(name)}={shown(name, text)}")
-    return "\n".join(lines)
+    gone = _tr("{} is no longer set")
+    return "\n".join(
+        gone.format(printable(name)) if text is None else f"{printable(name)}={shown(name, text)}"
+        for name, text in changes.items()
+    )
 
 
 def formats() -> list[tuple[str, str]]:
@@ -101,12 +100,7 @@ def formats() -> list[tuple[str, str]]:
 
 def counted(found: Sequence[Finding]) -> str:
     """How many there are of each severity, the worst first; empty where there are none."""
-    parts = []
-    for severity, one, several in (
-        ("error", "error", "errors"),
-        ("warning", "warning", "warnings"),
-        ("advice", "piece of advice", "pieces of advice"),
-    ):
-        if many := sum(x.severity == severity for x in found):
-            parts.append(say.count(many, one, several))
-    return say.together(parts)
+    names = ("error", "errors"), ("warning", "warnings"), ("piece of advice", "pieces of advice")
+    counts = Counter(one.severity for one in found)
+    told = [(counts[severity], name) for severity, name in zip(SEVERITIES, names, strict=True)]
+    return say.together([say.count(many, *name) for many, name in told if many])

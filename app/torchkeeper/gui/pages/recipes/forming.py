@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -120,22 +121,12 @@ def sizes_of(text: str) -> dict[str, list[int]]:
     return found
 
 
-def sizes_text(sizes: Mapping[str, Sequence[int]]) -> str:
-    """Sizes as the field has them."""
-    return "; ".join(f"{name} = {', '.join(map(str, some))}" for name, some in sizes.items())
-
-
 # Inputs.
 
 
 def inputs_of(text: str) -> list[Any]:
     """The inputs that the lines of the field say. Raises Wrong."""
     return [_input(line) for line in text.splitlines() if line.strip()]
-
-
-def inputs_text(inputs: Sequence[Any]) -> str:
-    """Inputs as the field has them, a line each."""
-    return "\n".join(map(_line, inputs))
 
 
 def call_text(number: int, call: Called) -> str:
@@ -159,10 +150,8 @@ def _input(line: str) -> Any:
     if line in ("true", "false"):
         return line == "true"
     for number in (int, float):
-        try:
+        with contextlib.suppress(ValueError):
             return number(line)
-        except ValueError:
-            continue
     return line
 
 
@@ -219,23 +208,22 @@ def names(data: Tables) -> list[str]:
 
 
 def form_of(data: Tables, at: int = 0) -> Form:
-    """What the form shows of a recipe that nothing is wrong with, of the callable of this number.
-    Raises Unfit.
-    """
+    """What the form shows of the callable of this number of a good recipe. Raises Unfit."""
     names(data)
     item: Item = _at(data, _item(data, at))
     kind = next(one for one in KINDS if one in item)
     matrix = data.get("matrix", {})
     compiled: Settings = {**data.get("compile", {}), **item.get("compile", {})}
     gradients = BACKWARD if compiled.get("backward") else FORWARD
-    inputs = inputs_text(item.get("inputs", ()))
+    inputs = "\n".join(map(_line, item.get("inputs", ())))
     if calls := item.get("calls"):
         inputs = "\n".join(call_text(n, call) for n, call in enumerate(calls, 1))
+    sizes = ((name, some) for name, some in matrix.items() if name not in ALL_AXES)
     return Form(
         kind=kind,
         reference=item[kind],
         inputs=inputs,
-        sizes=sizes_text({name: some for name, some in matrix.items() if name not in ALL_AXES}),
+        sizes="; ".join(f"{name} = {', '.join(map(str, some))}" for name, some in sizes),
         device=compiled.get("device", ""),
         dtypes=_ways(matrix.get("dtype"), compiled.get("dtype")),
         modes=_ways(matrix.get("mode"), compiled.get("mode")),
@@ -272,7 +260,6 @@ def own(data: Tables, at: int = 0) -> list[str]:
 
 def changed(text: str, data: Tables, form: Form, at: int = 0) -> str:
     """The text of a recipe, which has this data, with what the form says otherwise.
-
     Raises Wrong as ``data_of``, and Unfit where it could not be kept whole.
     """
     expected = copy.deepcopy(data)

@@ -9,6 +9,7 @@ import os
 import re
 import stat
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -87,9 +88,7 @@ class Looked:
 
 @dataclass(frozen=True)
 class Made:
-    """The cells that recipes make: of each its recipe, its name and its source. wire: the recipes
-    as a request has them.
-    """
+    """The cells that recipes make: recipe, name and source. wire: the recipes of a request."""
 
     cells: Sequence[tuple[str, str, str]]
     recipes: int
@@ -111,9 +110,7 @@ class Wired(NamedTuple):
 def listed(
     add: Sequence[str] = (), remove: Sequence[str] = (), unless: bool = False
 ) -> list[Listed]:
-    """The list, after some were put on it and some taken off it.
-
-    unless: none is put on it that is in a folder of the list.
+    """The list, after some were put on it, ``unless`` a folder of it has them, and some taken off.
     Raises UserError as ``client.recipes.files.add`` and ``remove``.
     """
     from torchkeeper.client.kept import warmed
@@ -126,7 +123,8 @@ def listed(
     for path in remove:
         recipes.remove(path)
     before = warmed.last()
-    found = [Listed(BUILTIN, False, [_builtin(before)])]
+    builtin = Known(BUILTIN, BUILTIN, source=BUILTIN, cells=1, warmed=before.get(BUILTIN))
+    found = [Listed(BUILTIN, False, [builtin])]
     for path in recipes.listed():
         folder = os.path.isdir(path)
         try:
@@ -136,10 +134,6 @@ def listed(
         else:
             found.append(Listed(path, folder, [_known(one, before) for one in files]))
     return found
-
-
-def _builtin(before: dict[str, Warmed]) -> Known:
-    return Known(BUILTIN, BUILTIN, source=BUILTIN, cells=1, warmed=before.get(BUILTIN))
 
 
 def _known(path: str, before: dict[str, Warmed]) -> Known:
@@ -182,10 +176,8 @@ def example(source: str) -> str:
 
 
 def save_beside(source: str, folder: str, text: str) -> list[str]:
-    """The Python files that were written beside an example that was saved, where
-    its ``text`` still names them and there are none of these names.
-
-    Raises UserError("recipe-unwritable").
+    """The Python files that were written beside an example that was saved, where its ``text`` still
+    names them and there are none of these names. Raises UserError("recipe-unwritable").
     """
     from torchkeeper.client.recipes import examples
 
@@ -207,10 +199,8 @@ def text(path: str) -> str:
 
 
 def save(path: str, text: str, before: str | None = None) -> None:
-    """Write a recipe, whole or not at all, in place of what is there.
-
-    before: what is to be there now, if anything is; None: whatever it is.
-    Raises UserError("recipe-changed" | "recipe-unwritable").
+    """Write a recipe, whole or not at all. before: what is to be there now, if anything is; None:
+    whatever it is. Raises UserError("recipe-changed" | "recipe-unwritable").
     """
     from torchkeeper.client.kept import whole
 
@@ -258,15 +248,12 @@ def wire(names: Sequence[str], warm: Sequence[tuple[str, str]] | None = None) ->
     sent = recipes.wire(paths)
     if warm is None:
         return Wired(sent, paths)
-    left_out, only = set(warm), []
-    before: dict[str, int] = {}
-    for index, (recipe, name, _) in enumerate(_cells(sent)[0]):
-        out = (recipe, name) in left_out
-        before[recipe] = before.get(recipe, 0) + out
-        if not out:
-            only.append(index)
+    left_out, (cells, _) = set(warm), _cells(sent)
+    only = [n for n, (recipe, name, _) in enumerate(cells) if (recipe, name) not in left_out]
     if not only:
         raise user_error("rest-gone", {})
+    before = Counter({recipe: 0 for recipe, *_ in cells})
+    before.update(recipe for recipe, name, _ in cells if (recipe, name) in left_out)
     return Wired(sent, paths, only, list(before.items()))
 
 
@@ -295,14 +282,11 @@ def keep_warmed(counts: Sequence[tuple[str, int, int]], place: str) -> None:
 
 
 def counted(job: Job) -> dict[str, tuple[str, int, int]]:
-    """Of each recipe, by what it is called in the job: its file, or BUILTIN, and how many of its
-    cells are warm and are not. Empty where that is not known.
-    """
+    """Of each recipe of a job its file, or BUILTIN, and its warm and other cells, if known."""
     # Of one that warms the rest, what was warm before counts, too.
     found = {recipe: [count, 0] for recipe, count in job.asked.get("before") or ()}
     for cell in job.cells.rows:
-        counts = found.setdefault(cell.recipe, [0, 0])
-        counts[not cell.good] += 1
+        found.setdefault(cell.recipe, [0, 0])[not cell.good] += 1
     paths = job.asked.get("paths") or []
     if len(paths) != len(found):
         return {}
@@ -422,13 +406,8 @@ class Makes(QWidget):
         self.cells.setUniformItemSizes(True)
         self.cells.setSelectionMode(QListWidget.SelectionMode.NoSelection)
         self.cells.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        whole = forms.column()
-        whole.setContentsMargins(12, 0, 0, 0)
-        whole.addWidget(self.title)
-        whole.addWidget(self.source)
-        whole.addWidget(self.cells, 1)
-        whole.addStretch(0)
-        self.setLayout(whole)
+        whole = self.title, self.source, (self.cells, 1), 0
+        self.setLayout(forms.column(*whole, margin=(12, 0, 0, 0)))
 
     def show_looked(self, looked: Looked) -> None:
         """Show what a text comes to."""

@@ -1,6 +1,4 @@
-"""The page of the recipes that are kept: files and folders at the left, and of what is chosen what
-it makes, what is wrong with it, and its text.
-"""
+"""The page of the recipes that are kept: a list, and what the chosen one makes, lacks and says."""
 
 from __future__ import annotations
 
@@ -10,16 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QPoint, Qt, Signal
-from PySide6.QtGui import QAction, QKeySequence, QShortcut
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QLineEdit,
-    QMenu,
-    QSplitter,
-    QStackedWidget,
-    QTreeWidgetItem,
-    QWidget,
-)
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QAbstractItemView, QLineEdit, QMenu, QTreeWidgetItem, QWidget
 
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
@@ -27,15 +17,13 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
 from torchkeeper.gui.dialogs.pages import page_of
-from torchkeeper.gui.pages.page import Page
-from torchkeeper.gui.pages.recipes import known as known_recipes
+from torchkeeper.gui.pages.page import Page, go_to_field
 from torchkeeper.gui.pages.recipes import known as words
 from torchkeeper.gui.pages.recipes.known import BUILTIN, Known, Listed
 from torchkeeper.gui.pages.recipes.tomledit import FaultList, TomlEdit
-from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.fitted import Fitted
-from torchkeeper.gui.widgets.lists import RIGHT
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 
@@ -83,11 +71,10 @@ def _known_item(one: Known, top: bool) -> QTreeWidgetItem:
 
 
 def _row(texts: Sequence[str | int]) -> QTreeWidgetItem:
-    shown = [f"{x:,}" if x else "–" for x in texts if isinstance(x, int)]
     item = QTreeWidgetItem(
-        [shown.pop(0) if isinstance(x, int) else printable(x, 4096) for x in texts]
+        [printable(x, 4096) if isinstance(x, str) else f"{x:,}" if x else "–" for x in texts]
     )
-    item.setTextAlignment(CELLS, RIGHT)
+    item.setTextAlignment(CELLS, lists.RIGHT)
     for column in (NAME, WARMED, FILE):
         item.setToolTip(column, tip(item.text(column)))
     return item
@@ -119,28 +106,34 @@ class RecipesPage(Page):
         self._wanted = ""
         #: The file whose text is shown, or read.
         self._text_of = ""
-        self.intro = forms.label(words.purpose(), "muted", wrap=True)
         self.notice = Notice()
         self.box = QLineEdit()
         # Both stand beside the list for the chosen one.
         self.tree = Fitted(NAME, (CELLS, SOURCE))
         self.name = forms.label("", "heading", wrap=True)
-        self.about = forms.label("", "muted", wrap=True)
-        self.facts = forms.label("", "muted", wrap=True)
+        self.about = forms.label("", "muted", wrap=True, selectable=True)
+        self.facts = forms.label("", "muted", wrap=True, selectable=True)
         self.error = Notice()
         self.faults = FaultList(self.tr("What is wrong with it"))
         self.text = TomlEdit(self.tr("Text of the recipe"))
         self.blank = EmptyState("recipes", side=True)
-        self.new = forms.button(self.tr("&New"))
-        self.add_file = forms.button(self.tr("&Add files…"))
-        self.add_folder = forms.button(self.tr("Add fol&der…"))
-        self.go = forms.button(self.tr("&Warm…"), primary=True)
-        self.verify = forms.button(self.tr("Verif&y…"))
-        self.edit = forms.button(self.tr("Ed&it…"))
+        hint = self.tr("Write a recipe, beginning with an example")
+        self.new = forms.button(self.tr("&New"), hint=hint)
+        hint = self.tr("Put recipes that are there already on the list")
+        self.add_file = forms.button(self.tr("&Add files…"), self._choose_files, hint)
+        hint = self.tr("Put a folder on the list, with all recipes in it")
+        self.add_folder = forms.button(self.tr("Add fol&der…"), self._choose_folder, hint)
+        warm = self.tr("&Warm…")
+        self.go = forms.button(warm, lambda: self.warming.emit(self.selected()), primary=True)
+        verify = self.tr("Verif&y…")
+        self.verify = forms.button(verify, lambda: self.verifying.emit(self.selected()))
+        hint = self.tr("Change the text of the recipe; so does clicking it twice")
+        self.edit = forms.button(self.tr("Ed&it…"), lambda *_: self._edit(), hint)
         self.fill_in = QAction(self.tr("Edit in a f&orm…"), self)
         self.fill_in.setStatusTip(self.tr("Change what it compiles, in fields"))
         theme.follow(self, lambda: self.fill_in.setIcon(theme.icon("recipes")))
-        self.remove = forms.button(self.tr("Re&move"))
+        hint = self.tr("Take it off the list; the file stays")
+        self.remove = forms.button(self.tr("Re&move"), self._remove, hint)
         self._dress()
         self._lay_out()
         self._connect()
@@ -161,17 +154,7 @@ class RecipesPage(Page):
         self.box.setAcceptDrops(False)
         forms.clearable(self.box)
         self.text.setReadOnly(True)
-        for label in (self.about, self.facts):
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.faults.setToolTip(self.tr("Press Enter, or click twice, to go to the line"))
-        for button, hint in (
-            (self.new, self.tr("Write a recipe, beginning with an example")),
-            (self.add_file, self.tr("Put recipes that are there already on the list")),
-            (self.add_folder, self.tr("Put a folder on the list, with all recipes in it")),
-            (self.edit, self.tr("Change the text of the recipe; so does clicking it twice")),
-            (self.remove, self.tr("Take it off the list; the file stays")),
-        ):
-            button.setToolTip(tip(hint))
         menu = QMenu(self.new)
         ways = {words.FORM: self.tr("Fill in a form…")}
         example = self.tr("Example: {}")
@@ -186,47 +169,26 @@ class RecipesPage(Page):
             theme.follow(action, partial(_dress, action, "recipes" if form else "log"))
             action.triggered.connect(lambda _=False, source=source: self.beginning.emit(source))
             menu.addAction(action)
-            if source == words.FORM:
+            if form:
                 menu.addSeparator()
         self.new.setMenu(menu)
         # What the style sheet draws at the side has no room beside a text in the middle.
         self.new.setStyleSheet("QPushButton { padding-right: 28px; }")
 
     def _lay_out(self) -> None:
-        for button in (self.new, self.add_file, self.add_folder):
-            self.tools.addWidget(button)
-        self.body.addWidget(self.intro)
-        self.body.addWidget(self.notice)
-        listed = forms.column()
-        listed.setContentsMargins(0, 0, 8, 0)
-        listed.addWidget(self.box)
-        listed.addWidget(self.tree, 1)
-        does = forms.row()
-        for button in (self.go, self.verify, self.edit, self.remove):
-            does.addWidget(button)
-        does.addStretch(1)
-        beside = forms.column()
-        beside.setContentsMargins(8, 0, 0, 0)
-        for widget in (self.name, self.about, self.facts):
-            beside.addWidget(widget)
-        beside.addLayout(does)
-        beside.addWidget(self.error)
-        self.below = QStackedWidget()
+        forms.fill(self.tools, self.new, self.add_file, self.add_folder)
         self._nothing = QWidget()
-        for page in (self._nothing, self.text, self.blank):
-            self.below.addWidget(page)
-        beside.addWidget(self.faults)
-        beside.addWidget(self.below, 1)
-        self.across = QSplitter(Qt.Orientation.Horizontal)
-        self.across.setObjectName("framed")
-        self.across.setChildrenCollapsible(False)
-        self.across.addWidget(page_of(listed))
-        self.across.addWidget(page_of(beside))
+        self.below = forms.stack(self._nothing, self.text, self.blank)
+        listed = forms.column(self.box, (self.tree, 1), margin=(0, 0, 8, 0))
+        does = forms.row(self.go, self.verify, self.edit, self.remove, 1)
+        beside = forms.column(self.name, self.about, self.facts, does, margin=(8, 0, 0, 0))
+        forms.fill(beside, self.error, self.faults, (self.below, 1))
+        self.across = forms.split(page_of(listed), page_of(beside), sizes=[400, 600])
         self.across.setStretchFactor(1, 1)
-        self.across.setSizes([400, 600])
         if (widths := self._settings.value(_WIDTHS)) is not None:
             self.across.restoreState(widths)
-        self.body.addWidget(self.across, 1)
+        intro = forms.label(words.purpose(), "muted", wrap=True)
+        forms.fill(self.body, intro, self.notice, (self.across, 1))
 
     def _connect(self) -> None:
         self.notice.again.connect(self.refresh)
@@ -235,27 +197,16 @@ class RecipesPage(Page):
         self.tree.itemSelectionChanged.connect(self._chosen)
         self.tree.itemDoubleClicked.connect(lambda *_: self._edit())
         for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            QShortcut(QKeySequence(key), self.tree, self._enter,
-                      context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
+            forms.on_key(self.tree, key, self._enter)
+        forms.on_key(self.tree, QKeySequence.StandardKey.Delete, self._remove)
         self.tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.tree.customContextMenuRequested.connect(self._menu)
         self.faults.wanted.connect(lambda line, _: self._edit(line))
-        self.add_file.clicked.connect(self._choose_files)
-        self.add_folder.clicked.connect(self._choose_folder)
-        self.edit.clicked.connect(self._edit)
         self.fill_in.triggered.connect(lambda *_: self._edit(form=True))
-        self.remove.clicked.connect(self._remove)
-        self.go.clicked.connect(self._go)
-        self.verify.clicked.connect(self._verify)
         self._listing.changed.connect(self._chosen)
-        QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.tree, self._remove,
-                  context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
         theme.follow(self, self._paint)
 
     # Coming and going.
-
-    def entered(self) -> None:
-        self.refresh()
 
     def left(self) -> None:
         self._settings.setValue(_WIDTHS, self.across.saveState())
@@ -266,9 +217,7 @@ class RecipesPage(Page):
         self._engines.forget(self._reading)
 
     def search(self) -> bool:
-        self.box.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.box.selectAll()
-        return True
+        return go_to_field(self.box)
 
     # Asking.
 
@@ -293,7 +242,7 @@ class RecipesPage(Page):
         self._engines.leave(self._ticket or 0, cancel=False)
         listener = Listener(result=self._show, failed=self._failed)
         self._ticket = self._engines.background(
-            listener, known_recipes.listed, list(add), list(remove), unless
+            listener, words.listed, list(add), list(remove), unless
         )
 
     def _failed(self, error: UserError) -> None:
@@ -344,9 +293,7 @@ class RecipesPage(Page):
         self._chosen()
 
     def _hide(self) -> list[QTreeWidgetItem]:
-        """Hide what does not have all words of the filter, and is no folder in which something has;
-        what has them.
-        """
+        """Hide what has not all words of the filter, but no folder of what has; what has."""
         found: list[QTreeWidgetItem] = []
         sought = self.box.text().casefold().split()
 
@@ -354,10 +301,8 @@ class RecipesPage(Page):
             text = " ".join(item.text(column) for column in (NAME, SOURCE, FILE)).casefold()
             return all(word in text for word in sought)
 
-        for row in range(self.tree.topLevelItemCount()):
-            if (top := self.tree.topLevelItem(row)) is None:
-                continue
-            inner = [x for at in range(top.childCount()) if (x := top.child(at))]
+        for top in lists.items(self.tree):
+            inner = _within(top)
             own = has(top)
             fitting = inner if own else [item for item in inner if has(item)]
             for item in inner:
@@ -367,13 +312,7 @@ class RecipesPage(Page):
         return found
 
     def _items(self) -> list[QTreeWidgetItem]:
-        tops = (self.tree.topLevelItem(row) for row in range(self.tree.topLevelItemCount()))
-        found: list[QTreeWidgetItem] = []
-        for top in tops:
-            if top is not None:
-                found.append(top)
-                found += [x for row in range(top.childCount()) if (x := top.child(row))]
-        return found
+        return [one for top in lists.items(self.tree) for one in (top, *_within(top))]
 
     def _paint(self) -> None:
         shades = theme.shades()
@@ -424,11 +363,9 @@ class RecipesPage(Page):
             else self.tr("Choose where to, and compile it")
         )
         self.name.setText(self._heading(paths, one))
-        about = one.about if isinstance(one, Known) else ""
-        self.about.setText(words.builtin_help() if paths == [BUILTIN] else printable(about, 400))
-        self.about.setVisible(bool(self.about.text()))
-        self.facts.setText(self._told(one))
-        self.facts.setVisible(bool(self.facts.text()))
+        about = printable(one.about, 400) if isinstance(one, Known) else ""
+        forms.tell(self.about, words.builtin_help() if paths == [BUILTIN] else about)
+        forms.tell(self.facts, self._told(one))
         self.error.tell(one.error if one is not None else None)
         self.faults.show_faults(one.faults if isinstance(one, Known) else ())
         listing = self._listing
@@ -451,10 +388,9 @@ class RecipesPage(Page):
             return ""
         parts = [words.source_title(one.source)] if one.good else []
         parts += [say.count(one.cells, "cell", "cells")] if one.cells else []
-        warmed = words.warmed_text(one)
-        parts += [self.tr("last warmed {}").format(warmed)] if one.warmed else []
+        parts += [self.tr("last warmed {}").format(words.warmed_text(one))] if one.warmed else []
         file = "" if one.path == BUILTIN else printable(one.path, 4096)
-        return "\n".join(x for x in (file, " · ".join(parts)) if x)
+        return "\n".join(filter(None, (file, " · ".join(parts))))
 
     def _show_text(self, paths: list[str], one: Listed | Known | None) -> None:
         """The text of a recipe that has a file; of anything else what it is."""
@@ -476,8 +412,7 @@ class RecipesPage(Page):
                     self.tr("No recipe matches “{}”.").format(printable(self.box.text(), 120)),
                 )
                 self.blank.offer(self.tr("Clear filter"), _CLEAR)
-            told = told or hidden
-            self.below.setCurrentWidget(self.blank if told else self._nothing)
+            self.below.setCurrentWidget(self.blank if told or hidden else self._nothing)
             return
         if path == self._text_of:
             return
@@ -495,14 +430,13 @@ class RecipesPage(Page):
         listener = Listener(
             result=show, failed=lambda _: self.below.setCurrentWidget(self._nothing)
         )
-        self._reading = self._engines.background(listener, known_recipes.text, path)
+        self._reading = self._engines.background(listener, words.text, path)
 
     def _heading(self, paths: list[str], one: Listed | Known | None) -> str:
         if isinstance(one, Known):
-            if one.faults:
-                count = say.count(len(one.faults), "fault", "faults")
-                return f"{words.name_of(one.path, one.name)}: {count}"
-            return words.name_of(one.path, one.name)
+            name = words.name_of(one.path, one.name)
+            count = say.count(len(one.faults), "fault", "faults")
+            return f"{name}: {count}" if one.faults else name
         if isinstance(one, Listed):
             return printable(one.path, 400)
         return self.tr("{} chosen").format(len(paths)) if paths else ""
@@ -524,11 +458,10 @@ class RecipesPage(Page):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(self.tree.viewport().mapToGlobal(at))
 
-    def _edit(self, line: object = 1, *, form: bool = False) -> None:
+    def _edit(self, line: int = 1, *, form: bool = False) -> None:
         paths = self.selected()
         if len(paths) == 1 and isinstance(self.of(paths[0]), Known) and paths[0] != BUILTIN:
-            number = line if isinstance(line, int) and not isinstance(line, bool) else 1
-            self.editing.emit(paths[0], number, form)
+            self.editing.emit(paths[0], line, form)
 
     def _asked(self, what: str) -> None:
         """The button of what stands in place of a text was pressed."""
@@ -540,22 +473,11 @@ class RecipesPage(Page):
 
     def _enter(self) -> None:
         """What is chosen is warmed, or corrected where that cannot be."""
-        if self.go.isEnabled():
-            self._go()
-        else:
-            self._edit()
+        (self.go if self.go.isEnabled() else self.edit).click()
 
     def _remove(self) -> None:
         if self.remove.isEnabled():
             self._ask(remove=self.selected())
-
-    def _go(self) -> None:
-        if paths := self.selected():
-            self.warming.emit(paths)
-
-    def _verify(self) -> None:
-        if paths := self.selected():
-            self.verifying.emit(paths)
 
     def _choose_files(self) -> None:
         kinds = self.tr("Recipes (*.toml);;All files (*)")
@@ -563,6 +485,11 @@ class RecipesPage(Page):
 
     def _choose_folder(self) -> None:
         choose_folder(self, self.tr("Add a folder of recipes"), "", lambda path: self.add([path]))
+
+
+def _within(top: QTreeWidgetItem) -> list[QTreeWidgetItem]:
+    """The recipes of a folder."""
+    return [item for row in range(top.childCount()) if (item := top.child(row))]
 
 
 def _dress(action: QAction, icon: str) -> None:

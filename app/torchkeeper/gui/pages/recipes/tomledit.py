@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QHelpEvent,
@@ -31,7 +31,7 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import theme
-from torchkeeper.gui.widgets.lists import columns
+from torchkeeper.gui.widgets.lists import Index, columns
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.gui.widgets.texts import NumberedEdit
 
@@ -93,16 +93,22 @@ class _Colours(QSyntaxHighlighter):
 
     def _until(self, text: str, start: int, quotes: str, skip: int) -> int:
         """Colour a text of several lines; where it ends, or -1 where it does not in this one."""
-        end = text.find(quotes, start + skip)
-        stop = len(text) if end < 0 else end + 3
-        self._put(start, stop - start, "string")
-        if end < 0:
+        if (end := text.find(quotes, start + skip)) < 0:
             self.setCurrentBlockState(_IN[quotes])
-        return -1 if end < 0 else stop
+            self._put(start, len(text) - start, "string")
+            return -1
+        self._put(start, end + 3 - start, "string")
+        return end + 3
 
     def _put(self, start: int, length: int, part: str) -> None:
         if part in self._formats:
             self.setFormat(start, length, self._formats[part])
+
+
+_TO_END = QTextCursor.MoveOperation.EndOfBlock
+_KEY = QKeySequence.StandardKey
+#: What the text does itself where the window does something else with the same keys.
+_OWN = _KEY.Copy, _KEY.Cut, _KEY.Paste, _KEY.SelectAll, _KEY.Undo, _KEY.Redo, _KEY.Delete
 
 
 class TomlEdit(NumberedEdit):
@@ -151,17 +157,12 @@ class TomlEdit(NumberedEdit):
             block = self.document().findBlockByNumber(line - 1)
             if not block.isValid():
                 continue
-            one = QTextEdit.ExtraSelection()
-            cursor, text = QTextCursor(block), block.text()
-            first = len(text) - len(text.lstrip())
-            cursor.setPosition(block.position() + first)
-            cursor.movePosition(
-                QTextCursor.MoveOperation.EndOfBlock, QTextCursor.MoveMode.KeepAnchor
-            )
-            format_ = QTextCharFormat()
-            format_.setUnderlineStyle(QTextCharFormat.UnderlineStyle.WaveUnderline)
-            format_.setUnderlineColor(shade)
-            one.cursor, one.format = cursor, format_
+            one, text = QTextEdit.ExtraSelection(), block.text()
+            one.cursor = QTextCursor(block)
+            one.cursor.setPosition(block.position() + len(text) - len(text.lstrip()))
+            one.cursor.movePosition(_TO_END, QTextCursor.MoveMode.KeepAnchor)
+            one.format.setUnderlineStyle(QTextCharFormat.UnderlineStyle.WaveUnderline)
+            one.format.setUnderlineColor(shade)
             found.append(one)
         self.setExtraSelections(found)
 
@@ -175,13 +176,13 @@ class TomlEdit(NumberedEdit):
 
     def event(self, event: QEvent) -> bool:
         # These are the text's own here, not the window's.
-        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
-            mine = QKeySequence.StandardKey
-            keys = (mine.Copy, mine.Cut, mine.Paste, mine.SelectAll, mine.Undo, mine.Redo,
-                    mine.Delete)  # fmt: skip
-            if any(event.matches(key) for key in keys):
-                event.accept()
-                return True
+        if (
+            event.type() == QEvent.Type.ShortcutOverride
+            and isinstance(event, QKeyEvent)
+            and any(event.matches(key) for key in _OWN)
+        ):
+            event.accept()
+            return True
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             at = self.viewport().mapFromGlobal(event.globalPos())
             line = self.cursorForPosition(at).blockNumber() + 1
@@ -206,34 +207,26 @@ _TOP = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop
 
 
 class _Wrapped(QStyledItemDelegate):
-    """Cells that are as high as their text is in the width of their column: what is wrong is read
-    as a whole. A tree alone asks for cells of any width.
-    """
+    """Cells as high as their text is in their column: a tree alone asks for cells of any width."""
 
     def __init__(self, tree: QTreeWidget) -> None:
         super().__init__(tree)
         self._tree = tree
 
-    def initStyleOption(
-        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
         option.text = _LONG.sub(lambda found: _BREAK.join(found[0]), option.text)
 
-    def sizeHint(
-        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         one_line = super().sizeHint(option, index)
         self.initStyleOption(option, index)
         option.rect = QRect(0, 0, self._tree.columnWidth(index.column()), one_line.height())
-        text = QStyle.SubElement.SE_ItemViewItemText
-        room = self._tree.style().subElementRect(text, option, self._tree).width()
-        room -= 2 * (self._tree.style().pixelMetric(QStyle.PixelMetric.PM_FocusFrameHMargin) + 1)
+        style, text = self._tree.style(), QStyle.SubElement.SE_ItemViewItemText
+        room = style.subElementRect(text, option, self._tree).width()
+        room -= 2 * (style.pixelMetric(QStyle.PixelMetric.PM_FocusFrameHMargin) + 1)
         metrics = option.fontMetrics
-        asked = metrics.boundingRect(
-            QRect(0, 0, max(room, 1), 1), Qt.TextFlag.TextWordWrap, option.text
-        )
-        more = max(0, asked.height() - metrics.height())
+        wide, wrap = QRect(0, 0, max(room, 1), 1), Qt.TextFlag.TextWordWrap
+        more = max(0, metrics.boundingRect(wide, wrap, option.text).height() - metrics.height())
         return QSize(one_line.width(), one_line.height() + more)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QEvent, QPointF, QRectF, QSize, Qt, Signal
@@ -16,21 +17,12 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
-    QShortcut,
 )
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QSizePolicy,
-    QSplitter,
-    QStackedWidget,
-    QToolTip,
-    QTreeWidgetItem,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractItemView, QSizePolicy, QToolTip, QTreeWidgetItem, QWidget
 
 from torchkeeper.client.kept.runs import TOTALS, Kept, Run
 from torchkeeper.client.words import causes, say
-from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
@@ -72,18 +64,10 @@ class History(QWidget):
     chosen = Signal(int)
 
     def __init__(
-        self,
-        title: str,
-        told: Callable[[float], str],
-        shade: str,
-        most: float | None = None,
-        parent: QWidget | None = None,
+        self, title: str, told: Callable[[float], str], shade: str, most: float | None = None
     ) -> None:
-        super().__init__(parent)
-        self._title = title
-        self._told = told
-        self._shade = shade
-        self._most = most
+        super().__init__()
+        self._title, self._told, self._shade, self._most = title, told, shade, most
         self._values: list[float | None] = []
         self._hints: list[str] = []
         self._skipped = 0
@@ -116,18 +100,21 @@ class History(QWidget):
         count = len(self._values)
         if not count:
             return []
-        known = [value for value in self._values if value is not None]
-        most = self._most if self._most is not None else max(known, default=0.0)
+        most = self._highest()
         room = QRectF(0, _HEAD, self.width(), self.height() - _HEAD - _FOOT)
         share = min(room.width() / count, _SHARE)
         found = []
         for at, value in enumerate(self._values):
-            height = room.height() * value / most if value is not None and most > 0 else 0.0
-            if value is not None:
-                height = max(height, _NOTHING)
+            height = 0.0 if value is None else _NOTHING
+            if value is not None and most > 0:
+                height = max(height, room.height() * value / most)
             left = room.left() + share * at + share * (1 - _FILL) / 2
             found.append(QRectF(left, room.bottom() - height, share * _FILL, height))
         return found
+
+    def _highest(self) -> float:
+        known = (value for value in self._values if value is not None)
+        return self._most if self._most is not None else max(known, default=0.0)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         shades = theme.shades()
@@ -137,10 +124,8 @@ class History(QWidget):
             flags = Qt.AlignmentFlag.AlignVCenter
             painter.setPen(QColor(shades.muted))
             painter.drawText(head, flags | Qt.AlignmentFlag.AlignLeft, self._title)
-            known = [value for value in self._values if value is not None]
-            if known:
-                most = self._most if self._most is not None else max(known)
-                text = self.tr("up to {}").format(self._told(most))
+            if any(value is not None for value in self._values):
+                text = self.tr("up to {}").format(self._told(self._highest()))
                 painter.drawText(head, flags | Qt.AlignmentFlag.AlignRight, text)
             bottom = self.height() - _FOOT + 0.5
             painter.setPen(QPen(QColor(shades.line), 1))
@@ -220,61 +205,34 @@ class RunsPage(Page):
              self.tr("Why")],
             _WHY, frozenset(), (_TIME, _GRAPH),
         )  # fmt: skip
-        self.head = forms.label("", "muted", wrap=True)
-        self.why = forms.label("", wrap=True)
-        for label in (self.head, self.why):
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.head = forms.label("", "muted", wrap=True, selectable=True)
+        self.why = forms.label("", wrap=True, selectable=True)
         self.blank = EmptyState("runs")
-        self.command = forms.label(COMMAND)
-        self.command.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.command = forms.label(COMMAND, selectable=True)
         theme.follow(self.command, lambda: self.command.setFont(theme.monospace()))
         self.blank.beside(self.command)
         self.blank.asked.connect(self._copy_command)
-        self.forget = forms.button(self.tr("Forget…"), danger=True)
-        self.again = forms.button(self.tr("Refresh"))
+        self.forget = forms.button(self.tr("Forget…"), self._forget, danger=True)
+        self.again = forms.button(self.tr("Refresh"), self.refresh)
         self._lay_out()
         self.list.itemSelectionChanged.connect(self._chosen)
         self.graphs.currentItemChanged.connect(lambda *_: self._explain())
         for history in (self.rate, self.saved):
             history.chosen.connect(self._choose_bar)
-        self.forget.clicked.connect(self._forget)
-        self.again.clicked.connect(self.refresh)
-        QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.list, self._forget,
-                  context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
+        forms.on_key(self.list, QKeySequence.StandardKey.Delete, self._forget)
         theme.follow(self, self._paint, now=False)
         self._kept(Kept([], 0), known=False)
 
     def _lay_out(self) -> None:
-        self.body.addWidget(self.totals)
-        self.body.addWidget(self.notice)
-        bars = forms.row(gap=32)
-        bars.addWidget(self.rate)
-        bars.addWidget(self.saved)
-        detail = forms.column(gap=8)
-        detail.setContentsMargins(0, 4, 0, 0)
-        detail.addWidget(self.head)
-        detail.addWidget(self.graphs, 1)
-        detail.addWidget(self.why)
-        below = QWidget()
-        below.setLayout(detail)
-        self.split = QSplitter(Qt.Orientation.Vertical)
-        self.split.setObjectName("framed")
-        self.split.setChildrenCollapsible(False)
-        self.split.addWidget(self.list)
-        self.split.addWidget(below)
-        self.split.setSizes([220, 260])
-        whole = forms.column(gap=12)
-        whole.addLayout(bars)
-        whole.addWidget(self.split, 1)
-        page = QWidget()
-        page.setLayout(whole)
-        whole.setContentsMargins(0, 8, 0, 0)
-        self.stack = QStackedWidget()
-        self.stack.addWidget(self.blank)
-        self.stack.addWidget(page)
-        self.body.addWidget(self.stack, 1)
-        self.tools.addWidget(self.forget)
-        self.tools.addWidget(self.again)
+        below, page = QWidget(), QWidget()
+        detail = self.head, (self.graphs, 1), self.why
+        below.setLayout(forms.column(*detail, margin=(0, 4, 0, 0)))
+        self.split = forms.split(self.list, below, sizes=[220, 260], upright=True)
+        bars = forms.row(self.rate, self.saved, gap=32)
+        page.setLayout(forms.column(bars, (self.split, 1), margin=(0, 8, 0, 0), gap=12))
+        self.stack = forms.stack(self.blank, page)
+        forms.fill(self.body, self.totals, self.notice, (self.stack, 1))
+        forms.fill(self.tools, self.forget, self.again)
 
     # Asking.
 
@@ -282,14 +240,8 @@ class RunsPage(Page):
         """Read the runs again."""
         self._ask([])
 
-    def entered(self) -> None:
-        self.refresh()
-
     def let_go(self) -> None:
         self._engines.forget(self._ticket)
-
-    def _failed(self, error: UserError) -> None:
-        self.notice.tell(error, again=True)
 
     def _kept(self, kept: Kept, *, known: bool = True) -> None:
         self.notice.tell(None)
@@ -311,16 +263,14 @@ class RunsPage(Page):
         if kept.runs and not self.stack.currentIndex() and self.isVisible():
             self.list.setFocus()
         self.stack.setCurrentIndex(int(bool(kept.runs)))
-        self.totals.setText(_totals(kept) if known else "")
-        self.totals.setVisible(bool(self.totals.text()))
+        forms.tell(self.totals, _totals(kept) if known else "")
         oldest = kept.runs[::-1]
         hints = [f"{say.when(run.at)}\n{_command(run)[:120]}" for run in oldest]
         self.rate.fill([run.rate for run in oldest], hints)
         self.saved.fill([run.totals["saved"] for run in oldest], hints)
         self.list.blockSignals(True)
         self.list.clear()
-        for run in kept.runs:
-            self.list.addTopLevelItem(_run_item(run))
+        self.list.addTopLevelItems([_run_item(run) for run in kept.runs])
         again = [n for n, run in enumerate(kept.runs) if run.id in chosen] or [0]
         for number in again:
             if item := self.list.topLevelItem(number):
@@ -334,8 +284,7 @@ class RunsPage(Page):
     def _copy_command(self, _: str) -> None:
         QGuiApplication.clipboard().setText(COMMAND)
         # Nothing else shows that something was done.
-        text = self.tr("Copied: {}").format(COMMAND)
-        self.said.emit(text, _SAID_MS)
+        self.said.emit(self.tr("Copied: {}").format(COMMAND), _SAID_MS)
 
     # What is chosen.
 
@@ -366,8 +315,7 @@ class RunsPage(Page):
             self.head.setText(self.tr("{} runs chosen").format(len(chosen)) if chosen else "")
         else:
             self.head.setText(_head(one))
-            for graph in one.graphs:
-                self.graphs.addTopLevelItem(_graph_item(graph))
+            self.graphs.addTopLevelItems([_graph_item(graph) for graph in one.graphs])
             self.graphs.fit()
             self._paint()
             # What was compiled is what there is to ask about.
@@ -385,30 +333,24 @@ class RunsPage(Page):
         self.why.setVisible(cut)
 
     def _paint(self) -> None:
-        for number in range(self.graphs.topLevelItemCount()):
-            item = self.graphs.topLevelItem(number)
-            if item is not None:
-                outcome = str(item.data(_OUTCOME, Qt.ItemDataRole.UserRole))
-                shade = getattr(theme.shades(), _SHADES.get(outcome, "text"))
-                item.setForeground(_OUTCOME, QColor(shade))
+        for item in lists.items(self.graphs):
+            outcome = str(item.data(_OUTCOME, Qt.ItemDataRole.UserRole))
+            shade = getattr(theme.shades(), _SHADES.get(outcome, "text"))
+            item.setForeground(_OUTCOME, QColor(shade))
 
     def _forget(self) -> ConfirmDialog | None:
         chosen = self.selected()
         if not chosen:
             return None
         runs = say.count(len(chosen), "run", "runs")
-        return confirm(
-            self,
-            self.tr("Forget runs"),
-            self.tr("Forget {}?").format(runs),
-            self.tr("Only what is listed here goes; caches stay as they are."),
-            self.tr("Forget"),
-            lambda: self._ask([run.id for run in chosen]),
-        )
+        text = self.tr("Only what is listed here goes; caches stay as they are.")
+        title, sure = self.tr("Forget runs"), self.tr("Forget {}?").format(runs)
+        ids = [run.id for run in chosen]
+        return confirm(self, title, sure, text, self.tr("Forget"), lambda: self._ask(ids))
 
     def _ask(self, forget: Sequence[str]) -> None:
         self._engines.forget(self._ticket)
-        listener = Listener(result=self._kept, failed=self._failed)
+        listener = Listener(result=self._kept, failed=partial(self.notice.tell, again=True))
         self._ticket = self._engines.background(listener, lookups.runs, list(forget))
 
 
@@ -482,16 +424,14 @@ def _head(run: Run) -> str:
         _tr("took {}").format(say.seconds(run.seconds)),
         run.shortened,
     ]
-    return " · ".join(part for part in parts if part)
+    return " · ".join(filter(None, parts))
 
 
 def _totals(kept: Kept) -> str:
     if not kept.runs and not kept.damaged:
         return ""
     totals = {name: sum(run.totals[name] for run in kept.runs) for name in TOTALS}
-    runs = say.count(len(kept.runs), "run", "runs")
-    said = _tr("{} · {}").format(runs, causes.summary(totals))
+    said = _tr("{} · {}").format(say.count(len(kept.runs), "run", "runs"), causes.summary(totals))
     if kept.damaged:
-        files = say.count(kept.damaged, "file", "files")
-        said += _tr(" · {} could not be read").format(files)
+        said += _tr(" · {} could not be read").format(say.count(kept.damaged, "file", "files"))
     return said
